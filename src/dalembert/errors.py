@@ -1,0 +1,62 @@
+"""The errors a person sees: what is wrong, where, what was expected, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "SimulationError"]
+
+
+class DalembertError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a model.
+
+    Attributes:
+        message: what is wrong, with the value that was given and the one expected.
+        path: the place inside the model, e.g. ``joints[3].axis``.
+        fix: one line that would mend it.
+        where: the line of the file or script that made the element, e.g. ``robot.yaml:41``.
+    """
+
+    message: str
+    path: str = ""
+    fix: str = ""
+    where: str = ""
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (self.where, self.path) if part)
+        text = self.message
+        if place:
+            text += f"\n    at {place}"
+        if self.fix:
+            text += f"\n    Fix: {self.fix}"
+        return text
+
+
+class ModelError(DalembertError):
+    """The model is wrong. Carries every problem found, not only the first."""
+
+    def __init__(self, problems: str | Problem | list[Problem]):
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        if isinstance(problems, Problem):
+            problems = [problems]
+        self.problems = problems
+        head = "" if len(problems) == 1 else f"{len(problems)} problems\n"
+        super().__init__(head + "\n".join(str(problem) for problem in problems))
+
+
+class ExpressionError(DalembertError):
+    """A formula given as text cannot be read, or is not allowed."""
+
+
+class CompileError(DalembertError):
+    """An expression graph cannot be turned into machine code."""
+
+
+class SimulationError(DalembertError):
+    """A simulation cannot start, or ``strict=True`` met a certificate that failed."""
