@@ -1,0 +1,1 @@
+"""dalembert: multibody dynamics. One model, every formulation, native speed."""

@@ -1,0 +1,129 @@
+"""The contract of an algebra: what mechanics may ask of its scalars."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+
+__all__ = ["FUNCTIONS", "Algebra", "get_algebra"]
+
+Scalar = Any  # a float, a SymPy expression, a traced CasADi scalar or a jet; never tested by type
+
+# Functions of one scalar that every algebra provides as a method.
+FUNCTIONS = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "exp", "log", "sqrt", "absolute", "sign",
+)  # fmt: skip
+
+
+class Algebra(ABC):
+    """Scalars, and arrays of them.
+
+    The contract:
+      1. Arrays are ``numpy.ndarray``; ``+ - * / @`` and indexing mean what they mean in NumPy.
+      2. Scalars take part in ``+ - * / **`` (integer powers) with floats and with each other.
+      3. Every name in ``FUNCTIONS`` is a method of one scalar.
+      4. ``where`` evaluates both branches; keep both finite (see ``spatial.so3`` for the idiom).
+      5. An algebra is stateless: the same object serves every model.
+    """
+
+    name: str
+    sin: Callable[[Scalar], Scalar]
+    cos: Callable[[Scalar], Scalar]
+    tan: Callable[[Scalar], Scalar]
+    asin: Callable[[Scalar], Scalar]
+    acos: Callable[[Scalar], Scalar]
+    atan: Callable[[Scalar], Scalar]
+    sinh: Callable[[Scalar], Scalar]
+    cosh: Callable[[Scalar], Scalar]
+    tanh: Callable[[Scalar], Scalar]
+    exp: Callable[[Scalar], Scalar]
+    log: Callable[[Scalar], Scalar]
+    sqrt: Callable[[Scalar], Scalar]
+    absolute: Callable[[Scalar], Scalar]
+    sign: Callable[[Scalar], Scalar]
+
+    @abstractmethod
+    def constant(self, value: float) -> Scalar:
+        """A number as a scalar of this algebra."""
+
+    @abstractmethod
+    def atan2(self, y: Scalar, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def power(self, base: Scalar, exponent: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def minimum(self, a: Scalar, b: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def maximum(self, a: Scalar, b: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def less(self, a: Scalar, b: Scalar) -> Any:
+        """The condition a < b, for ``where``."""
+
+    @abstractmethod
+    def where(self, condition: Any, a: Scalar, b: Scalar) -> Scalar:
+        """a where the condition holds, b elsewhere."""
+
+    def array(self, values: Any) -> np.ndarray:
+        """An array of scalars from (nested) sequences of scalars and numbers."""
+        shape = _shape(values)
+        out = np.empty(shape, dtype=object)
+        for index in np.ndindex(*shape):
+            element = values
+            for i in index:
+                element = element[i]
+            out[index] = self.constant(element) if isinstance(element, (int, float, np.number)) else element
+        return out
+
+    def zeros(self, *shape: int) -> np.ndarray:
+        out = np.empty(shape, dtype=object)
+        out[...] = self.constant(0)
+        return out
+
+    def eye(self, n: int) -> np.ndarray:
+        out = self.zeros(n, n)
+        out[np.diag_indices(n)] = self.constant(1)
+        return out
+
+    def concatenate(self, parts: list[np.ndarray]) -> np.ndarray:
+        """Vectors one after the other; the empty list gives the empty vector."""
+        return np.concatenate(parts) if parts else self.zeros(0)
+
+    def columns(self, linear: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
+        """The matrix of a linear map of n-vectors, column by column."""
+        columns = [linear(column) for column in self.eye(n)]
+        return np.stack(columns, axis=1) if columns else self.zeros(len(linear(self.zeros(0))), 0)
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    """Shape of nested sequences; anything that is not a sequence is a scalar."""
+    if isinstance(values, np.ndarray):
+        return values.shape
+    if isinstance(values, (list, tuple)):
+        return (len(values), *(_shape(values[0]) if values else ()))
+    return ()
+
+
+def get_algebra(name: str) -> Algebra:
+    """The algebra of this name: ``numpy``, ``sympy`` or ``casadi``."""
+    if name == "numpy":
+        from dalembert.algebra.numpy_algebra import NUMPY
+
+        return NUMPY
+    if name == "sympy":
+        from dalembert.algebra.sympy_algebra import SYMPY
+
+        return SYMPY
+    if name == "casadi":
+        from dalembert.algebra.casadi_algebra import CASADI
+
+        return CASADI
+    raise DalembertError(f"unknown algebra {name!r}; expected 'numpy', 'sympy' or 'casadi'")

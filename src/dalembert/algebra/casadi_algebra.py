@@ -1,0 +1,161 @@
+"""CasADi SX scalars: an expression graph with automatic differentiation, to be compiled."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.algebra.base import FUNCTIONS, Algebra
+
+__all__ = ["CASADI", "CasadiAlgebra", "Traced"]
+
+
+_NUMBERS = (int, float, np.number)
+_binary = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
+
+
+@lru_cache(maxsize=65536)
+def _constant(value: float) -> ca.SX:
+    return ca.SX(value)
+
+
+class Traced:
+    """One CasADi SX scalar as an element of a NumPy array.
+
+    Constants stay Python floats and are folded here (0·x = 0, 1·x = x, 0 + x = x), so that the zeros of mechanics
+    cost nothing and never reach the graph.
+    """
+
+    __slots__ = ("sx",)
+
+    def __init__(self, sx: ca.SX):
+        self.sx = sx
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is Traced:
+            return Traced(_binary(ca.OP_ADD, self.sx, other.sx))
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return self if other == 0 else Traced(_binary(ca.OP_ADD, self.sx, _constant(float(other))))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if type(other) is Traced:
+            return Traced(_binary(ca.OP_SUB, self.sx, other.sx))
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return self if other == 0 else Traced(_binary(ca.OP_SUB, self.sx, _constant(float(other))))
+
+    def __rsub__(self, other: Any) -> Any:
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return -self if other == 0 else Traced(_binary(ca.OP_SUB, _constant(float(other)), self.sx))
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is Traced:
+            return Traced(_binary(ca.OP_MUL, self.sx, other.sx))
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        if other == 0:
+            return 0.0
+        if other == 1:
+            return self
+        return -self if other == -1 else Traced(_binary(ca.OP_MUL, _constant(float(other)), self.sx))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if type(other) is Traced:
+            return Traced(_binary(ca.OP_DIV, self.sx, other.sx))
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return self if other == 1 else Traced(_binary(ca.OP_DIV, self.sx, _constant(float(other))))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return 0.0 if other == 0 else Traced(_binary(ca.OP_DIV, _constant(float(other)), self.sx))
+
+    def __pow__(self, exponent: Any) -> Any:
+        return CASADI.power(self, exponent)
+
+    def __neg__(self) -> Traced:
+        return Traced(ca.SX.unary(ca.OP_NEG, self.sx))
+
+    def __repr__(self) -> str:
+        return f"Traced({self.sx})"
+
+
+def _sx(value: Any) -> ca.SX:
+    """The SX of a traced scalar or a number; a TypeError names any stranger."""
+    if type(value) is Traced:
+        return value.sx
+    if isinstance(value, _NUMBERS):
+        return _constant(float(value))
+    raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
+
+
+class CasadiAlgebra(Algebra):
+    """Arrays whose elements are floats (constants) or :class:`Traced` scalars."""
+
+    name = "casadi"
+
+    def constant(self, value: float) -> float:
+        return float(value)
+
+    def atan2(self, y: Any, x: Any) -> Any:
+        return Traced(ca.atan2(_sx(y), _sx(x)))
+
+    def power(self, base: Any, exponent: Any) -> Any:
+        if type(exponent) is not Traced and float(exponent).is_integer() and 0 <= exponent <= 3:
+            # Small integer powers are products: cheaper, and exact for negative bases.
+            result: Any = 1.0
+            for _ in range(int(exponent)):
+                result = result * base
+            return result
+        return Traced(_sx(base) ** _sx(exponent))
+
+    def minimum(self, a: Any, b: Any) -> Any:
+        return Traced(ca.fmin(_sx(a), _sx(b)))
+
+    def maximum(self, a: Any, b: Any) -> Any:
+        return Traced(ca.fmax(_sx(a), _sx(b)))
+
+    def less(self, a: Any, b: Any) -> Any:
+        return Traced(_sx(a) < _sx(b))
+
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        return Traced(ca.if_else(_sx(condition), _sx(a), _sx(b)))
+
+    def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
+        """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
+        symbol = ca.SX.sym(name, int(np.prod(shape)))  # pyright: ignore[reportAttributeAccessIssue]
+        return symbol, self.from_sx(symbol, *shape)
+
+    def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
+        """The array of this shape from a CasADi column, row-major."""
+        out = np.empty(column.shape[0], dtype=object)
+        for i in range(column.shape[0]):
+            out[i] = Traced(column[i])
+        return out.reshape(shape)
+
+    def to_sx(self, values: Any) -> ca.SX:
+        """A CasADi column with the elements of an array (or of one scalar), row-major."""
+        flat = np.asarray(values, dtype=object).reshape(-1)
+        return ca.vertcat(*[_sx(element) for element in flat]) if len(flat) else ca.SX(0, 1)
+
+
+def _lift(name: str) -> Any:
+    """A CasADi function of one scalar, as a method."""
+    function = getattr(ca, {"absolute": "fabs"}.get(name, name))
+    return staticmethod(lambda x: Traced(function(_sx(x))))
+
+
+for _name in FUNCTIONS:
+    setattr(CasadiAlgebra, _name, _lift(_name))
+
+CASADI = CasadiAlgebra()

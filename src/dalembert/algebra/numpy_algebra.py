@@ -1,0 +1,68 @@
+"""Floats: the oracle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra.base import Algebra
+
+__all__ = ["NUMPY", "NumpyAlgebra"]
+
+
+class NumpyAlgebra(Algebra):
+    """Plain float64 arrays."""
+
+    name = "numpy"
+    sin = staticmethod(math.sin)
+    cos = staticmethod(math.cos)
+    tan = staticmethod(math.tan)
+    asin = staticmethod(math.asin)
+    acos = staticmethod(math.acos)
+    atan = staticmethod(math.atan)
+    sinh = staticmethod(math.sinh)
+    cosh = staticmethod(math.cosh)
+    tanh = staticmethod(math.tanh)
+    exp = staticmethod(math.exp)
+    log = staticmethod(math.log)
+    sqrt = staticmethod(math.sqrt)
+    absolute = staticmethod(abs)
+
+    @staticmethod
+    def sign(x: float) -> float:
+        return float(np.sign(x))
+
+    def constant(self, value: float) -> float:
+        return float(value)
+
+    def atan2(self, y: float, x: float) -> float:
+        return math.atan2(y, x)
+
+    def power(self, base: float, exponent: float) -> float:
+        return math.pow(base, exponent)
+
+    def minimum(self, a: float, b: float) -> float:
+        return min(a, b)
+
+    def maximum(self, a: float, b: float) -> float:
+        return max(a, b)
+
+    def less(self, a: float, b: float) -> bool:
+        return a < b
+
+    def where(self, condition: bool, a: float, b: float) -> float:
+        return a if condition else b
+
+    def array(self, values: Any) -> np.ndarray:
+        return np.array(values, dtype=float)
+
+    def zeros(self, *shape: int) -> np.ndarray:
+        return np.zeros(shape)
+
+    def eye(self, n: int) -> np.ndarray:
+        return np.eye(n)
+
+
+NUMPY = NumpyAlgebra()

@@ -1,0 +1,69 @@
+"""SymPy expressions: equations to read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra.base import Algebra
+
+__all__ = ["SYMPY", "SympyAlgebra", "readable_number"]
+
+_LARGEST_DENOMINATOR = 64  # 0.5 reads 1/2; 0.083 stays 0.083
+
+
+def readable_number(value: float) -> sp.Number:
+    """A number as a person would write it: exact integers and small fractions, else a decimal."""
+    if isinstance(value, (int, np.integer)):
+        return sp.Integer(int(value))
+    fraction = Fraction(float(value))
+    if fraction.denominator <= _LARGEST_DENOMINATOR:
+        return sp.Rational(fraction.numerator, fraction.denominator)
+    return sp.Float(float(value))
+
+
+class SympyAlgebra(Algebra):
+    """Arrays of SymPy expressions."""
+
+    name = "sympy"
+    sin = staticmethod(sp.sin)
+    cos = staticmethod(sp.cos)
+    tan = staticmethod(sp.tan)
+    asin = staticmethod(sp.asin)
+    acos = staticmethod(sp.acos)
+    atan = staticmethod(sp.atan)
+    sinh = staticmethod(sp.sinh)
+    cosh = staticmethod(sp.cosh)
+    tanh = staticmethod(sp.tanh)
+    exp = staticmethod(sp.exp)
+    log = staticmethod(sp.log)
+    sqrt = staticmethod(sp.sqrt)
+    absolute = staticmethod(sp.Abs)
+    sign = staticmethod(sp.sign)
+
+    def constant(self, value: float) -> sp.Number:
+        return readable_number(value)
+
+    def atan2(self, y: Any, x: Any) -> sp.Expr:
+        return sp.atan2(y, x)
+
+    def power(self, base: Any, exponent: Any) -> sp.Expr:
+        return sp.Pow(base, exponent)
+
+    def minimum(self, a: Any, b: Any) -> sp.Expr:
+        return sp.Min(a, b)
+
+    def maximum(self, a: Any, b: Any) -> sp.Expr:
+        return sp.Max(a, b)
+
+    def less(self, a: Any, b: Any) -> Any:
+        return sp.Lt(a, b)
+
+    def where(self, condition: Any, a: Any, b: Any) -> sp.Expr:
+        return sp.Piecewise((a, condition), (b, True))
+
+
+SYMPY = SympyAlgebra()

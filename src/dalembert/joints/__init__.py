@@ -1,0 +1,40 @@
+"""The joint catalogue. A new joint is one file and one line in ``JOINTS``."""
+
+from dalembert.joints.base import Joint
+from dalembert.joints.custom import Custom
+from dalembert.joints.cylindrical import Cylindrical
+from dalembert.joints.fixed import Fixed
+from dalembert.joints.free import Free
+from dalembert.joints.planar import Planar
+from dalembert.joints.point import Distance, PointOnLine, PointOnPlane
+from dalembert.joints.prismatic import Prismatic
+from dalembert.joints.revolute import Revolute
+from dalembert.joints.rolling import RollingDisc, RollingSphere
+from dalembert.joints.screw import Screw
+from dalembert.joints.spherical import Spherical
+from dalembert.joints.translational import Translational
+from dalembert.joints.universal import Universal
+
+__all__ = ["JOINTS", "Custom", "Free", "Joint"]
+
+JOINTS: dict[str, type[Joint]] = {
+    joint.kind: joint
+    for joint in (
+        Revolute,
+        Prismatic,
+        Cylindrical,
+        Screw,
+        Universal,
+        Spherical,
+        Planar,
+        Translational,
+        Fixed,
+        Free,
+        PointOnLine,
+        PointOnPlane,
+        Distance,
+        RollingDisc,
+        RollingSphere,
+        Custom,
+    )
+}

@@ -1,0 +1,56 @@
+"""Free joint: six degrees of freedom, the joint of a floating body and of absolute coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.joints.base import Joint
+from dalembert.spatial import Pose, quaternion
+
+__all__ = ["Free"]
+
+
+class Free(Joint):
+    """No constraint. Coordinates: quaternion (w, x, y, z), position (m); velocities: twist (ω, v) in body axes."""
+
+    kind = "free"
+    nq = 7
+    nv = 6
+
+    def transform(self, al: Algebra, q: np.ndarray) -> Pose:
+        return Pose(quaternion.to_matrix(al, q[:4]), q[4:])
+
+    def subspace(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return al.eye(6)
+
+    def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return al.zeros(6)
+
+    def qdot(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return al.concatenate([quaternion.rate(al, q[:4], u[:3]), quaternion.to_matrix(al, q[:4]) @ u[3:]])
+
+    def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        turned = quaternion.multiply(q[:4], quaternion.exp(al, du[:3]))
+        return al.concatenate([turned, q[4:] + quaternion.to_matrix(al, q[:4]) @ du[3:]])
+
+    def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        turn = quaternion.multiply(quaternion.conjugate(al, q0[:4]), q1[:4])
+        moved = quaternion.to_matrix(al, q0[:4]).T @ (q1[4:] - q0[4:])
+        return al.concatenate([quaternion.log(al, quaternion.shortest(al, turn)), moved])
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        return []
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        return al.concatenate([quaternion.from_matrix(al, X.R), X.p])
+
+    def neutral(self) -> np.ndarray:
+        return np.eye(7)[0]
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        q = rng.normal(size=7)
+        q[:4] /= np.linalg.norm(q[:4])
+        return q

@@ -1,0 +1,65 @@
+"""Joints of one point: on a line, on a plane, at a distance; the second body turns freely about the point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
+from dalembert.spatial import Pose, quaternion, so3
+
+__all__ = ["Distance", "PointOnLine", "PointOnPlane"]
+
+
+class PointOnLine(Product):
+    """A bead on the z-line. Coordinates: displacement (m), quaternion."""
+
+    kind = "point-on-line"
+    factors = (Translation(2), Ball())
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        return [X.p[0], X.p[1]]
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        return al.concatenate([X.p[2:3], quaternion.from_matrix(al, X.R)])
+
+
+class PointOnPlane(Product):
+    """A point on the xy-plane. Coordinates: x, y (m), quaternion."""
+
+    kind = "point-on-plane"
+    factors = (Translation(0), Translation(1), Ball())
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        return [X.p[2]]
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        return al.concatenate([X.p[:2], quaternion.from_matrix(al, X.R)])
+
+
+class Distance(Product):
+    """A massless rod of ``length`` (m) with balls at both ends.
+
+    Coordinates: two angles of the rod (about x, then y; rad), singular where the rod lies along x; quaternion.
+    """
+
+    kind = "distance"
+
+    def __init__(self, length: Any):
+        self.length = length
+        self.factors = (Rotation(0), Rotation(1), Offset(length), Ball())
+        super().__init__()
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        # (|p|² − l²)/(2l) has the size of a length and no root to differentiate.
+        return [(X.p @ X.p - self.length * self.length) / (2 * self.length)]
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        # p = l (sin b, −sin a cos b, cos a cos b)
+        x, y, z = X.p
+        a = al.atan2(-y, z)
+        b = al.atan2(x, al.sqrt(y * y + z * z))
+        R = (so3.rotation_x(al, a) @ so3.rotation_y(al, b)).T @ X.R
+        return al.concatenate([al.array([a, b]), quaternion.from_matrix(al, R)])

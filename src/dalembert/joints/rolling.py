@@ -1,0 +1,86 @@
+"""Rolling without slip on the xy-plane: nonholonomic joints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
+from dalembert.spatial import Pose, quaternion, so3
+from dalembert.spatial.so3 import cross
+
+__all__ = ["RollingDisc", "RollingSphere"]
+
+
+def _slip(X: Pose, V: np.ndarray, arm: np.ndarray) -> list[Any]:
+    """Velocity in the plane (x, y of P) of the material point at ``arm`` from the centre of S."""
+    v = X.R @ V[3:] + cross(X.R @ V[:3], arm)
+    return [v[0], v[1]]
+
+
+class RollingDisc(Product):
+    """A thin disc of ``radius`` (m), axis y, that rolls on the xy-plane of the first body.
+
+    Coordinates: contact point x, y (m), heading about z, lean about x, spin about y (rad); singular when the disc lies
+    flat. Two nonholonomic equations: the contact point of the disc does not slip.
+    """
+
+    kind = "rolling-disc"
+    nonholonomic = 2
+
+    def __init__(self, radius: Any):
+        self.radius = radius
+        self.factors = (Translation(0), Translation(1), Rotation(2), Rotation(0), Offset(radius), Rotation(1))
+        super().__init__()
+
+    def neutral(self) -> np.ndarray:
+        return np.zeros(5)
+
+    def _tilt(self, al: Algebra, X: Pose) -> tuple[np.ndarray, Any]:
+        """The disc's axis a in P, and cos(lean) = |n − (n·a) a|."""
+        a = X.R[:, 1]
+        return a, al.sqrt(a[0] * a[0] + a[1] * a[1])
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        _, cosine = self._tilt(al, X)
+        return [X.p[2] - self.radius * cosine]
+
+    def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
+        a, cosine = self._tilt(al, X)
+        # From the centre down the disc to the ground: −r (n − (n·a) a)/cos(lean)
+        up = al.array([-a[2] * a[0], -a[2] * a[1], 1 - a[2] * a[2]])
+        return _slip(X, V, -self.radius / cosine * up)
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        a, cosine = self._tilt(al, X)
+        heading, lean = al.atan2(-a[0], a[1]), al.atan2(a[2], cosine)
+        R = so3.rotation_z(al, heading) @ so3.rotation_x(al, lean)
+        own = R.T @ X.R
+        contact = X.p - self.radius * R[:, 2]
+        return al.array([contact[0], contact[1], heading, lean, al.atan2(own[0, 2], own[0, 0])])
+
+
+class RollingSphere(Product):
+    """A sphere of ``radius`` (m) that rolls on the xy-plane of the first body.
+
+    Coordinates: centre x, y (m), quaternion. Two nonholonomic equations: no slip; the sphere may pivot.
+    """
+
+    kind = "rolling-sphere"
+    nonholonomic = 2
+
+    def __init__(self, radius: Any):
+        self.radius = radius
+        self.factors = (Translation(0), Translation(1), Offset(radius), Ball())
+        super().__init__()
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        return [X.p[2] - self.radius]
+
+    def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
+        return _slip(X, V, al.array([0, 0, -self.radius]))
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        return al.concatenate([X.p[:2], quaternion.from_matrix(al, X.R)])

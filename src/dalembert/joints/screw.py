@@ -1,0 +1,32 @@
+"""Screw joint: a turn about z that advances along z."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.joints.product import Helix, Product
+from dalembert.spatial import Pose
+
+__all__ = ["Screw"]
+
+
+class Screw(Product):
+    """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` metres per revolution."""
+
+    kind = "screw"
+    measured = True
+
+    def __init__(self, pitch: Any):
+        self.pitch = pitch
+        self.factors = (Helix(pitch),)
+        super().__init__()
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        angle = self.coordinates(al, X)[0] if q is None else q[0]
+        return [X.p[0], X.p[1], X.p[2] - self.pitch / (2 * np.pi) * angle, X.R[0, 2], X.R[1, 2]]
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        return al.array([al.atan2(X.R[1, 0], X.R[0, 0])])
