@@ -52,6 +52,10 @@ class Algebra(ABC):
     def constant(self, value: float) -> Scalar:
         """A number as a scalar of this algebra."""
 
+    def number(self, value: Any) -> Scalar:
+        """A SymPy number as a scalar of this algebra."""
+        return self.constant(float(value))
+
     @abstractmethod
     def atan2(self, y: Scalar, x: Scalar) -> Scalar: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -99,6 +100,11 @@ def _sx(value: Any) -> ca.SX:
     raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
 
 
+def _element(sx: ca.SX) -> Any:
+    """An SX scalar as an array element: a float if it is constant."""
+    return float(sx) if sx.is_constant() else Traced(sx)
+
+
 class CasadiAlgebra(Algebra):
     """Arrays whose elements are floats (constants) or :class:`Traced` scalars."""
 
@@ -131,6 +137,17 @@ class CasadiAlgebra(Algebra):
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         return Traced(ca.if_else(_sx(condition), _sx(a), _sx(b)))
 
+    def columns(self, linear: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
+        """The matrix of a linear (or affine) map of n-vectors, by automatic differentiation of one trace."""
+        symbol, x = self.symbols("x", n)
+        y = self.to_sx(linear(x))
+        J = ca.jacobian(y, symbol)
+        rows, columns = J.sparsity().get_triplet()
+        out = self.zeros(y.shape[0], n)
+        for i, j in zip(rows, columns, strict=True):
+            out[i, j] = _element(J[i, j])
+        return out
+
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
         symbol = ca.SX.sym(name, int(np.prod(shape)))  # pyright: ignore[reportAttributeAccessIssue]
@@ -140,7 +157,7 @@ class CasadiAlgebra(Algebra):
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
         for i in range(column.shape[0]):
-            out[i] = Traced(column[i])
+            out[i] = _element(column[i])
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:

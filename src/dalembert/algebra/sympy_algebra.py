@@ -47,6 +47,9 @@ class SympyAlgebra(Algebra):
     def constant(self, value: float) -> sp.Number:
         return readable_number(value)
 
+    def number(self, value: Any) -> sp.Expr:
+        return value
+
     def atan2(self, y: Any, x: Any) -> sp.Expr:
         return sp.atan2(y, x)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,8 +11,48 @@ import numpy as np
 from dalembert.algebra import Algebra, Jets
 from dalembert.algebra.linear import solve_spd
 from dalembert.spatial import Pose
+from dalembert.spatial.so3 import cross
 
-__all__ = ["Joint", "twist_of_jets"]
+__all__ = ["Geometry", "Joint", "axis_frame", "twist_of_jets"]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How a joint was drawn in the reference configuration; what was not given is None.
+
+    Attributes:
+        point, point_2: points (m).
+        axis, axis_2: directions, any length.
+        nominal: the same directions as floats, at the parameters' nominal values.
+        X_2: pose of the second body.
+        reference: coordinates as drawn.
+    """
+
+    point: np.ndarray | None
+    point_2: np.ndarray | None
+    axis: np.ndarray | None
+    axis_2: np.ndarray | None
+    nominal: dict[str, np.ndarray]
+    X_2: Pose
+    reference: np.ndarray | None
+
+    @property
+    def origin(self) -> np.ndarray:
+        """The given point, else the origin of the second body."""
+        return self.X_2.p if self.point is None else self.point
+
+
+def axis_frame(al: Algebra, axis: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """A rotation matrix whose z-column lies along the axis; x lies near the world axis most across it.
+
+    The choice of x is made at the nominal value, so that the formula stays smooth in parameters.
+    """
+    z = axis / al.sqrt(axis @ axis)
+    nearest = int(np.argmax(np.abs(nominal)))
+    e = al.eye(3)[(nearest + 1) % 3]
+    x = e - (e @ z) * z
+    x = x / al.sqrt(x @ x)
+    return np.stack([x, cross(z, x), z], axis=1)
 
 
 class Joint(ABC):
@@ -36,6 +77,8 @@ class Joint(ABC):
         angles: indices of coordinates that are angles, known from a pose only up to whole turns.
         measured: True if ``position`` needs the (unwound) coordinates, as a screw does.
         nonholonomic: number of velocity equations.
+        geometry: which of point, axis, axis_2, point_2 place it; a name in brackets is optional.
+        parameters: its own quantities, such as a pitch; a name in brackets is optional.
     """
 
     kind: ClassVar[str]
@@ -44,6 +87,20 @@ class Joint(ABC):
     angles: tuple[int, ...] = ()
     measured: bool = False
     nonholonomic: int = 0
+    geometry: ClassVar[tuple[str, ...]] = ("point", "axis")
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_geometry(cls, al: Algebra, drawn: Geometry, parameters: dict[str, Any]) -> Joint:
+        """The joint as drawn, with its own quantities."""
+        return cls(**parameters)
+
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """World poses of P and S in the reference configuration."""
+        R = al.eye(3) if drawn.axis is None else axis_frame(al, drawn.axis, drawn.nominal["axis"])
+        X = Pose(R, drawn.origin)
+        q = al.array(self.neutral()) if drawn.reference is None else drawn.reference
+        return X, X @ self.transform(al, q)
 
     @abstractmethod
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:

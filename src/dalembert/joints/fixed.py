@@ -18,6 +18,7 @@ class Fixed(Product):
 
     kind = "fixed"
     factors = ()
+    geometry = ("[point]",)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [*X.p, X.R[0, 1], X.R[1, 2], X.R[2, 0]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
-from dalembert.joints.base import Joint
+from dalembert.joints.base import Geometry, Joint
 from dalembert.spatial import Pose, quaternion
 
 __all__ = ["Free"]
@@ -19,6 +19,13 @@ class Free(Joint):
     kind = "free"
     nq = 7
     nv = 6
+    geometry = ()
+
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """P is the world frame as drawn, S the second body's own, so that q is the body's pose."""
+        if drawn.reference is None:
+            return Pose.identity(al), drawn.X_2
+        return drawn.X_2 @ self.transform(al, drawn.reference).inverse(), drawn.X_2
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return Pose(quaternion.to_matrix(al, q[:4]), q[4:])

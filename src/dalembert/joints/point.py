@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.base import Geometry, axis_frame
 from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
 from dalembert.spatial import Pose, quaternion, so3
 
@@ -46,11 +47,29 @@ class Distance(Product):
     """
 
     kind = "distance"
+    geometry = ("point", "point_2")
+    parameters = ("[length]",)
 
     def __init__(self, length: Any):
         self.length = length
         self.factors = (Rotation(0), Rotation(1), Offset(length), Ball())
         super().__init__()
+
+    @classmethod
+    def from_geometry(cls, al: Algebra, drawn: Geometry, parameters: dict[str, Any]) -> Distance:
+        """The length, where not given, is the distance as drawn."""
+        if "length" in parameters:
+            return cls(parameters["length"])
+        assert drawn.point is not None and drawn.point_2 is not None
+        d = drawn.point_2 - drawn.point
+        return cls(al.sqrt(d @ d))
+
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """z of P along the rod, S at the second point."""
+        assert drawn.point is not None and drawn.point_2 is not None
+        nominal = drawn.nominal["point_2"] - drawn.nominal["point"]
+        R = axis_frame(al, drawn.point_2 - drawn.point, nominal)
+        return Pose(R, drawn.point), Pose(R, drawn.point_2)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         # (|p|² − l²)/(2l) has the size of a length and no root to differentiate.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.base import Geometry, axis_frame
 from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
 from dalembert.spatial import Pose, quaternion, so3
 from dalembert.spatial.so3 import cross
@@ -28,6 +29,8 @@ class RollingDisc(Product):
     """
 
     kind = "rolling-disc"
+    geometry = ("point", "axis", "axis_2")
+    parameters = ("radius",)
     nonholonomic = 2
 
     def __init__(self, radius: Any):
@@ -35,8 +38,19 @@ class RollingDisc(Product):
         self.factors = (Translation(0), Translation(1), Rotation(2), Rotation(0), Offset(radius), Rotation(1))
         super().__init__()
 
-    def neutral(self) -> np.ndarray:
-        return np.zeros(5)
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """``point`` is the disc's centre, ``axis`` the plane's normal n, ``axis_2`` the disc's axis a.
+
+        The plane is laid through the lowest point of the disc; heading and contact point are zero as drawn.
+        """
+        assert drawn.axis is not None and drawn.axis_2 is not None
+        n = drawn.axis / al.sqrt(drawn.axis @ drawn.axis)
+        a = drawn.axis_2 / al.sqrt(drawn.axis_2 @ drawn.axis_2)
+        x = cross(a, n)
+        x = x / al.sqrt(x @ x)
+        up = cross(x, a)
+        X_P = Pose(np.stack([x, cross(n, x), n], axis=1), drawn.origin - self.radius * up)
+        return X_P, Pose(np.stack([x, a, up], axis=1), drawn.origin)
 
     def _tilt(self, al: Algebra, X: Pose) -> tuple[np.ndarray, Any]:
         """The disc's axis a in P, and cos(lean) = |n − (n·a) a|."""
@@ -69,12 +83,20 @@ class RollingSphere(Product):
     """
 
     kind = "rolling-sphere"
+    geometry = ("point", "axis")
+    parameters = ("radius",)
     nonholonomic = 2
 
     def __init__(self, radius: Any):
         self.radius = radius
         self.factors = (Translation(0), Translation(1), Offset(radius), Ball())
         super().__init__()
+
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """``point`` is the centre, ``axis`` the plane's normal; the plane touches the sphere as drawn."""
+        assert drawn.axis is not None
+        R = axis_frame(al, drawn.axis, drawn.nominal["axis"])
+        return Pose(R, drawn.origin - self.radius * R[:, 2]), Pose(R, drawn.origin)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[2] - self.radius]

@@ -18,6 +18,7 @@ class Screw(Product):
 
     kind = "screw"
     measured = True
+    parameters = ("pitch",)
 
     def __init__(self, pitch: Any):
         self.pitch = pitch

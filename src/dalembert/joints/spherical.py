@@ -18,6 +18,7 @@ class Spherical(Product):
 
     kind = "spherical"
     factors = (Ball(),)
+    geometry = ("point",)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return list(X.p)

@@ -17,6 +17,7 @@ class Translational(Product):
     """A gantry. Coordinates: x, y, z (m)."""
 
     kind = "translational"
+    geometry = ("[point]",)
     factors = (Translation(0), Translation(1), Translation(2))
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:

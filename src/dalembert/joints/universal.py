@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.base import Geometry
 from dalembert.joints.product import Product, Rotation
 from dalembert.spatial import Pose
+from dalembert.spatial.so3 import cross
 
 __all__ = ["Universal"]
 
@@ -17,7 +19,17 @@ class Universal(Product):
     """A Cardan cross. Coordinates: angle about x of the first body, then about y of the second (rad)."""
 
     kind = "universal"
+    geometry = ("point", "axis", "axis_2")
     factors = (Rotation(0), Rotation(1))
+
+    def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
+        """x along the first axis, y along the second."""
+        assert drawn.axis is not None and drawn.axis_2 is not None
+        x = drawn.axis / al.sqrt(drawn.axis @ drawn.axis)
+        y = drawn.axis_2 / al.sqrt(drawn.axis_2 @ drawn.axis_2)
+        X = Pose(np.stack([x, y, cross(x, y)], axis=1), drawn.origin)
+        q = al.zeros(2) if drawn.reference is None else drawn.reference
+        return X, X @ self.transform(al, q)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [*X.p, X.R[0, 1]]

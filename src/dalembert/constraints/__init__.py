@@ -1,0 +1,11 @@
+"""The constraint catalogue. A new constraint is one file and one line in ``CONSTRAINTS``."""
+
+from dalembert.constraints.base import Constraint
+from dalembert.constraints.couplings import Coupler, Gear, Rack
+from dalembert.constraints.equation import Drive, Equation
+
+__all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Gear", "Rack"]
+
+CONSTRAINTS: dict[str, type[Constraint]] = {
+    constraint.model_fields["kind"].default: constraint for constraint in (Coupler, Gear, Rack, Equation, Drive)
+}

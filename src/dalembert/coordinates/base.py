@@ -1,0 +1,199 @@
+"""Coordinates: how q and u describe the mechanism.
+
+Every kind of coordinates here is a tree of joints from the ground to all bodies, plus joints that are cut:
+``relative`` takes a spanning tree of the model's own joints; ``absolute`` hangs every body on a free joint and cuts all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.expressions import references
+from dalembert.joints import Free, Joint
+from dalembert.joints.reversed import Reversed
+from dalembert.model import Flat, Mechanism
+from dalembert.model.mechanism import PlacedJoint
+from dalembert.spatial import Inertia, Pose
+
+__all__ = ["Coordinates", "Link", "PlacedTree", "Winding"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one tree joint keeps its numbers in q and u."""
+
+    body: str
+    parent: str
+    joint: str | None
+    reversed: bool
+    q: slice
+    u: slice
+
+
+@dataclass(frozen=True)
+class Winding:
+    """A coordinate that counts the turns of an angle of a cut joint; q̇ is the rate of the angle."""
+
+    joint: str
+    index: int
+    q: int
+
+
+@dataclass(frozen=True)
+class Link:
+    """One body of the tree in an algebra.
+
+    Attributes:
+        parent: index of the parent link, −1 for the ground.
+        X_PJ: joint frame on the parent, in the parent's frame.
+        X_JB: body frame in the moved joint frame.
+        inertia: in the body's frame.
+    """
+
+    body: str
+    parent: int
+    joint: Joint
+    X_PJ: Pose
+    X_JB: Pose
+    inertia: Inertia
+    q: slice
+    u: slice
+
+
+class Coordinates:
+    """The layout of q and u over a tree of joints.
+
+    Attributes:
+        name: of the kind of coordinates.
+        slots: tree joints, parents first.
+        cut: names of the joints that are closed by constraints.
+        windings: extra entries at the end of q.
+        nq, nv: lengths of q and u.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, flat: Flat):
+        self.flat = flat
+        self._nominal = Mechanism.nominal(flat)
+        self.slots, self.cut = self._layout()
+        tree_nq = max((slot.q.stop for slot in self.slots), default=0)
+        self.nv = max((slot.u.stop for slot in self.slots), default=0)
+        self.windings = self._find_windings(tree_nq)
+        self.nq = tree_nq + len(self.windings)
+        self.slot_of_joint = {slot.joint: slot for slot in self.slots if slot.joint is not None}
+
+    def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
+        raise NotImplementedError
+
+    def _slots(self, tree: list[tuple[str, str, str | None, bool, int, int]]) -> list[Slot]:
+        """Slots one after the other from (body, parent, joint, reversed, nq, nv)."""
+        slots, q, u = [], 0, 0
+        for body, parent, joint, turned, nq, nv in tree:
+            slots.append(Slot(body, parent, joint, turned, slice(q, q + nq), slice(u, u + nv)))
+            q, u = q + nq, u + nv
+        return slots
+
+    def nominal_joint(self, name: str) -> PlacedJoint:
+        """A joint of the model in floats."""
+        return self._nominal.joint(name)
+
+    def _find_windings(self, start: int) -> list[Winding]:
+        """Angles of cut joints that an equation, a force or an output asks for."""
+        asked: set[str] = set()
+        for section in (self.flat.constraints, self.flat.forces, self.flat.outputs):
+            for element, _ in section.values():
+                asked |= _joints_asked(element)
+        for name in self.cut:
+            if self.nominal_joint(name).joint.measured:
+                asked.add(name)
+        windings = []
+        for name in self.cut:
+            if name in asked:
+                for index in self.nominal_joint(name).joint.angles:
+                    windings.append(Winding(name, index, start + len(windings)))
+        return windings
+
+    # In an algebra
+
+    def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedTree:
+        """The tree in an algebra."""
+        return PlacedTree(self, Mechanism(self.flat, al, parameters))
+
+    # In floats
+
+    def joint_at(self, slot: Slot) -> Joint:
+        """The joint of a slot, as it is traversed by the tree."""
+        if slot.joint is None:
+            return Free()
+        joint = self.nominal_joint(slot.joint).joint
+        return Reversed(joint) if slot.reversed else joint
+
+    def neutral(self) -> np.ndarray:
+        """q with every joint at neutral."""
+        q = np.zeros(self.nq)
+        for slot in self.slots:
+            q[slot.q] = self.joint_at(slot).neutral()
+        return q
+
+    def _each(self, function: Callable[[Joint, Slot], np.ndarray], windings: np.ndarray) -> np.ndarray:
+        parts = [function(self.joint_at(slot), slot) for slot in self.slots]
+        return np.concatenate([*parts, windings])
+
+    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """q moved along the tangent du; windings stay."""
+        return self._each(lambda joint, s: joint.integrate(NUMPY, q[s.q], du[s.u]), q[self.nq - len(self.windings) :])
+
+    def labels(self) -> tuple[list[str], list[str]]:
+        """Names of the entries of q and of u."""
+        q_names, u_names = [], []
+        for slot in self.slots:
+            name = slot.joint or slot.body
+            nq, nv = slot.q.stop - slot.q.start, slot.u.stop - slot.u.start
+            q_names += [name] if nq == 1 else [f"{name}[{i}]" for i in range(nq)]
+            u_names += [name] if nv == 1 else [f"{name}[{i}]" for i in range(nv)]
+        q_names += [f"{w.joint}[{w.index}] turns" for w in self.windings]
+        return q_names, u_names
+
+
+def _joints_asked(element: Any) -> set[str]:
+    """Joints whose coordinates an element reads, through its fields or its formulas."""
+    asked = set()
+    for key in ("joint", "pinion", "rack"):
+        if isinstance(getattr(element, key, None), str):
+            asked.add(getattr(element, key))
+    asked.update(getattr(element, "joints", ()))
+    asked.update(getattr(element, "terms", {}))
+    for value in element.__dict__.values():
+        for formula in value if isinstance(value, tuple) else (value,):
+            if hasattr(formula, "free_symbols"):
+                asked |= {ref.element for ref in references(formula) if ref.quantity == "q"}
+    return asked
+
+
+class PlacedTree:
+    """Coordinates in an algebra: links with inertia, frames and joints as scalars."""
+
+    def __init__(self, coordinates: Coordinates, mechanism: Mechanism):
+        self.coordinates, self.mechanism, self.al = coordinates, mechanism, mechanism.al
+        index = {"ground": -1}
+        self.links: list[Link] = []
+        for slot in coordinates.slots:
+            joint, X_PJ, X_JB = self._frames(slot)
+            inertia = mechanism.inertia(slot.body)
+            self.links.append(Link(slot.body, index[slot.parent], joint, X_PJ, X_JB, inertia, slot.q, slot.u))
+            index[slot.body] = len(self.links) - 1
+        self.index = index
+
+    def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
+        if slot.joint is None:
+            return Free(), Pose.identity(self.al), Pose.identity(self.al)
+        placed = self.mechanism.joint(slot.joint)
+        if slot.reversed:
+            return Reversed(placed.joint), placed.X_2S, placed.X_1P.inverse()
+        return placed.joint, placed.X_1P, placed.X_2S.inverse()

@@ -1,0 +1,173 @@
+"""Field types and the base class of everything a model is made of.
+
+These classes are the one schema: the Python calls, the YAML files and the generated reference all come from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, get_args
+
+import numpy as np
+import sympy as sp
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+
+from dalembert.errors import ExpressionError
+from dalembert.expressions import parse, to_text
+from dalembert.expressions.parse import MAX_BITS
+
+__all__ = [
+    "BodyName",
+    "Element",
+    "Formula",
+    "FrameName",
+    "Inertia3",
+    "JointName",
+    "Name",
+    "Record",
+    "Vector",
+    "replace_names",
+]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
+AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+
+
+def _formula(value: Any) -> sp.Expr:
+    """A number, a text or a SymPy expression as a SymPy expression."""
+    if isinstance(value, sp.Expr):
+        return value
+    if isinstance(value, str):
+        try:
+            return parse(value)
+        except ExpressionError as error:
+            raise ValueError(str(error)) from None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+        raise ValueError(f"expected a number or a formula, got {value!r}")
+    if isinstance(value, (int, np.integer)):
+        if int(value).bit_length() > MAX_BITS:
+            raise ValueError("expected a number below 1e308, got a larger one")
+        return sp.Integer(int(value))
+    if not np.isfinite(value):
+        raise ValueError(f"expected a finite number, got {value}")
+    return sp.Integer(0) if value == 0 else sp.Float(float(value))
+
+
+def _plain(value: sp.Expr) -> int | float | str:
+    """A formula as YAML holds it: a number where it is one, else text."""
+    if isinstance(value, sp.Integer):
+        return int(value)
+    if isinstance(value, sp.Float):
+        return float(value)
+    return to_text(value)
+
+
+def _vector(value: Any) -> Any:
+    """Three formulas; ``"z"`` and ``"-x"`` name the axes of the frame."""
+    if isinstance(value, str):
+        sign, axis = (-1, value[1:]) if value.startswith("-") else (1, value)
+        if axis not in AXES:
+            raise ValueError(f"expected three numbers or one of x, y, z, -x, -y, -z, got {value!r}")
+        return tuple(sign * component for component in AXES[axis])
+    if isinstance(value, (np.ndarray, sp.MatrixBase)):
+        value = list(np.asarray(value, dtype=object).reshape(-1))
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        raise ValueError(f"expected three numbers, got {value!r}")
+    return tuple(value)
+
+
+def _inertia(value: Any) -> Any:
+    """Three moments, six entries or a 3×3 matrix of inertia, as nine or three or six formulas."""
+    if isinstance(value, (np.ndarray, sp.MatrixBase)):
+        value = np.asarray(value, dtype=object).tolist()
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
+        rows = [list(row) for row in value]
+        if len(rows) != 3 or any(len(row) != 3 for row in rows):
+            raise ValueError("expected a 3×3 matrix of inertia")
+        rows = [[_formula(entry) for entry in row] for row in rows]
+        if any(rows[i][j] != rows[j][i] for i in range(3) for j in range(i)):
+            raise ValueError("the matrix of inertia must be symmetric")
+        value = [rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2]]
+    if not isinstance(value, (list, tuple)) or len(value) not in (3, 6):
+        raise ValueError(f"expected (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 matrix, got {value!r}")
+    return tuple(value)
+
+
+def _name(value: Any) -> str:
+    value = getattr(value, "name", value)
+    if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > 200:
+        raise ValueError(f"expected a name (letters, digits, _, -, spaces; a letter first), got {value!r}")
+    return value
+
+
+class Names:
+    """Marks a field as the name of a body or a joint, so that sub-models can be renamed."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+
+Formula = Annotated[
+    sp.Expr,
+    BeforeValidator(_formula),
+    PlainSerializer(_plain),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": "a number or a formula"}),
+]
+Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector)]
+Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia)]
+_NameField = BeforeValidator(_name)
+Name = Annotated[str, _NameField]
+BodyName = Annotated[str, _NameField, Names("body")]
+JointName = Annotated[str, _NameField, Names("joint")]
+# 'world' (the reference configuration), 'body' (the body that the field belongs to), or the name of a body.
+FrameName = Annotated[str, _NameField, Names("frame")]
+
+
+class Record(BaseModel):
+    """Frozen data without a name of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class Element(Record):
+    """Frozen, named data. Unknown fields are refused."""
+
+    name: Name
+
+
+def replace_names(record: Any, formula: Callable[[sp.Expr], sp.Expr], names: dict[str, Callable[[str], str]]) -> Any:
+    """A copy of a record with every formula and every name of a body or joint passed through a function."""
+    changes = {}
+    for key, field in type(record).model_fields.items():
+        annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        changes[key] = _replace(annotation, getattr(record, key), formula, names)
+    return record.model_copy(update=changes)
+
+
+def _replace(annotation: Any, value: Any, formula: Any, names: dict[str, Callable[[str], str]]) -> Any:
+    if isinstance(value, sp.Expr):
+        return formula(value)
+    if isinstance(value, Record):
+        return replace_names(value, formula, names)
+    if isinstance(value, str):
+        kind = next((mark.kind for mark in _marks(annotation) if mark.kind in names), None)
+        return names[kind](value) if kind else value
+    if isinstance(value, tuple):
+        return tuple(_replace(annotation, item, formula, names) for item in value)
+    if isinstance(value, dict):
+        return {
+            _replace(annotation, key, formula, names): _replace(annotation, item, formula, names)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _marks(annotation: Any) -> list[Names]:
+    """Every Names mark inside an annotation."""
+    found = [annotation] if isinstance(annotation, Names) else []
+    for part in getattr(annotation, "__metadata__", ()):
+        found += _marks(part)
+    for part in get_args(annotation):
+        found += _marks(part)
+    return found

@@ -1,0 +1,61 @@
+"""Where a frame is, as people write it down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+from pydantic import Field, model_validator
+
+from dalembert.algebra import Algebra
+from dalembert.elements.base import Formula, Record, Vector
+from dalembert.spatial import Pose, quaternion, so3
+
+__all__ = ["Placement"]
+
+
+class Placement(Record):
+    """A position and, if turned, one description of the rotation."""
+
+    position: Vector = Field((0, 0, 0), validate_default=True, description="position of the origin (m)")
+    rpy: Vector | None = Field(None, description="roll, pitch, yaw (rad): turns about the fixed x, then y, then z axes")
+    quaternion: tuple[Formula, Formula, Formula, Formula] | None = Field(None, description="(w, x, y, z), normalised")
+    rotation: tuple[Vector, Vector, Vector] | None = Field(None, description="rotation matrix, row by row")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_position(cls, value: Any) -> Any:
+        """A plain position, (position, quaternion) or (position, matrix) will do."""
+        if isinstance(value, (dict, Placement)) or value is None:
+            return value
+        if isinstance(value, (list, tuple)) and len(value) == 2:
+            position, turn = value
+            if not hasattr(turn, "__len__"):
+                raise ValueError(f"expected a position, or a position and a rotation, got {value!r}")
+            key = "quaternion" if len(turn) == 4 else "rotation"
+            return {"position": position, key: turn}
+        return {"position": value}
+
+    @model_validator(mode="after")
+    def _one_rotation(self) -> Placement:
+        if sum(part is not None for part in (self.rpy, self.quaternion, self.rotation)) > 1:
+            raise ValueError("give one of rpy, quaternion, rotation, not several")
+        return self
+
+    def pose(self, al: Algebra, evaluate: Callable[[sp.Expr], Any]) -> Pose:
+        """The pose in an algebra."""
+
+        def vector(values: Any) -> Any:
+            return al.array([evaluate(value) for value in values])
+
+        if self.rpy is not None:
+            roll, pitch, yaw = (evaluate(angle) for angle in self.rpy)
+            R = so3.rotation_z(al, yaw) @ so3.rotation_y(al, pitch) @ so3.rotation_x(al, roll)
+        elif self.quaternion is not None:
+            R = quaternion.to_matrix(al, quaternion.normalise(al, vector(self.quaternion)))
+        elif self.rotation is not None:
+            R = al.array([vector(row) for row in self.rotation])
+        else:
+            R = al.eye(3)
+        return Pose(R, vector(self.position))

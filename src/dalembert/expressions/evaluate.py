@@ -1,0 +1,117 @@
+"""The value of a formula in any algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.errors import ExpressionError
+from dalembert.expressions.printing import to_text
+from dalembert.expressions.symbols import Reference, as_reference
+
+__all__ = ["evaluate", "is_number", "number"]
+
+_NAMES = {"Abs": "absolute"}
+_UNARY = {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign"}
+
+
+def evaluate(al: Algebra, expression: sp.Expr, lookup: Callable[[sp.Symbol | Reference], Any]) -> Any:
+    """The formula as a scalar of the algebra.
+
+    Args:
+        lookup: gives the scalar of a symbol (parameter or time) or of a reference.
+    """
+    done: dict[sp.Basic, Any] = {}
+
+    def value(node: Any) -> Any:
+        if node not in done:
+            done[node] = _node(al, node, value, lookup)
+        return done[node]
+
+    return value(expression)
+
+
+def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[[Any], Any]) -> Any:
+    if node.is_Number or node.is_NumberSymbol:
+        return al.number(node)
+    if node.is_Symbol:
+        return lookup(node)
+    if isinstance(node, AppliedUndef):
+        return lookup(as_reference(node))
+    if node.is_Add:
+        return reduce(lambda a, b: a + b, map(value, node.args))
+    if node.is_Mul:
+        return _product(value, node)
+    if node.is_Pow:
+        return _power(al, node.base, node.exp, value)
+    name = node.func.__name__
+    if name in _UNARY:
+        return getattr(al, _NAMES.get(name, name))(value(node.args[0]))
+    if name == "atan2":
+        return al.atan2(value(node.args[0]), value(node.args[1]))
+    if name in ("Min", "Max"):
+        choose = al.minimum if name == "Min" else al.maximum
+        return reduce(choose, map(value, node.args))
+    if name == "Piecewise":
+        return _piecewise(al, node, value)
+    raise ExpressionError(f"{name} is not understood in a formula: {to_text(node)}")
+
+
+def _product(value: Callable[[Any], Any], node: sp.Mul) -> Any:
+    """One division for all factors with negative powers."""
+    below = [factor for factor in node.args if factor.is_Pow and factor.exp.is_Rational and factor.exp < 0]  # type: ignore[attr-defined]
+    above = [factor for factor in node.args if factor not in below]
+    result = reduce(lambda a, b: a * b, map(value, above)) if above else 1
+    if not below:
+        return result
+    return result / reduce(lambda a, b: a * b, (value(1 / factor) for factor in below))
+
+
+def _power(al: Algebra, base: Any, exponent: Any, value: Callable[[Any], Any]) -> Any:
+    if exponent == sp.Rational(1, 2):
+        return al.sqrt(value(base))
+    if exponent.is_Rational and exponent < 0:
+        return 1 / _power(al, base, -exponent, value)
+    if base == sp.E:
+        return al.exp(value(exponent))
+    if exponent.is_Number:
+        n = float(exponent)
+        return al.power(value(base), int(n) if n.is_integer() else n)
+    return al.power(value(base), value(exponent))
+
+
+def _piecewise(al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any]) -> Any:
+    result: Any = al.constant(0)
+    for branch, condition in reversed(node.args):  # type: ignore[misc]
+        if condition == sp.true:
+            result = value(branch)
+            continue
+        a, b = value(condition.lts), value(condition.gts)
+        result = al.where(al.less(a, b), value(branch), result)
+    return result
+
+
+def is_number(expression: sp.Expr) -> bool:
+    """True if the formula contains no symbol."""
+    return not expression.free_symbols and not expression.atoms(AppliedUndef)
+
+
+def number(expression: sp.Expr, values: dict[str, float] | None = None) -> float:
+    """The formula as a float, with parameters taken from ``values``."""
+
+    def lookup(atom: sp.Symbol | Reference) -> float:
+        if isinstance(atom, Reference):
+            raise ExpressionError(f"{atom.quantity}({atom.element}) has no fixed value; only parameters may stand here")
+        if values is None or atom.name not in values:
+            raise ExpressionError(f"unknown name {atom.name!r} in {to_text(expression)}")
+        return values[atom.name]
+
+    try:
+        return float(evaluate(NUMPY, expression, lookup))
+    except (OverflowError, ValueError, ZeroDivisionError) as error:
+        raise ExpressionError(f"{to_text(expression)} has no finite value: {error}") from None

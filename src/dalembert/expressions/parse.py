@@ -1,0 +1,207 @@
+"""A whitelisting reader of formulas: Python's grammar, none of its power.
+
+Only numbers, names, arithmetic, comparisons inside ``a if c else b``, and the functions below are understood; nothing is
+evaluated as code, and every quantity that could grow (length, depth, integer powers) is bounded.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+import sympy as sp
+
+from dalembert.errors import ExpressionError
+from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, TIME, parameter, reference
+
+__all__ = ["CONSTANTS", "FUNCTIONS", "parse"]
+
+MAX_LENGTH = 10_000
+MAX_DEPTH = 60
+MAX_BITS = 1024  # of an integer or fraction that a power may produce
+
+FUNCTIONS: dict[str, tuple[Any, int]] = {
+    "sin": (sp.sin, 1), "cos": (sp.cos, 1), "tan": (sp.tan, 1),
+    "asin": (sp.asin, 1), "acos": (sp.acos, 1), "atan": (sp.atan, 1), "atan2": (sp.atan2, 2),
+    "sinh": (sp.sinh, 1), "cosh": (sp.cosh, 1), "tanh": (sp.tanh, 1),
+    "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
+    "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
+}  # fmt: skip
+CONSTANTS = {"pi": sp.pi, "t": TIME}
+_COMPARISONS = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
+
+
+def parse(text: str) -> sp.Expr:
+    """A SymPy expression from a formula such as ``"-k*q(knee) + T0*sin(2*pi*t)"``.
+
+    Raises:
+        ExpressionError: naming the part that is not understood or not allowed.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"formula of {len(text)} characters; at most {MAX_LENGTH} are read")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        reason = getattr(error, "msg", None) or "too deeply nested"
+        raise ExpressionError(f"cannot read formula {_short(text)}: {reason}") from None
+    try:
+        expression = _Reader(text).read(tree.body, 0)
+        return _finite(expression, text)
+    except (ArithmeticError, AttributeError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        # SymPy computes with numbers while it builds, and each of its functions fails in its own way.
+        raise ExpressionError(f"formula {_short(text)} has no real value: {type(error).__name__}") from None
+
+
+def _finite(expression: sp.Expr, text: str) -> sp.Expr:
+    """The formula, real, with every number a double."""
+    if expression.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
+        raise ExpressionError(f"formula {_short(text)} has no finite value (division by zero?)")
+    if not expression.is_extended_real and expression.is_extended_real is not None:
+        raise ExpressionError(f"formula {_short(text)} is not real")
+    if any(max(abs(value.p), value.q).bit_length() > MAX_BITS for value in expression.atoms(sp.Rational)):  # type: ignore[attr-defined]
+        raise ExpressionError(f"formula {_short(text)}: a number is too large")
+    doubles = {}
+    for value in expression.atoms(sp.Float):
+        double = float(value)
+        if not math.isfinite(double) or double == 0:
+            raise ExpressionError(f"formula {_short(text)}: a number is too {'small' if double == 0 else 'large'}")
+        # SymPy's exponents are unbounded, so a product may carry more digits than a subnormal double has.
+        if sp.Float(double) != value:
+            doubles[value] = sp.Float(double)
+    return expression.xreplace(doubles) if doubles else expression
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+class _Reader:
+    """Walks the syntax tree; each method reads one kind of node."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def fail(self, reason: str) -> ExpressionError:
+        return ExpressionError(f"formula {_short(self.text)}: {reason}")
+
+    def read(self, node: ast.AST, depth: int) -> sp.Expr:
+        if depth > MAX_DEPTH:
+            raise self.fail(f"nested deeper than {MAX_DEPTH} levels")
+        method = getattr(self, f"read_{type(node).__name__}", None)
+        if method is None:
+            raise self.fail(f"{_describe(node)} is not allowed in a formula")
+        return method(node, depth + 1)
+
+    def read_Constant(self, node: ast.Constant, depth: int) -> sp.Expr:
+        value = node.value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.fail(f"{value!r} is not a number")
+        if isinstance(value, int):
+            if value.bit_length() > MAX_BITS:
+                raise self.fail("a number is too large")
+            return sp.Integer(value)
+        if value in (float("inf"), float("-inf")):
+            raise self.fail("a number is too large")
+        return sp.Integer(0) if value == 0 else sp.Float(value)
+
+    def read_Name(self, node: ast.Name, depth: int) -> sp.Expr:
+        if node.id in CONSTANTS:
+            return CONSTANTS[node.id]
+        if node.id.startswith("_"):
+            raise self.fail(f"name {node.id!r} is not allowed")
+        return parameter(node.id)
+
+    def read_Attribute(self, node: ast.Attribute, depth: int) -> sp.Expr:
+        return parameter(self.dotted(node))
+
+    def dotted(self, node: ast.AST) -> str:
+        """The name of an element: ``knee``, ``left.knee`` or ``"any text"``."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return node.value
+        if isinstance(node, ast.Name) and not node.id.startswith("_"):
+            return node.id
+        if isinstance(node, ast.Attribute) and not node.attr.startswith("_"):
+            return f"{self.dotted(node.value)}.{node.attr}"
+        raise self.fail(f"{_describe(node)} is not the name of an element")
+
+    def read_UnaryOp(self, node: ast.UnaryOp, depth: int) -> sp.Expr:
+        operand = self.read(node.operand, depth)
+        if isinstance(node.op, ast.USub):
+            return -operand
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        raise self.fail(f"operator {_describe(node.op)} is not allowed")
+
+    def read_BinOp(self, node: ast.BinOp, depth: int) -> sp.Expr:
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.sum(node, depth)
+        a, b = self.read(node.left, depth), self.read(node.right, depth)
+        if isinstance(node.op, ast.Mult):
+            return a * b
+        if isinstance(node.op, ast.Div):
+            return a / b
+        if isinstance(node.op, ast.Pow):
+            return self.power(a, b)
+        raise self.fail(f"operator {_describe(node.op)} is not allowed")
+
+    def sum(self, node: ast.AST, depth: int) -> sp.Expr:
+        """A long sum leans to the left; its length is no nesting, and adding all terms at once takes linear time."""
+        terms = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            term = self.read(node.right, depth)
+            terms.append(term if isinstance(node.op, ast.Add) else -term)
+            node = node.left
+        terms.append(self.read(node, depth))
+        return sp.Add(*reversed(terms))
+
+    def power(self, a: sp.Expr, b: sp.Expr) -> sp.Expr:
+        # SymPy computes numeric powers at once, so their size is bounded before it may.
+        if b.is_number and abs(float(b)) > MAX_BITS:
+            raise self.fail(f"exponent {b} is too large")
+        if a.is_Rational and b.is_Rational:
+            bits = max(abs(a.p).bit_length(), a.q.bit_length())  # type: ignore[attr-defined]
+            if bits * max(abs(float(b)), 1.0) > MAX_BITS or b.q > MAX_BITS:  # type: ignore[attr-defined]
+                raise self.fail("a power is too large")
+        return a**b
+
+    def read_Call(self, node: ast.Call, depth: int) -> sp.Expr:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise self.fail(f"{_describe(node)} is not allowed in a formula")
+        name = node.func.id
+        if name in JOINT_QUANTITIES or name in BODY_QUANTITIES:
+            return self.reference(name, node)
+        if name not in FUNCTIONS:
+            known = ", ".join([*FUNCTIONS, *JOINT_QUANTITIES, *BODY_QUANTITIES])
+            raise self.fail(f"unknown function {name!r}; known: {known}")
+        function, arity = FUNCTIONS[name]
+        if len(node.args) != arity:
+            raise self.fail(f"{name}() takes {arity} argument{'s' * (arity > 1)}, got {len(node.args)}")
+        return function(*(self.read(argument, depth) for argument in node.args))
+
+    def reference(self, quantity: str, node: ast.Call) -> sp.Expr:
+        most = 2 if quantity in JOINT_QUANTITIES else 1
+        if not 1 <= len(node.args) <= most:
+            raise self.fail(f"{quantity}() takes the name of an element" + (" and an index" if most == 2 else ""))
+        index = 0
+        if len(node.args) == 2:
+            given = node.args[1]
+            if not (isinstance(given, ast.Constant) and type(given.value) is int and 0 <= given.value < 7):
+                raise self.fail(f"the index of {quantity}() must be a whole number from 0 to 6")
+            index = given.value
+        return reference(quantity, self.dotted(node.args[0]), index)
+
+    def read_IfExp(self, node: ast.IfExp, depth: int) -> sp.Expr:
+        test = node.test
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _COMPARISONS):
+            raise self.fail("the condition of 'a if c else b' must be one comparison with <, <=, > or >=")
+        left, right = self.read(test.left, depth), self.read(test.comparators[0], depth)
+        condition = _COMPARISONS[type(test.ops[0])](left, right)
+        return sp.Piecewise((self.read(node.body, depth), condition), (self.read(node.orelse, depth), True))
+
+
+def _describe(node: ast.AST) -> str:
+    try:
+        return repr(_short(ast.unparse(node))[1:-1])
+    except (RecursionError, ValueError, AttributeError):
+        return type(node).__name__

@@ -1,0 +1,60 @@
+"""Formulas as text that ``parse`` reads back to the same formula."""
+
+from __future__ import annotations
+
+import json
+from keyword import iskeyword
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.printing.str import StrPrinter
+
+from dalembert.expressions.symbols import as_reference
+
+__all__ = ["to_text"]
+
+
+class _Printer(StrPrinter):
+    def _print_Float(self, expr: sp.Float) -> str:
+        return repr(float(expr))
+
+    def _print_Exp1(self, expr: Any) -> str:
+        return "exp(1)"
+
+    def _print_Function(self, expr: Any) -> str:
+        names = {sp.Abs: "abs"}
+        name = names.get(expr.func, expr.func.__name__)
+        return f"{name}({', '.join(self._print(argument) for argument in expr.args)})"
+
+    def _print_Abs(self, expr: sp.Abs) -> str:
+        return f"abs({self._print(expr.args[0])})"
+
+    def _print_AppliedUndef(self, expr: AppliedUndef) -> str:
+        ref = as_reference(expr)
+        parts = ref.element.split(".")
+        plain = all(part.isidentifier() and part[0] != "_" and not iskeyword(part) for part in parts)
+        name = ref.element if plain else json.dumps(ref.element)
+        return f"{ref.quantity}({name}, {ref.index})" if ref.index else f"{ref.quantity}({name})"
+
+    def _print_LatticeOp(self, expr: Any) -> str:
+        name = "min" if isinstance(expr, sp.Min) else "max"
+        arguments = sorted(expr.args, key=sp.default_sort_key)
+        text = self._print(arguments[0])
+        for argument in arguments[1:]:
+            text = f"{name}({text}, {self._print(argument)})"
+        return text
+
+    _print_Min = _print_Max = _print_LatticeOp
+
+    def _print_Piecewise(self, expr: sp.Piecewise) -> str:
+        (value, condition), *rest = expr.args
+        if condition == sp.true:
+            return f"({self._print(value)})"
+        other = self._print(sp.Piecewise(*rest, evaluate=False)) if rest else "0"
+        return f"(({self._print(value)}) if {self._print(condition)} else {other})"
+
+
+def to_text(expression: sp.Expr) -> str:
+    """The formula as text."""
+    return _Printer({"order": "none"}).doprint(expression)

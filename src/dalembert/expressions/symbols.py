@@ -1,0 +1,55 @@
+"""What a formula may name: time, parameters, and the motion of joints and bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+__all__ = ["BODY_QUANTITIES", "JOINT_QUANTITIES", "TIME", "Reference", "parameter", "reference", "references"]
+
+TIME = sp.Symbol("t", real=True)
+
+# q(joint), q(joint, i): coordinate; u(joint), u(joint, i): velocity.
+JOINT_QUANTITIES = ("q", "u")
+# World position and velocity of a body's origin, and its angular velocity in world axes.
+BODY_QUANTITIES = ("x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A quantity of the motion that a formula names, e.g. ``u(knee)`` or ``x(tip)``."""
+
+    quantity: str
+    element: str
+    index: int = 0
+
+
+def parameter(name: str) -> sp.Symbol:
+    """The symbol of a parameter."""
+    return sp.Symbol(name, real=True)
+
+
+def reference(quantity: str, element: str, index: int = 0) -> sp.Expr:
+    """The SymPy form of a reference: an unevaluated function such as q(knee) or q(wrist, 2)."""
+    function = sp.Function(quantity, real=True)
+    arguments = [sp.Symbol(element, real=True)] + ([sp.Integer(index)] if index else [])
+    return function(*arguments)
+
+
+def as_reference(atom: AppliedUndef) -> Reference:
+    """The reference that an applied function stands for."""
+    index = int(atom.args[1]) if len(atom.args) > 1 else 0
+    return Reference(type(atom).__name__, atom.args[0].name, index)  # type: ignore[attr-defined]
+
+
+def references(expression: sp.Expr) -> set[Reference]:
+    """All references inside a formula."""
+    return {as_reference(atom) for atom in expression.atoms(AppliedUndef)}
+
+
+def parameters_of(expression: sp.Expr) -> set[sp.Symbol]:
+    """The parameter symbols of a formula: not time, not the names inside references."""
+    names = {argument for atom in expression.atoms(AppliedUndef) for argument in atom.args}
+    return {symbol for symbol in expression.free_symbols if symbol not in names and symbol != TIME}  # type: ignore[misc]

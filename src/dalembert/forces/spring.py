@@ -1,0 +1,90 @@
+"""Springs and dampers: between two points, and on a joint coordinate."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Vector
+from dalembert.forces.base import Force
+from dalembert.spatial.so3 import cross
+
+__all__ = ["Spring", "TorsionalSpring"]
+
+
+class Spring(Force):
+    """A spring and damper between two points:  tension = k (l − l₀) + c l̇.
+
+    Where the points meet, l = 0, the direction of the tension is undefined.
+    """
+
+    kind: Literal["spring"] = "spring"
+    bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
+    at: tuple[Vector, Vector] = Field(description="attachment points in the reference configuration (m)")
+    stiffness: Formula = Field(0, validate_default=True, description="k (N/m)")
+    damping: Formula = Field(0, validate_default=True, description="c (N s/m)")
+    length: Formula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
+    frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
+
+    def _line(self, motion: Motion) -> tuple[list[Any], np.ndarray, Any, Any]:
+        """The two ends (name, pose, point), the vector from first to second, its length and its rate."""
+        ends, velocity = [], []
+        for name, at in zip(self.bodies, self.at, strict=True):
+            X, V = motion.body(name)
+            point = motion.local_point(name, at, self.frame)
+            ends.append((name, X, point))
+            velocity.append(X.R @ (V[3:] + cross(V[:3], point)))
+        d = ends[1][1].apply(ends[1][2]) - ends[0][1].apply(ends[0][2])
+        length = motion.al.sqrt(d @ d)
+        return ends, d, length, (d @ (velocity[1] - velocity[0])) / length
+
+    def _free_length(self, motion: Motion) -> Any:
+        if self.length is not None:
+            return motion.evaluate(self.length)
+        world = [
+            motion.reference(body).apply(motion.local_point(body, at, self.frame))
+            for body, at in zip(self.bodies, self.at, strict=True)
+        ]
+        d = world[1] - world[0]
+        return motion.al.sqrt(d @ d)
+
+    def loads(self, motion: Motion, load: Load) -> None:
+        ends, d, length, rate = self._line(motion)
+        elastic = motion.evaluate(self.stiffness) * (length - self._free_length(motion))
+        for tension, conservative in ((elastic, True), (motion.evaluate(self.damping) * rate, False)):
+            pull = tension / length * d
+            load.force_at(*ends[0], pull, conservative)
+            load.force_at(*ends[1], -pull, conservative)
+
+    def energy(self, motion: Motion) -> Any:
+        stretch = self._line(motion)[2] - self._free_length(motion)
+        return motion.evaluate(self.stiffness) * stretch * stretch / 2
+
+
+class TorsionalSpring(Force):
+    """A spring and damper on one coordinate of a joint:  force = −k (q − q₀) − c u.
+
+    Torsional on an angle, linear on a displacement.
+    """
+
+    kind: Literal["torsional-spring"] = "torsional-spring"
+    joint: JointName = Field(description="the joint")
+    index: int = Field(0, ge=0, description="which coordinate of the joint")
+    stiffness: Formula = Field(0, validate_default=True, description="k (N m/rad, or N/m)")
+    damping: Formula = Field(0, validate_default=True, description="c (N m s/rad, or N s/m)")
+    angle: Formula = Field(0, validate_default=True, description="coordinate q₀ of the relaxed spring (rad or m)")
+
+    def loads(self, motion: Motion, load: Load) -> None:
+        q, u = motion.joint(self.joint)
+        elastic, damper = motion.al.zeros(len(u)), motion.al.zeros(len(u))
+        elastic[self.index] = -motion.evaluate(self.stiffness) * (q[self.index] - motion.evaluate(self.angle))
+        damper[self.index] = -motion.evaluate(self.damping) * u[self.index]
+        load.joint_forces.append((self.joint, elastic, True))
+        load.joint_forces.append((self.joint, damper, False))
+
+    def energy(self, motion: Motion) -> Any:
+        q, _ = motion.joint(self.joint)
+        stretch = q[self.index] - motion.evaluate(self.angle)
+        return motion.evaluate(self.stiffness) * stretch * stretch / 2

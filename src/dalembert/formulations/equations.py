@@ -1,0 +1,316 @@
+"""The canonical block equations of a mechanism at one instant, in any algebra.
+
+    q̇ = W(t,q) u + X(t,q)          M(t,q) u̇ + h(t,q,u) = Q + Aᵀλ
+    φ(t,q) = 0                      A(t,q) u + b(t,q) = 0     (holonomic, differentiated, and nonholonomic)
+    A u̇ + γ(t,q,u) = 0
+
+Everything a formulation needs is a method here; constraints give φ only, their derivatives come from jets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.coordinates import PlacedTree
+from dalembert.coordinates.kinematics import BodyState, outward
+from dalembert.coordinates.motion import TreeMotion, moving, still
+from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
+from dalembert.elements import Load
+from dalembert.spatial.so3 import cross
+
+__all__ = ["Equations", "Row", "constraint_rows"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level."""
+
+    owner: str
+    index: int
+    holonomic: bool
+
+    def __str__(self) -> str:
+        return f"{self.owner}[{self.index}]"
+
+
+class Equations:
+    """One mechanism at (t, q, u).
+
+    Args:
+        tree: coordinates placed in an algebra.
+        t, q, u: time, coordinates, velocities, as scalars and arrays of that algebra.
+    """
+
+    def __init__(self, tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray):
+        self.tree, self.al = tree, tree.al
+        self.t, self.q, self.u = t, q, u
+        self.flat = tree.coordinates.flat
+        self.nv = tree.coordinates.nv
+
+    # Kinematics
+
+    @cached_property
+    def states(self) -> list[BodyState]:
+        """All bodies for u̇ = 0, gravity left out."""
+        return outward(self.tree, self.q, self.u)
+
+    @cached_property
+    def motion(self) -> TreeMotion:
+        return still(self.tree, self.t, self.q, self.u, self.states)
+
+    def qdot(self) -> np.ndarray:
+        """q̇ of tree joints, and the rates of the angles that windings follow."""
+        parts = [link.joint.qdot(self.al, self.q[link.q], self.u[link.u]) for link in self.tree.links]
+        windings = self.tree.coordinates.windings
+        if windings:
+            jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
+            parts.append(self.al.array([jets.al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))  # type: ignore[attr-defined]
+        return self.al.concatenate(parts)
+
+    # Constraints
+
+    def position_residual(self) -> np.ndarray:
+        """φ(t, q)."""
+        return self.al.array([value for value, row in _residuals(self.motion) if row.holonomic])
+
+    def _moving(self, u: np.ndarray, du: np.ndarray) -> list[tuple[Any, Row]]:
+        """Residuals as jets along the motion with velocities u and rates du."""
+        states = outward(self.tree, self.q, u, du)
+        return _residuals(moving(self.tree, self.t, self.q, u, du, states))
+
+    def velocity_residual(self, u: np.ndarray | None = None) -> np.ndarray:
+        """A u + b:  φ̇ for holonomic rows, ψ for nonholonomic ones."""
+        residuals = self._moving(self.u if u is None else u, self.al.zeros(self.nv))
+        return self.al.array([_part(value, "v" if row.holonomic else "x") for value, row in residuals])
+
+    def acceleration_residual(self, du: np.ndarray) -> np.ndarray:
+        """A u̇ + γ."""
+        residuals = self._moving(self.u, du)
+        return self.al.array([_part(value, "a" if row.holonomic else "v") for value, row in residuals])
+
+    @cached_property
+    def velocity_bias(self) -> np.ndarray:
+        """b(t, q), which vanishes for constraints without time."""
+        return self.velocity_residual(self.al.zeros(self.nv))
+
+    @cached_property
+    def gamma(self) -> np.ndarray:
+        """γ(t, q, u)."""
+        return self.acceleration_residual(self.al.zeros(self.nv))
+
+    @cached_property
+    def jacobian(self) -> np.ndarray:
+        """A(t, q)."""
+        gamma = self.gamma
+        if not len(gamma):
+            return self.al.zeros(0, self.nv)
+        return self.al.columns(lambda du: self.acceleration_residual(du) - gamma, self.nv)
+
+    # Forces
+
+    @cached_property
+    def load(self) -> Load:
+        load = Load()
+        for force, scope in self.flat.forces.values():
+            force.loads(self.motion.within(scope), load)
+        return load
+
+    def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
+        """Wrenches on bodies and forces on tree velocities; ``only_work`` leaves conservative ones out."""
+        al, tree = self.al, self.tree
+        wrenches = [al.zeros(6) for _ in tree.links]
+        tau = al.zeros(self.nv)
+
+        def add(body: str, wrench: np.ndarray) -> None:
+            if body != "ground":
+                wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
+
+        for body, wrench, conservative in self.load.wrenches:
+            if not (conservative and only_work):
+                add(body, wrench)
+        for joint, force, conservative in self.load.joint_forces:
+            if conservative and only_work:
+                continue
+            slot = tree.coordinates.slot_of_joint.get(joint)
+            if slot is not None:
+                tau[slot.u] = tau[slot.u] + force
+                continue
+            placed = tree.mechanism.joint(joint)
+            X, _ = self.motion.relative(placed)
+            F = placed.joint.wrench(al, placed.joint.coordinates(al, X), force)
+            add(placed.second, placed.X_2S.force(F))
+            add(placed.first, -placed.X_1P.force(X.force(F)))
+        return wrenches, tau
+
+    @cached_property
+    def gravity(self) -> np.ndarray:
+        return gravity_base(self.al, self.tree.mechanism.gravity)
+
+    @cached_property
+    def forcing(self) -> np.ndarray:
+        """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
+        wrenches, tau = self._applied()
+        states = outward(self.tree, self.q, self.u, base=self.gravity)
+        return tau - inverse_dynamics(self.tree, states, wrenches)
+
+    @cached_property
+    def mass_matrix(self) -> np.ndarray:
+        return mass_matrix(self.tree, self.states)
+
+    def free_acceleration(self) -> np.ndarray:
+        """u̇ of the tree without constraints, by articulated bodies."""
+        wrenches, tau = self._applied()
+        return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+
+    # Energy and momentum
+
+    def kinetic_energy(self) -> Any:
+        return sum((link.inertia.energy(s.V) for link, s in zip(self.tree.links, self.states, strict=True)), self.al.constant(0))
+
+    def potential_energy(self) -> Any:
+        """Of gravity and of all conservative forces."""
+        g = self.tree.mechanism.gravity
+        energy = self.al.constant(0)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            energy = energy - link.inertia.mass * (g @ state.X_WB.apply(link.inertia.com))
+        for force, scope in self.flat.forces.values():
+            energy = energy + force.energy(self.motion.within(scope))
+        return energy
+
+    def power(self) -> Any:
+        """Power of the forces that have no potential (W)."""
+        wrenches, tau = self._applied(only_work=True)
+        power = tau @ self.u if self.nv else self.al.constant(0)
+        for wrench, state in zip(wrenches, self.states, strict=True):
+            power = power + wrench @ state.V
+        return power
+
+    def momentum(self) -> np.ndarray:
+        """Angular (about the world origin) and linear momentum in world axes."""
+        total = self.al.zeros(6)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            total = total + state.X_WB.force(link.inertia.apply(state.V))
+        return total
+
+    def mass_centre(self) -> np.ndarray:
+        """Centre of all mass; undefined without mass."""
+        mass, moment = self.al.constant(0), self.al.zeros(3)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            mass = mass + link.inertia.mass
+            moment = moment + link.inertia.mass * state.X_WB.apply(link.inertia.com)
+        return moment / mass
+
+    def outputs(self) -> np.ndarray:
+        """The model's outputs."""
+        return self.al.array(
+            [self.motion.within(scope).evaluate(output.formula) for output, scope in self.flat.outputs.values()]
+        )
+
+    def joint_coordinates(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of any joint of the model."""
+        return self.motion.joint(name)
+
+    # Reactions
+
+    def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
+        """Wrench of each joint on its second body: world axes, about the joint's point (n, f).
+
+        Cut joints: from their multipliers. Tree joints: from the balance of all bodies beyond them, less what springs and
+        motors exert along the joint's own freedom.
+        """
+        al, tree = self.al, self.tree
+        wrenches, tau = self._applied()
+        reactions: dict[str, np.ndarray] = {}
+        rows = constraint_rows(self.motion)
+        for body, wrench in self._constraint_wrenches(multipliers, rows).items():
+            wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
+        states = outward(tree, self.q, self.u, du, self.gravity)
+        F = [link.inertia.apply(s.A) + link.inertia.bias(s.V) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
+        for i in reversed(range(len(tree.links))):
+            slot, link, state = tree.coordinates.slots[i], tree.links[i], states[i]
+            if slot.joint is not None:
+                S = state.S
+                own = S @ _weighted(al, S, tau[link.u]) if S.shape[1] else al.zeros(6)
+                on_child = state.X_WB.force(F[i] - own)
+                reactions[slot.joint] = -on_child if slot.reversed else on_child
+            if link.parent >= 0:
+                F[link.parent] = F[link.parent] + state.X_PB.force(F[i])
+        for name in tree.coordinates.cut:
+            mine = al.array([m if row.owner == name else al.constant(0) for m, row in zip(multipliers, rows, strict=True)])
+            placed = tree.mechanism.joint(name)
+            on = self._constraint_wrenches(mine, rows)
+            if placed.second in on:
+                reactions[name] = self.motion.body(placed.second)[0].force(on[placed.second])
+            else:
+                reactions[name] = -self.motion.body(placed.first)[0].force(on[placed.first])
+        return {name: self._about_joint(name, wrench) for name, wrench in reactions.items()}
+
+    def _about_joint(self, name: str, wrench: np.ndarray) -> np.ndarray:
+        """A world wrench moved from the world origin to the joint's point on its second body."""
+        placed = self.tree.mechanism.joint(name)
+        point = (self.motion.body(placed.second)[0] @ placed.X_2S).p
+        return self.al.concatenate([wrench[:3] - cross(point, wrench[3:]), wrench[3:]])
+
+    def _constraint_wrenches(self, multipliers: np.ndarray, rows: list[Row]) -> dict[str, np.ndarray]:
+        """What the constraints do to bodies: the gradient of λᵀφ̈ with respect to the bodies' accelerations."""
+        al, tree, zero = self.al, self.tree, self.al.zeros(self.nv)
+
+        def weighted(x: np.ndarray) -> np.ndarray:
+            states = [
+                BodyState(s.X_PB, s.X_WB, s.S, s.V, x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)
+            ]
+            residuals = _residuals(moving(tree, self.t, self.q, self.u, zero, states))
+            parts = [_part(value, "a" if row.holonomic else "v") for value, row in residuals]
+            return al.array([sum((m * part for m, part in zip(multipliers, parts, strict=True)), al.constant(0))])
+
+        n = 6 * len(tree.links)
+        if not len(rows):
+            return {}
+        offset = weighted(al.zeros(n))
+        gradient = al.columns(lambda x: weighted(x) - offset, n)[0]
+        return {link.body: gradient[6 * i : 6 * i + 6] for i, link in enumerate(tree.links)}
+
+
+def _weighted(al: Any, S: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    from dalembert.algebra.linear import solve_spd
+
+    return solve_spd(al, S.T @ S, tau)
+
+
+def _part(value: Any, part: str) -> Any:
+    """One part of a jet; a plain scalar is constant."""
+    return getattr(value, part, value if part == "x" else 0.0)
+
+
+def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
+    """All constraint residuals of a motion: cut joints, constraints, then nonholonomic equations."""
+    tree = motion.tree
+    found: list[tuple[Any, Row]] = []
+    for name in tree.coordinates.cut:
+        placed = tree.mechanism.joint(name)
+        X, _ = motion.relative(placed)
+        q = motion.joint(name)[0] if placed.joint.measured else None
+        found += [(value, Row(name, i, True)) for i, value in enumerate(placed.joint.position(motion.al, X, q))]
+    for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
+        values = constraint.position(motion.within(scope))
+        found += [(value, Row(name, i, True)) for i, value in enumerate(values)]
+    for name in tree.coordinates.flat.joints:
+        placed = tree.mechanism.joint(name)
+        if placed.joint.nonholonomic:
+            X, V = motion.relative(placed)
+            start = len([row for _, row in found if row.owner == name])
+            values = placed.joint.velocity(motion.al, X, V)
+            found += [(value, Row(name, start + i, False)) for i, value in enumerate(values)]
+    for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
+        values = constraint.velocity(motion.within(scope))
+        found += [(value, Row(name, i, False)) for i, value in enumerate(values)]
+    return found
+
+
+def constraint_rows(motion: TreeMotion) -> list[Row]:
+    """Who imposes each constraint equation."""
+    return [row for _, row in _residuals(motion)]

@@ -1,0 +1,120 @@
+"""The data of a model: bodies, joints, shapes, outputs, sub-models. Pure data; no numerics."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import sympy as sp
+from pydantic import Field
+
+from dalembert.elements import BodyName, Element, Formula, FrameName, Inertia3, JointName, Name, Placement, Record, Vector
+from dalembert.expressions import reference
+
+__all__ = ["Body", "CustomMotion", "JointData", "Output", "Shape", "SubModel"]
+
+
+class Shape(Record):
+    """Something to draw on a body. Sizes are numbers or formulas of parameters."""
+
+    kind: Literal["box", "cylinder", "sphere", "capsule", "cone", "torus", "line"] = Field(description="which solid")
+    size: Vector | None = Field(None, description="edges of a box (m)")
+    radius: Formula | None = Field(None, description="radius (m)")
+    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone (m)")
+    tube: Formula | None = Field(None, description="radius of the tube of a torus (m)")
+    points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
+    pose: Placement = Field(default_factory=Placement, description="pose, in world axes of the reference configuration")
+    axis: Vector | None = Field(None, description="direction of the shape's z-axis, instead of a rotation")
+    frame: FrameName = Field("world", description="'world', 'body', or a body's name")
+    color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
+    opacity: float = Field(1.0, ge=0, le=1, description="0 … 1")
+
+
+class Body(Element):
+    """A rigid body.
+
+    Its frame has the axes of the world in the reference configuration and its origin at the centre of mass, unless
+    ``pose`` says otherwise.
+    """
+
+    mass: Formula = Field(0, validate_default=True, description="mass (kg)")
+    com: Vector = Field((0, 0, 0), validate_default=True, description="centre of mass (m)")
+    inertia: Inertia3 = Field(
+        (0, 0, 0),
+        validate_default=True,
+        description="about the centre of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 matrix, "
+        "entries of the tensor",
+    )
+    pose: Placement | None = Field(None, description="pose of the body frame in the reference configuration")
+    frame: FrameName = Field("world", description="'world' or 'body': the frame of com and inertia")
+    shapes: tuple[Shape, ...] = Field((), description="what to draw; links are drawn between joints if empty")
+    color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
+
+
+class CustomMotion(Record):
+    """The motion of a custom joint, as formulas of its coordinates q0, q1, …
+
+    ``equations`` and ``measure`` are formulas of the relative pose: x, y, z and the rotation matrix Rxx … Rzz.
+    """
+
+    coordinates: int = Field(1, ge=1, le=5, description="number of coordinates")
+    position: Vector = Field((0, 0, 0), validate_default=True, description="origin of the second frame in the first (m)")
+    rpy: Vector = Field((0, 0, 0), validate_default=True, description="roll, pitch, yaw of the second frame (rad)")
+    equations: tuple[Formula, ...] | None = Field(None, description="6 − coordinates formulas that vanish")
+    measure: tuple[Formula, ...] | None = Field(None, description="the coordinates from the relative pose")
+
+
+class JointData(Element):
+    """A joint between two bodies, as drawn in the reference configuration."""
+
+    kind: str = Field(description="one of the catalogue")
+    bodies: tuple[BodyName, BodyName] = Field(description="first and second body; 'ground' is the world")
+    point: Vector | None = Field(None, description="a point of the joint (m); the centre, for rolling")
+    axis: Vector | None = Field(None, description="its axis; the normal, for planes")
+    axis_2: Vector | None = Field(None, description="second axis of a universal joint, axis of a rolling disc")
+    point_2: Vector | None = Field(None, description="point on the second body, for a distance (m)")
+    frame: FrameName = Field("world", description="'world' or the body in whose frame points and axes are given")
+    frame_1: Placement | None = Field(None, description="joint frame on the first body, in its frame; with frame_2")
+    frame_2: Placement | None = Field(None, description="joint frame on the second body, in its frame")
+    reference: tuple[Formula, ...] | None = Field(None, description="coordinates in the reference configuration")
+    pitch: Formula | None = Field(None, description="advance of a screw (m per revolution)")
+    radius: Formula | None = Field(None, description="radius of a rolling disc or sphere (m)")
+    length: Formula | None = Field(None, description="distance (m); default: as drawn")
+    custom: CustomMotion | None = Field(None, description="motion of a custom joint")
+    cut: bool = Field(False, description="True: close a loop here, keep it out of the spanning tree")
+
+    @property
+    def q(self) -> sp.Expr:
+        """The first coordinate, for use in formulas."""
+        return reference("q", self.name)
+
+    @property
+    def u(self) -> sp.Expr:
+        """The first velocity, for use in formulas."""
+        return reference("u", self.name)
+
+    def coordinate(self, index: int) -> sp.Expr:
+        """A coordinate, for use in formulas."""
+        return reference("q", self.name, index)
+
+    def velocity(self, index: int) -> sp.Expr:
+        """A velocity, for use in formulas."""
+        return reference("u", self.name, index)
+
+
+class Output(Element):
+    """A quantity to record along a trajectory."""
+
+    formula: Formula = Field(description="formula of t, q(), u(), x() … and parameters")
+    unit: str = Field("", description="for labels")
+
+
+class SubModel(Element):
+    """A model inside a model; its names get the prefix ``name.``, its ground becomes ``base``."""
+
+    model: Any = Field(description="the model")
+    pose: Placement = Field(default_factory=Placement, description="pose of its world, in the reference configuration")
+    base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
+    parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
+
+
+InitialValues = dict[JointName, tuple[Formula, ...]]

@@ -1,0 +1,134 @@
+"""A model with its sub-models written out: one flat list of each kind, full names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+from dalembert.elements import Placement
+from dalembert.elements.base import replace_names
+from dalembert.errors import ModelError, Problem
+from dalembert.expressions import parameter
+from dalembert.expressions.symbols import as_reference, parameters_of, reference
+from dalembert.model.data import Body, JointData, Output
+from dalembert.model.model import Model
+
+__all__ = ["Flat", "Scope", "flatten"]
+
+MAX_SUBMODEL_DEPTH = 20
+MAX_ELEMENTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The world in which an element was drawn: that of the model or of a sub-model.
+
+    Attributes:
+        prefix: of names, e.g. ``left.``.
+        pose: of this world in that of ``parent`` (None for the outermost).
+    """
+
+    prefix: str
+    parent: Scope | None
+    pose: Placement | None
+
+
+@dataclass
+class Flat:
+    """All elements with full names and, for each, the scope it was drawn in."""
+
+    name: str
+    gravity: tuple[sp.Expr, ...]
+    parameters: dict[str, float] = field(default_factory=dict)
+    bodies: dict[str, tuple[Body, Scope]] = field(default_factory=dict)
+    joints: dict[str, tuple[JointData, Scope]] = field(default_factory=dict)
+    constraints: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
+    forces: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
+    outputs: dict[str, tuple[Output, Scope]] = field(default_factory=dict)
+    initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
+    initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
+
+
+def flatten(model: Model) -> Flat:
+    """Write out the sub-models and give every body without a joint to the world its free joint.
+
+    Bodies that no chain of joints connects to the ground float: one of each group gets a free joint, named after it.
+    """
+    flat = Flat(model.name, model.gravity)
+    _collect(flat, model, Scope("", None, None), "ground", {}, 0)
+    _let_float(flat)
+    return flat
+
+
+def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], depth: int) -> None:
+    if depth > MAX_SUBMODEL_DEPTH:
+        raise ModelError(Problem(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}", scope.prefix))
+    prefix = scope.prefix
+    for name, value in model.parameter_values.items():
+        if name not in bound:
+            flat.parameters[prefix + name] = value
+
+    def element_name(name: str) -> str:
+        return base if name == "ground" else prefix + name
+
+    def frame_name(name: str) -> str:
+        return name if name in ("world", "body") else element_name(name)
+
+    def formula(expression: sp.Expr) -> sp.Expr:
+        if not prefix and not bound:
+            return expression
+        swap: dict[Any, Any] = {
+            symbol: bound.get(symbol.name, parameter(prefix + symbol.name))
+            for symbol in parameters_of(expression)
+            if symbol.name in model.parameter_values
+        }
+        for atom in expression.atoms(sp.core.function.AppliedUndef):  # type: ignore[attr-defined]
+            ref = as_reference(atom)
+            swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
+        return expression.xreplace(swap)
+
+    names = {"body": element_name, "joint": lambda name: prefix + name, "frame": frame_name}
+    for section in ("bodies", "joints", "constraints", "forces", "outputs"):
+        target = getattr(flat, section)
+        for element in getattr(model, section):
+            full = replace_names(element, formula, names) if prefix or bound else element
+            full = full.model_copy(update={"name": prefix + element.name}) if prefix else full
+            if full.name in target:
+                raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
+            target[full.name] = (full, scope)
+            if len(target) > MAX_ELEMENTS:
+                raise ModelError(Problem(f"more than {MAX_ELEMENTS} elements", section))
+    for name, values in model.initial_values.items():
+        flat.initial_values[prefix + name] = tuple(formula(value) for value in values)
+    for name, values in model.initial_rates.items():
+        flat.initial_rates[prefix + name] = tuple(formula(value) for value in values)
+    for sub in model.submodels:
+        inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
+        values = {name: formula(value) for name, value in sub.parameters.items()}
+        _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1)
+
+
+def _let_float(flat: Flat) -> None:
+    neighbours: dict[str, set[str]] = {name: set() for name in ["ground", *flat.bodies]}
+    for joint, _ in flat.joints.values():
+        first, second = joint.bodies
+        if first in neighbours and second in neighbours:
+            neighbours[first].add(second)
+            neighbours[second].add(first)
+    reached: set[str] = set()
+
+    def spread(start: str) -> None:
+        todo = [start]
+        while todo:
+            body = todo.pop()
+            if body not in reached:
+                reached.add(body)
+                todo.extend(neighbours[body])
+
+    spread("ground")
+    for name, (_, scope) in list(flat.bodies.items()):
+        if name not in reached:
+            flat.joints.setdefault(name, (JointData(name=name, kind="free", bodies=("ground", name)), scope))
+            spread(name)

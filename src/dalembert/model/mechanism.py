@@ -1,0 +1,225 @@
+"""The flat model in an algebra: inertias, reference poses and joint frames as scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.errors import ExpressionError, ModelError
+from dalembert.expressions import Reference, evaluate, number
+from dalembert.joints import JOINTS, Custom, Joint
+from dalembert.joints.base import Geometry
+from dalembert.model.data import JointData
+from dalembert.model.flatten import Flat, Scope
+from dalembert.spatial import Inertia, Pose, so3
+
+__all__ = ["Mechanism", "PlacedJoint"]
+
+_ROOT = Scope("", None, None)
+_ROTATION_ENTRIES = tuple(f"R{i}{j}" for i in "xyz" for j in "xyz")
+
+
+@dataclass(frozen=True)
+class PlacedJoint:
+    """A joint with its two frames.
+
+    Attributes:
+        X_1P: pose of the predecessor frame in the first body.
+        X_2S: pose of the successor frame in the second body.
+    """
+
+    name: str
+    joint: Joint
+    first: str
+    second: str
+    X_1P: Pose
+    X_2S: Pose
+
+
+class Mechanism:
+    """Evaluates the data of a flat model in an algebra.
+
+    Args:
+        parameters: the scalar of each parameter, by full name.
+    """
+
+    def __init__(self, flat: Flat, al: Algebra, parameters: dict[str, Any]):
+        self.flat, self.al, self.parameters = flat, al, parameters
+        self._poses: dict[str, Pose] = {"ground": Pose.identity(al)}
+        self._scopes: dict[str, Pose] = {"": Pose.identity(al)}
+        self._joints: dict[str, PlacedJoint] = {}
+
+    @classmethod
+    def nominal(cls, flat: Flat, values: dict[str, float] | None = None) -> Mechanism:
+        """In floats, at the parameters' values or some others."""
+        return cls(flat, NUMPY, {**flat.parameters, **(values or {})})
+
+    def evaluate(self, formula: sp.Expr) -> Any:
+        """A formula of parameters."""
+
+        def lookup(atom: sp.Symbol | Reference) -> Any:
+            if isinstance(atom, Reference):
+                raise ExpressionError(f"{atom.quantity}({atom.element}) cannot stand here; only parameters can")
+            if atom.name not in self.parameters:
+                raise ExpressionError(f"unknown parameter {atom.name!r}")
+            return self.parameters[atom.name]
+
+        return evaluate(self.al, formula, lookup)
+
+    def vector(self, formulas: Any) -> np.ndarray:
+        return self.al.array([self.evaluate(formula) for formula in formulas])
+
+    @property
+    def gravity(self) -> np.ndarray:
+        return self.vector(self.flat.gravity)
+
+    # Poses in the reference configuration
+
+    def scope_pose(self, scope: Scope) -> Pose:
+        """Pose of a scope's world in the outermost world."""
+        if scope.prefix not in self._scopes:
+            assert scope.parent is not None and scope.pose is not None
+            self._scopes[scope.prefix] = self.scope_pose(scope.parent) @ scope.pose.pose(self.al, self.evaluate)
+        return self._scopes[scope.prefix]
+
+    def _own_pose(self, body: str) -> Pose:
+        """Pose of a body in the scope it was drawn in."""
+        if body not in self._poses:
+            data, _ = self.flat.bodies[body]
+            if data.pose is not None:
+                self._poses[body] = data.pose.pose(self.al, self.evaluate)
+            elif data.frame == "body":
+                self._poses[body] = Pose.identity(self.al)
+            else:
+                self._poses[body] = Pose.translation(self.al, self.vector(data.com))
+        return self._poses[body]
+
+    def _scope_of(self, body: str) -> Scope:
+        return _ROOT if body == "ground" else self.flat.bodies[body][1]
+
+    def body_pose(self, body: str, scope: Scope = _ROOT) -> Pose:
+        """Pose of a body as drawn, in the world of a scope."""
+        own = self._scope_of(body)
+        if own.prefix == scope.prefix:
+            return self._own_pose(body)
+        return self.scope_pose(scope).inverse() @ self.scope_pose(own) @ self._own_pose(body)
+
+    def frame_pose(self, frame: str, body: str, scope: Scope) -> Pose:
+        """Pose of the frame that a field names, in the world of a scope."""
+        if frame == "world":
+            return Pose.identity(self.al)
+        return self.body_pose(body if frame == "body" else frame, scope)
+
+    def local(self, body: str, X: Pose, frame: str, scope: Scope) -> Pose:
+        """A pose given in ``frame``, in the frame of a body."""
+        if frame == "body" or frame == body:
+            return X
+        return self.body_pose(body, scope).inverse() @ (self.frame_pose(frame, body, scope) @ X)
+
+    # Inertia
+
+    def inertia(self, body: str) -> Inertia:
+        """Inertia of a body in its own frame."""
+        data, _ = self.flat.bodies[body]
+        al, I = self.al, self.vector(data.inertia)
+        products = I[3:] if len(I) == 6 else al.zeros(3)
+        central = al.array(
+            [
+                [I[0], products[0], products[1]],
+                [products[0], I[1], products[2]],
+                [products[1], products[2], I[2]],
+            ]
+        )
+        mass = self.evaluate(data.mass)
+        if data.frame == "body":
+            return Inertia(mass, self.vector(data.com), central)
+        if data.pose is None:
+            return Inertia(mass, al.zeros(3), central)
+        return Inertia(mass, self.vector(data.com), central).moved(self._own_pose(body).inverse())
+
+    # Joints
+
+    def joint(self, name: str) -> PlacedJoint:
+        """A joint with its frames on both bodies."""
+        if name not in self._joints:
+            self._joints[name] = self._place(name)
+        return self._joints[name]
+
+    def _place(self, name: str) -> PlacedJoint:
+        data, scope = self.flat.joints[name]
+        first, second = data.bodies
+        drawn = self._geometry(data, scope)
+        kind = JOINTS[data.kind]
+        if data.custom is not None:
+            joint: Joint = self._custom(data)
+        else:
+            given = {key: getattr(data, key) for key in (part.strip("[]") for part in kind.parameters)}
+            joint = kind.from_geometry(
+                self.al, drawn, {key: self.evaluate(value) for key, value in given.items() if value is not None}
+            )
+        if data.frame_1 is not None and data.frame_2 is not None:
+            X_1P, X_2S = (frame.pose(self.al, self.evaluate) for frame in (data.frame_1, data.frame_2))
+            return PlacedJoint(name, joint, first, second, X_1P, X_2S)
+        X_P, X_S = joint.frames(self.al, drawn)
+        X_1P = self.body_pose(first, scope).inverse() @ X_P
+        X_2S = self.body_pose(second, scope).inverse() @ X_S
+        return PlacedJoint(name, joint, first, second, X_1P, X_2S)
+
+    def _geometry(self, data: JointData, scope: Scope) -> Geometry:
+        X = self.frame_pose(data.frame, data.bodies[0], scope)
+        numbers = Mechanism.nominal(self.flat) if self.al is not NUMPY else self
+        X_nominal = numbers.frame_pose(data.frame, data.bodies[0], scope)
+        vectors: dict[str, np.ndarray | None] = {}
+        nominal: dict[str, np.ndarray] = {}
+        for key in ("point", "point_2", "axis", "axis_2"):
+            value = getattr(data, key)
+            vectors[key] = None
+            if value is not None:
+                place = (lambda X, v: X.apply(v)) if key.startswith("point") else (lambda X, v: X.R @ v)
+                vectors[key] = place(X, self.vector(value))
+                nominal[key] = place(X_nominal, numbers.vector(value))
+        reference = None if data.reference is None else self.vector(data.reference)
+        return Geometry(**vectors, nominal=nominal, X_2=self.body_pose(data.bodies[1], scope), reference=reference)
+
+    def _custom(self, data: JointData) -> Custom:
+        motion = data.custom
+        assert motion is not None
+
+        def pose(al: Algebra, q: np.ndarray) -> Pose:
+            names = {f"q{i}": value for i, value in enumerate(q)}
+            roll, pitch, yaw = (self._local(al, formula, names) for formula in motion.rpy)
+            R = so3.rotation_z(al, yaw) @ so3.rotation_y(al, pitch) @ so3.rotation_x(al, roll)
+            return Pose(R, al.array([self._local(al, formula, names) for formula in motion.position]))
+
+        def of_pose(formulas: Any) -> Any:
+            def function(al: Algebra, X: Pose) -> Any:
+                names = dict(zip(_ROTATION_ENTRIES, X.R.reshape(-1), strict=True)) | dict(zip("xyz", X.p, strict=True))
+                return [self._local(al, formula, names) for formula in formulas]
+
+            return function
+
+        equations = None if motion.equations is None else of_pose(motion.equations)
+        measure = None if motion.measure is None else of_pose(motion.measure)
+        measured = None if measure is None else (lambda al, X: al.array(measure(al, X)))
+        return Custom(motion.coordinates, pose, equations, measured, data.name)
+
+    def _local(self, al: Algebra, formula: sp.Expr, names: dict[str, Any]) -> Any:
+        """A formula of local names and parameters, in an algebra over this one (itself, or its jets)."""
+
+        def lookup(atom: sp.Symbol | Reference) -> Any:
+            if isinstance(atom, sp.Symbol) and atom.name in names:
+                return names[atom.name]
+            if isinstance(atom, Reference) or atom.name not in self.parameters:
+                raise ModelError(f"custom joint: unknown name in formula: {atom}")
+            return self.parameters[atom.name]
+
+        return evaluate(al, formula, lookup)
+
+
+def nominal_number(flat: Flat, formula: sp.Expr) -> float:
+    """A formula of parameters at their values."""
+    return number(formula, flat.parameters)
