@@ -1,1 +1,62 @@
-"""dalembert: multibody dynamics. One model, every formulation, native speed."""
+"""dalembert: multibody dynamics. One model, every formulation, native speed.
+
+    import dalembert as da
+
+    model = da.library.four_bar()
+    run = da.simulate(model, 10.0)
+    print(run.certificate)
+    run.animate("four-bar.html")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; modules are imported when a name is first used, so that importing this one is instant.
+_HOMES = {
+    "Model": "dalembert.model",
+    "Placement": "dalembert.elements",
+    "Dynamics": "dalembert.dynamics",
+    "Trajectory": "dalembert.trajectory",
+    "Certificate": "dalembert.trajectory",
+    "State": "dalembert.analyses",
+    "assemble": "dalembert.analyses",
+    "inspect": "dalembert.analyses",
+    "simulate": "dalembert.analyses",
+    "load": "dalembert.trajectory",
+    "read": "dalembert.io",
+    "write": "dalembert.io",
+    "DalembertError": "dalembert.errors",
+    "ExpressionError": "dalembert.errors",
+    "ModelError": "dalembert.errors",
+    "SimulationError": "dalembert.errors",
+}
+
+__all__ = [*_HOMES, "compile", "library"]
+
+if TYPE_CHECKING:
+    from dalembert import library
+    from dalembert.analyses import State, assemble, inspect, simulate
+    from dalembert.dynamics import Dynamics
+    from dalembert.elements import Placement
+    from dalembert.errors import DalembertError, ExpressionError, ModelError, SimulationError
+    from dalembert.io import read, write
+    from dalembert.model import Model
+    from dalembert.trajectory import Certificate, Trajectory, load
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    if name == "library":
+        return import_module("dalembert.library")
+    raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.algebra import NUMPY, Algebra
+from dalembert.algebra import Algebra
 from dalembert.expressions import references
 from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
@@ -141,14 +141,6 @@ class Coordinates:
             q[slot.q] = self.joint_at(slot).neutral()
         return q
 
-    def _each(self, function: Callable[[Joint, Slot], np.ndarray], windings: np.ndarray) -> np.ndarray:
-        parts = [function(self.joint_at(slot), slot) for slot in self.slots]
-        return np.concatenate([*parts, windings])
-
-    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
-        """q moved along the tangent du; windings stay."""
-        return self._each(lambda joint, s: joint.integrate(NUMPY, q[s.q], du[s.u]), q[self.nq - len(self.windings) :])
-
     def labels(self) -> tuple[list[str], list[str]]:
         """Names of the entries of q and of u."""
         q_names, u_names = [], []
@@ -189,6 +181,16 @@ class PlacedTree:
             self.links.append(Link(slot.body, index[slot.parent], joint, X_PJ, X_JB, inertia, slot.q, slot.u))
             index[slot.body] = len(self.links) - 1
         self.index = index
+
+    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """q moved along the tangent du; windings stay."""
+        parts = [link.joint.integrate(self.al, q[link.q], du[link.u]) for link in self.links]
+        return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
+
+    def normalise(self, q: np.ndarray) -> np.ndarray:
+        """q with unit quaternions."""
+        parts = [link.joint.normalise(self.al, q[link.q]) for link in self.links]
+        return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
 
     def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
         if slot.joint is None:

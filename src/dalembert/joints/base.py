@@ -132,6 +132,10 @@ class Joint(ABC):
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         return q + du
 
+    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """q with its quaternion, if any, of unit length."""
+        return q
+
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         return q1 - q0
 

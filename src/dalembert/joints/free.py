@@ -43,6 +43,9 @@ class Free(Joint):
         turned = quaternion.multiply(q[:4], quaternion.exp(al, du[:3]))
         return al.concatenate([turned, q[4:] + quaternion.to_matrix(al, q[:4]) @ du[3:]])
 
+    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return al.concatenate([quaternion.normalise(al, q[:4]), q[4:]])
+
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = quaternion.multiply(quaternion.conjugate(al, q0[:4]), q1[:4])
         moved = quaternion.to_matrix(al, q0[:4]).T @ (q1[4:] - q0[4:])

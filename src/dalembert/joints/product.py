@@ -164,6 +164,11 @@ class Product(Joint):
 
         return self._each(al, q, move)
 
+    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return self._each(
+            al, q, lambda factor, at, _: q[at] if factor.nq == factor.nv else quaternion.normalise(al, q[at])
+        )
+
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         def between(factor: Factor, at: slice, rate: slice) -> np.ndarray:
             if factor.nq == factor.nv:

@@ -43,6 +43,9 @@ class Reversed(Joint):
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         return self.joint.integrate(al, q, du)
 
+    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return self.joint.normalise(al, q)
+
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         return self.joint.difference(al, q0, q1)
 

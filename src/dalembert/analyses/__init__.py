@@ -1,0 +1,7 @@
+"""What one does with a model: assemble, simulate, inspect."""
+
+from dalembert.analyses.assemble import State, assemble
+from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.simulate import simulate
+
+__all__ = ["Inspection", "State", "assemble", "inspect", "simulate"]

@@ -1,0 +1,328 @@
+"""Assembly: a state that satisfies every constraint, from what the user gave.
+
+Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
+wanted coordinates so that loops stay in the branch in which they were drawn. Joints that were not named move as little as
+the loops allow. Velocities are those of least norm that fit the given ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.constraints import Drive
+from dalembert.coordinates import Coordinates, Relative
+from dalembert.dynamics import Dynamics
+from dalembert.errors import DalembertError, ModelError, Problem
+from dalembert.expressions import TIME, evaluate
+from dalembert.formulations import Equations
+from dalembert.joints import Joint
+from dalembert.model import Mechanism, Model
+from dalembert.spatial import Pose, quaternion
+
+__all__ = ["State", "assemble", "assemble_state"]
+
+CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
+COMPATIBLE = 1e-9  # residual of compatible velocities
+LARGEST_MOVE = 0.25  # how far (rad or m) a wanted coordinate is led in one stage
+NEWTON_STEPS = 40
+_RCOND = 1e-10
+
+
+@dataclass(frozen=True)
+class State:
+    """A physical state: the same for all coordinates and formulations.
+
+    Attributes:
+        time: t (s).
+        q, u: relative coordinates and velocities, as ``coordinates`` lays them out.
+        parameters: values that differ from the model's.
+    """
+
+    time: float
+    q: np.ndarray
+    u: np.ndarray
+    coordinates: Coordinates
+    parameters: dict[str, float]
+
+    @cached_property
+    def _equations(self) -> Equations:
+        flat = self.coordinates.flat
+        tree = self.coordinates.place(NUMPY, {**flat.parameters, **self.parameters})
+        return Equations(tree, self.time, self.q, self.u)
+
+    def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of a joint."""
+        if name not in self.coordinates.flat.joints:
+            raise DalembertError(f"unknown joint {name!r}; the model has {', '.join(self.coordinates.flat.joints)}")
+        return self._equations.joint_coordinates(name)
+
+    def body(self, name: str) -> tuple[Pose, np.ndarray]:
+        """World pose of a body and its twist in body axes."""
+        return self._equations.motion.body(name)
+
+    def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
+        """The same state in other coordinates."""
+        q, u = np.zeros(coordinates.nq), np.zeros(coordinates.nv)
+        for slot in coordinates.slots:
+            if slot.joint is None:
+                X, V = self.body(slot.body)
+                q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
+                u[slot.u] = V
+            else:
+                q[slot.q], u[slot.u] = self.joint(slot.joint)
+        for winding in coordinates.windings:
+            q[winding.q] = self.joint(winding.joint)[0][winding.index]
+        return q, u
+
+
+def assemble(
+    model: Model,
+    initial: dict[str, Any] | None = None,
+    initial_rates: dict[str, Any] | None = None,
+    *,
+    parameters: dict[str, float] | None = None,
+    time: float = 0.0,
+) -> State:
+    """A state of the model with the given joint coordinates and velocities, all loops closed.
+
+    Args:
+        initial: coordinates by joint name (rad, m; quaternions as four numbers).
+        initial_rates: velocities by joint name.
+        parameters: values to use instead of the model's.
+        time: for drives.
+
+    Raises:
+        ModelError: naming the joints that stay open, or the values that contradict the constraints.
+    """
+    dynamics = Dynamics(model, "lagrange-multipliers", "relative")
+    return assemble_state(dynamics, initial, initial_rates, parameters, time)
+
+
+def assemble_state(
+    dynamics: Dynamics,
+    initial: dict[str, Any] | None,
+    initial_rates: dict[str, Any] | None,
+    parameters: dict[str, float] | None,
+    time: float,
+) -> State:
+    """As ``assemble``, with equations that are compiled already."""
+    if dynamics.coordinates.name != "relative":
+        raise DalembertError("assembly works in relative coordinates")
+    return _Assembler(dynamics, parameters or {}, time).run(initial or {}, initial_rates or {})
+
+
+class _Assembler:
+    def __init__(self, dynamics: Dynamics, parameters: dict[str, float], time: float):
+        self.dynamics, self.flat, self.time = dynamics, dynamics.flat, float(time)
+        self.coordinates: Relative = dynamics.coordinates  # type: ignore[assignment]
+        self.parameters = parameters
+        dynamics.parameters(parameters)
+        self.values = {**self.flat.parameters, **parameters}
+        self.mechanism = Mechanism.nominal(self.flat, parameters)
+        self.tree = self.coordinates.place(NUMPY, self.values)
+
+    def run(self, initial: dict[str, Any], rates: dict[str, Any]) -> State:
+        wanted = self._wanted(initial, self.flat.initial_values, "initial", lambda joint: joint.nq)
+        wanted_rates = self._wanted(rates, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
+        driven = self._driven()
+        for name, value in driven.items():
+            if name not in wanted:
+                wanted[name] = value
+        q = self._positions(self._reference(), wanted)
+        u = self._velocities(q, wanted_rates)
+        return State(self.time, q, u, self.coordinates, self.parameters)
+
+    # What is wanted
+
+    def _joint(self, name: str) -> Joint:
+        return self.mechanism.joint(name).joint
+
+    def _wanted(self, given: dict[str, Any], of_model: dict[str, Any], what: str, length: Any) -> dict[str, np.ndarray]:
+        merged = {name: np.array([self._number(v) for v in values]) for name, values in of_model.items()}
+        for name, value in given.items():
+            if name not in self.flat.joints:
+                known = ", ".join(self.flat.joints)
+                raise ModelError(Problem(f"{what}: unknown joint {name!r}", what, f"one of {known}"))
+            try:
+                merged[name] = np.atleast_1d(np.asarray(value, dtype=float))
+            except (TypeError, ValueError):
+                raise ModelError(Problem(f"{what} of joint {name!r}: expected numbers, got {value!r}", what)) from None
+        for name, value in merged.items():
+            joint = self._joint(name)
+            if value.shape != (length(joint),) or not np.all(np.isfinite(value)):
+                raise ModelError(
+                    Problem(
+                        f"{what} of joint {name!r}: expected {length(joint)} finite numbers ({joint.kind}: {joint.nq} "
+                        f"coordinates, {joint.nv} velocities), got {value.tolist()}",
+                        what,
+                    )
+                )
+            if what == "initial":
+                merged[name] = joint.normalise(NUMPY, value)
+        return merged
+
+    def _number(self, formula: Any, t: float | None = None) -> float:
+        lookup = {**self.values, **({} if t is None else {TIME.name: t})}
+        return float(evaluate(NUMPY, formula, lambda atom: lookup[atom.name]))  # type: ignore[union-attr]
+
+    def _driven(self) -> dict[str, np.ndarray]:
+        """Coordinates of driven joints that have one coordinate, at the time of assembly."""
+        found = {}
+        for constraint, _ in self.flat.constraints.values():
+            if isinstance(constraint, Drive) and self._joint(constraint.joint).nq == 1:
+                found[constraint.joint] = np.array([self._number(constraint.motion, self.time)])
+        return found
+
+    # Positions
+
+    def _reference(self) -> np.ndarray:
+        """Coordinates of the reference configuration, as drawn."""
+        q = self.coordinates.neutral()
+        for slot in self.coordinates.slots:
+            placed = self.mechanism.joint(slot.joint or "")
+            data, _ = self.flat.joints[slot.joint or ""]
+            if data.custom is not None and data.custom.measure is None:
+                if data.reference is not None:
+                    q[slot.q] = self.mechanism.vector(data.reference)
+                continue
+            X = (self.mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (
+                self.mechanism.body_pose(placed.second) @ placed.X_2S
+            )
+            q[slot.q] = placed.joint.coordinates(NUMPY, X)
+            if data.reference is not None:
+                q[slot.q] = self.mechanism.vector(data.reference)
+        return self._with_windings(q)
+
+    def _with_windings(self, q: np.ndarray) -> np.ndarray:
+        """Winding coordinates set to the angles that the poses show."""
+        equations = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv))
+        for winding in self.coordinates.windings:
+            q[winding.q] = equations.joint_coordinates(winding.joint)[0][winding.index]
+        return q
+
+    def _measure(self, q: np.ndarray, name: str) -> np.ndarray:
+        slot = self.coordinates.slot_of_joint.get(name)
+        if slot is not None:
+            return q[slot.q]
+        return Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).joint_coordinates(name)[0]
+
+    def _positions(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
+        start = {name: self._measure(q, name).copy() for name in wanted}
+        moves = {name: self._joint(name).difference(NUMPY, start[name], value) for name, value in wanted.items()}
+        largest = max((np.abs(move).max(initial=0.0) for move in moves.values()), default=0.0)
+        stages = int(np.ceil(largest / LARGEST_MOVE)) or 1
+        for stage in range(1, stages + 1):
+            targets = {
+                name: self._joint(name).integrate(NUMPY, start[name], stage / stages * move)
+                for name, move in moves.items()
+            }
+            q, residual = self._newton(q, targets)
+            if residual is not None and stage == stages:
+                self._explain(q, residual, wanted)
+        for name in wanted:
+            slot = self.coordinates.slot_of_joint.get(name)
+            if slot is not None and slot.q.stop - slot.q.start == len(self.coordinates.joint_at(slot).neutral()):
+                # The path counts turns; the last digits are the user's own.
+                q[slot.q] = np.where(np.abs(q[slot.q] - wanted[name]) < 1e-9, wanted[name], q[slot.q])
+        return q
+
+    def _newton(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+        """Closest q that closes the loops and meets the targets; the residual if there is none."""
+        size = 1.0 + np.abs(q).max(initial=0.0)
+        residual = np.zeros(0)
+        for _ in range(NEWTON_STEPS):
+            residual, jacobian = self._system(q, targets)
+            if not np.all(np.isfinite(residual)):
+                return q, residual
+            if np.abs(residual).max(initial=0.0) <= CLOSED * size:
+                return q, None
+            du = -np.linalg.lstsq(jacobian, residual, rcond=_RCOND)[0]
+            longest = np.abs(du).max()
+            q = self.tree.normalise(self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du))
+            q = self._with_windings(q) if self.coordinates.windings else q
+        return q, residual
+
+    def _system(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        d = self.dynamics
+        values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
+        rows, jacobian = [values.position], [values.jacobian[: d.holonomic]]
+        for name, target in targets.items():
+            residual, J = self._target(q, name, target)
+            rows.append(residual)
+            jacobian.append(J)
+        return np.concatenate(rows), np.concatenate(jacobian)
+
+    def _target(self, q: np.ndarray, name: str, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """difference(target, q of the joint), and its rate for each velocity (to first order at the target)."""
+        joint, slot = self._joint(name), self.coordinates.slot_of_joint.get(name)
+        residual = joint.difference(NUMPY, target, self._measure(q, name))
+        if slot is not None:
+            J = np.zeros((joint.nv, self.dynamics.nv))
+            J[:, slot.u] = np.eye(joint.nv)
+            return residual, J
+        return residual, self._rates_matrix(q, name)
+
+    def _rates_matrix(self, q: np.ndarray, name: str) -> np.ndarray:
+        """Velocities of a joint as a linear map of u."""
+        slot = self.coordinates.slot_of_joint.get(name)
+        if slot is not None:
+            return np.eye(self.dynamics.nv)[slot.u]
+
+        def rates(u: np.ndarray) -> np.ndarray:
+            return Equations(self.tree, self.time, q, u).joint_coordinates(name)[1]
+
+        return NUMPY.columns(rates, self.dynamics.nv)
+
+    def _explain(self, q: np.ndarray, residual: np.ndarray, wanted: dict[str, np.ndarray]) -> None:
+        d = self.dynamics
+        open_by: dict[str, float] = {}
+        for row, value in zip([r for r in d.rows if r.holonomic], residual, strict=False):
+            open_by[row.owner] = max(open_by.get(row.owner, 0.0), abs(value))
+        at = d.holonomic
+        for name in wanted:
+            nv = self._joint(name).nv
+            off = np.abs(residual[at : at + nv]).max(initial=0.0)
+            if off > CLOSED:
+                open_by[f"{name} (wanted {wanted[name].tolist()})"] = off
+            at += nv
+        parts = [f"{name} is off by {value:.3g}" for name, value in open_by.items() if value > 1e-8]
+        raise ModelError(
+            Problem(
+                f"{self.flat.name!r} cannot be assembled: {'; '.join(parts) or 'Newton did not converge'} (m or rad)",
+                "initial" if wanted else "joints",
+                "check lengths and points of the loop" + (", and whether the wanted coordinates can be reached" if wanted else ""),
+            )
+        )
+
+    # Velocities
+
+    def _velocities(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
+        d = self.dynamics
+        values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
+        matrices, rhs = [values.jacobian], [-values.velocity]
+        for name, value in wanted.items():
+            matrices.append(self._rates_matrix(q, name))
+            rhs.append(value)
+        A, b = np.concatenate(matrices), np.concatenate(rhs)
+        if not A.size:
+            return np.zeros(d.nv)
+        u = np.linalg.lstsq(A, b, rcond=_RCOND)[0]
+        off = A @ u - b
+        if np.abs(off).max(initial=0.0) > COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
+            worst = int(np.argmax(np.abs(off)))
+            names = [str(row) for row in d.rows]
+            for name, value in wanted.items():
+                names += [f"initial rate of {name}"] * len(value)
+            raise ModelError(
+                Problem(
+                    f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
+                    "initial_rates",
+                    "give fewer rates; the others follow from the constraints",
+                )
+            )
+        return u

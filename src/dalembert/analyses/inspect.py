@@ -1,0 +1,86 @@
+"""What a model is made of: tree, loops, degrees of freedom, redundant constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.analyses.assemble import assemble_state
+from dalembert.dynamics import Dynamics
+from dalembert.model import Model
+from dalembert.topology import Graph, Loop, SpanningTree
+
+__all__ = ["Inspection", "inspect"]
+
+RANK_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The structure of a model at one configuration.
+
+    Attributes:
+        tree, loops: spanning tree and fundamental loops.
+        equations: number of constraint equations in relative coordinates.
+        gruebler: degrees of freedom by counting.
+        freedom: true number of degrees of freedom (of velocity), by the rank of the constraints here.
+        redundant: equations that follow from the others, by name.
+        massless: bodies without mass.
+    """
+
+    name: str
+    bodies: int
+    joints: dict[str, str]
+    tree: SpanningTree
+    loops: list[Loop]
+    equations: int
+    nonholonomic: int
+    gruebler: int
+    freedom: int
+    redundant: list[str]
+    massless: list[str]
+
+
+def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspection:
+    """Analyse the topology, and the rank of the constraints in the assembled initial configuration."""
+    dynamics = Dynamics(model, "lagrange-multipliers", "relative")
+    state = assemble_state(dynamics, None, None, parameters, 0.0)
+    values = dynamics.residuals(state.time, state.q, state.u, parameters)
+    A = np.asarray(values.jacobian)
+    rank, redundant = _redundant(A)
+    graph = Graph(dynamics.flat)
+    tree = graph.spanning_tree()
+    mechanism = dynamics.coordinates.place(NUMPY, {**dynamics.flat.parameters, **(parameters or {})}).mechanism
+    return Inspection(
+        name=model.name,
+        bodies=len(dynamics.flat.bodies),
+        joints={name: data.kind for name, (data, _) in dynamics.flat.joints.items()},
+        tree=tree,
+        loops=graph.loops(tree),
+        equations=len(A),
+        nonholonomic=len(A) - dynamics.holonomic,
+        gruebler=graph.gruebler(),
+        freedom=dynamics.nv - rank,
+        redundant=[str(dynamics.rows[i]) for i in redundant],
+        massless=[body for body in dynamics.flat.bodies if mechanism.inertia(body).mass == 0],
+    )
+
+
+def _redundant(A: np.ndarray) -> tuple[int, list[int]]:
+    """Rank of A, and rows that depend on the ones before them."""
+    kept: list[np.ndarray] = []
+    dependent = []
+    for i, row in enumerate(A):
+        norm = np.linalg.norm(row)
+        rest = row.copy()
+        for _ in range(2):
+            for direction in kept:
+                rest = rest - (direction @ rest) * direction
+        length = np.linalg.norm(rest)
+        if norm == 0 or length <= RANK_TOLERANCE * norm:
+            dependent.append(i)
+        else:
+            kept.append(rest / length)
+    return len(kept), dependent

@@ -1,0 +1,137 @@
+"""A kernel as stand-alone C99: the same instructions, for a micro-controller or another program."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from dalembert.compile.helpers import LIBM
+from dalembert.compile.layout import Layout
+from dalembert.compile.plan import Plan, plan_pieces
+from dalembert.compile.tape import Tape
+
+__all__ = ["write_c"]
+
+# Instructions per C function; compilers take long over very long functions.
+_PIECE = 2000
+
+_FORM = {
+    "add": "{x} + {y}",
+    "sub": "{x} - {y}",
+    "mul": "{x} * {y}",
+    "div": "{x} / {y}",
+    "neg": "-{x}",
+    "sq": "{x} * {x}",
+    "twice": "{x} + {x}",
+    "inv": "1.0 / {x}",
+    "lt": "(double)({x} < {y})",
+    "le": "(double)({x} <= {y})",
+    "eq": "(double)({x} == {y})",
+    "ne": "(double)({x} != {y})",
+    "and": "(double)({x} != 0.0 && {y} != 0.0)",
+    "or": "(double)({x} != 0.0 || {y} != 0.0)",
+    "not": "(double)({x} == 0.0)",
+    "if_else_zero": "{x} != 0.0 ? {y} : 0.0",
+    "sign": "{x} < 0.0 ? -1.0 : {x} > 0.0 ? 1.0 : {x}",
+}
+_PARAMETERS = "const double* in, double* out, double* work"
+
+
+def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: Path) -> tuple[Path, Path]:
+    """Write the C file and its header.
+
+    Args:
+        name: name of the function.
+        tape: the instructions.
+        layout_in: names, shapes and offsets of the inputs, for the header.
+        layout_out: the same for the outputs.
+        path: a directory, or the path of the C file.
+    """
+    source = path if path.suffix == ".c" else path / f"{name}.c"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    header = source.with_suffix(".h")
+    plan = plan_pieces(tape, _PIECE)
+    header.write_text(_header(name, plan, layout_in, layout_out), encoding="ascii")
+    pieces = [_piece(f"{name}_{p}", tape, plan, p) for p in range(len(plan.pieces))]
+    calls = [f"  {name}_{p}(in, out, work);" for p in range(len(plan.pieces))]
+    text = [
+        "/* Written by dalembert. */",
+        "#include <math.h>",
+        f'#include "{header.name}"',
+        "",
+        *pieces,
+        f"void {name}({_PARAMETERS})",
+        "{",
+        *calls,
+        "}",
+    ]
+    source.write_text("\n".join(text) + "\n", encoding="ascii")
+    return source, header
+
+
+def _header(name: str, plan: Plan, layout_in: Layout, layout_out: Layout) -> str:
+    guard = f"{name.upper()}_H"
+    lines = ["/* Written by dalembert. */", f"#ifndef {guard}", f"#define {guard}", ""]
+    for kind, layout in (("in", layout_in), ("out", layout_out)):
+        lines.append(f"/* {kind}: elements in row-major order */")
+        for f in layout.fields:
+            shape = " x ".join(map(str, f.shape)) or "scalar"
+            lines.append(f"/*   {kind}[{f.start}], {f.size} elements: {f.name} ({shape}) */")
+        lines.append(f"#define {name.upper()}_N_{kind.upper()} {layout.size}")
+    lines += [
+        f"#define {name.upper()}_N_WORK {plan.n_work}",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "/* work: N_WORK doubles of scratch memory; the three arrays must not overlap. */",
+        f"void {name}({_PARAMETERS});",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        f"#endif /* {guard} */",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: float) -> str:
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    if value == int(value) and abs(value) < 1e6 and math.copysign(1.0, value) > 0:
+        return repr(value)
+    return f"({value.hex()})" if math.copysign(1.0, value) < 0 else value.hex()
+
+
+def _piece(symbol: str, tape: Tape, plan: Plan, p: int) -> str:
+    """One static function with the instructions of piece p."""
+    here = plan.pieces[p]
+
+    def operand(v: int) -> str:
+        if tape.ops[v] == "const":
+            return _literal(tape.constants[tape.a[v]])
+        if tape.ops[v] == "input":
+            return f"in[{tape.a[v]}]"
+        return f"v{v}" if v in here else f"work[{plan.slot[v]}]"
+
+    used = {v for _, v in plan.outputs[p]} | set(plan.slot)
+    used.update(v for k in here if tape.ops[k] not in ("input", "const") for v in (tape.a[k], tape.b[k]))
+    lines = [f"static void {symbol}({_PARAMETERS})", "{"]
+    for k in here:
+        op = tape.ops[k]
+        if op in ("input", "const") or k not in used:
+            continue
+        x = operand(tape.a[k])
+        y = operand(tape.b[k]) if tape.b[k] >= 0 else ""
+        if op in _FORM:
+            right = _FORM[op].format(x=x, y=y)
+        else:
+            right = f"{LIBM.get(op, op)}({x}{', ' + y if y else ''})"
+        lines.append(f"  const double v{k} = {right};")
+        if k in plan.slot:
+            lines.append(f"  work[{plan.slot[k]}] = v{k};")
+    lines += [f"  out[{i}] = {operand(v)};" for i, v in plan.outputs[p]]
+    lines += ["  (void)in; (void)out; (void)work;", "}", ""]
+    return "\n".join(lines)

@@ -1,0 +1,318 @@
+"""A compiled function of named arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.compile.batch import run_batch
+from dalembert.compile.build import Build, Code
+from dalembert.compile.jit import host
+from dalembert.compile.layout import Layout
+from dalembert.compile.tape import Tape, trace
+from dalembert.errors import CompileError
+
+__all__ = ["Kernel", "compile_function"]
+
+_SINGLE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def compile_function(
+    name: str,
+    inputs: Mapping[str, ca.SX],
+    outputs: Mapping[str, ca.SX],
+    *,
+    batch: bool = True,
+    optimise: int | None = None,
+    cache: bool = True,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Kernel:
+    """Compile expressions to machine code.
+
+    Args:
+        name: name of the kernel, used in messages and in exported C; a C identifier.
+        inputs: name -> SX symbols, a column (n,) or a matrix (r, c).
+        outputs: name -> SX expression of the inputs.
+        batch: make the version for many states at its first use; otherwise a batch is a loop over states.
+        optimise: LLVM level 0 to 3; None chooses by length.
+        cache: keep the object file on disk.
+        shapes: NumPy shapes that differ from those of the expressions, e.g. ``{"t": (), "M": (1, 1)}``;
+            the elements are in row-major order.
+
+    Returns:
+        the kernel; the code is made, or read from the cache, at its first use.
+    """
+    if not name.isidentifier() or not name.isascii():
+        raise CompileError(f"kernel name {name!r} must be a C identifier.  Fix: e.g. 'forward_dynamics'")
+    if optimise not in (None, 0, 1, 2, 3):
+        raise CompileError(f"kernel '{name}': optimise must be None, 0, 1, 2 or 3, got {optimise!r}")
+    shapes = {} if shapes is None else shapes
+    stray = [key for key in shapes if key not in inputs and key not in outputs]
+    if stray:
+        raise CompileError(f"kernel '{name}': shapes given for unknown arrays: {', '.join(stray)}")
+    if not outputs:
+        raise CompileError(f"kernel '{name}' has no outputs")
+    tape = trace(name, inputs, outputs)
+    layout_in = Layout.from_expressions(name, inputs, shapes)
+    layout_out = Layout.from_expressions(name, outputs, shapes)
+    return Kernel(name, tape, layout_in, layout_out, batch=batch, optimise=optimise, cache=cache)
+
+
+def _result_type(name: str, fields: tuple[str, ...]) -> Any:
+    """Named tuple of a kernel's outputs, that can be pickled although no module defines it."""
+    base = namedtuple(f"{name}_result", fields)
+
+    def reduce(self):
+        return _make_result, (name, fields, tuple(self))
+
+    return type(base.__name__, (base,), {"__slots__": (), "__reduce__": reduce})
+
+
+def _make_result(name: str, fields: tuple[str, ...], values: tuple[np.ndarray, ...]) -> Any:
+    return _result_type(name, fields)(*values)
+
+
+class _Buffers(threading.local):
+    """Memory of one thread for calls with one state."""
+
+    def __init__(self, layout_in: Layout, n_out: int, n_work: int):
+        self.inp, self.out, self.work = np.zeros(layout_in.size), np.zeros(n_out), np.zeros(n_work)
+        self.views = [self.inp[f.start : f.stop].reshape(f.shape) for f in layout_in.fields]
+        self.pointers = tuple(array.ctypes.data for array in (self.inp, self.out, self.work))
+
+
+class Kernel:
+    """A function of named arrays in machine code; made by :func:`compile_function`.
+
+    Call it with arrays of the declared shapes for one state, or with one leading dimension n on any of them
+    for n states (the others are broadcast). It returns the output, or a named tuple of the outputs.
+
+    Attributes:
+        name: name of the kernel.
+        n_in: number of scalar inputs; all inputs one after the other in one vector, row-major.
+        n_out: number of scalar outputs, likewise.
+        instructions: number of arithmetic instructions.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tape: Tape,
+        layout_in: Layout,
+        layout_out: Layout,
+        *,
+        batch: bool = True,
+        optimise: int | None = None,
+        cache: bool = True,
+        piece: int | None = None,
+    ):
+        self.name = name
+        self.n_in = tape.n_in
+        self.n_out = tape.n_out
+        self.instructions = tape.instructions
+        self._tape = tape
+        self._layout_in = layout_in
+        self._layout_out = layout_out
+        self._options = {"batch": batch, "optimise": optimise, "cache": cache, "piece": piece}
+        self._result = _result_type(name, tuple(layout_out.shapes))
+        self._codes: dict[bool, Code] = {}
+        self._lock = threading.RLock()
+        self._call: tuple[Any, _Buffers] | None = None
+
+    # -- what it is ---------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Name -> shape of the inputs."""
+        return self._layout_in.shapes
+
+    @property
+    def outputs(self) -> dict[str, tuple[int, ...]]:
+        """Name -> shape of the outputs."""
+        return self._layout_out.shapes
+
+    @property
+    def width(self) -> int:
+        """Number of states in a group of the batch version."""
+        return host().width
+
+    def _build(self, batch: bool) -> Build:
+        return Build(self._tape, batch, self._options["optimise"], self._options["piece"])
+
+    def _code(self, batch: bool) -> Code:
+        with self._lock:
+            code = self._codes.get(batch)
+            if code is None:
+                code = self._codes[batch] = self._build(batch).load(cache=bool(self._options["cache"]))
+            return code
+
+    @property
+    def address(self) -> int:
+        """Address of ``void kernel(const double* in, double* out, double* work)``."""
+        return self._code(False).address
+
+    @property
+    def batch_address(self) -> int:
+        """Address of ``void kernel_batch(const double* in, double* out, double* work, int64 n_groups)``.
+
+        Input i of state ``lane`` in group g is ``in[(g*n_in + i)*width + lane]``; outputs likewise.
+        """
+        return self._code(True).address
+
+    @property
+    def n_work(self) -> int:
+        """Doubles of work memory of the function at ``address``."""
+        return self._code(False).n_work
+
+    @property
+    def n_work_batch(self) -> int:
+        """Doubles of work memory of the function at ``batch_address``."""
+        return self._code(True).n_work
+
+    @property
+    def ir(self) -> str:
+        """LLVM IR of the scalar version, before optimisation."""
+        return self._build(False).ir()
+
+    @property
+    def batch_ir(self) -> str:
+        """LLVM IR of the batch version, before optimisation."""
+        return self._build(True).ir()
+
+    @property
+    def assembly(self) -> str:
+        """Assembler text of the scalar version for this machine."""
+        return self._build(False).assembly()
+
+    @property
+    def batch_assembly(self) -> str:
+        """Assembler text of the batch version for this machine."""
+        return self._build(True).assembly()
+
+    def __repr__(self) -> str:
+        def text(shapes: dict[str, tuple[int, ...]]) -> str:
+            return ", ".join(f"{name}{list(shape)}" for name, shape in shapes.items())
+
+        return (
+            f"<Kernel {self.name}({text(self.inputs)}) -> {text(self.outputs)}, "
+            f"{self.instructions} instructions>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "tape": self._tape,
+            "layouts": (self._layout_in, self._layout_out),
+            "options": self._options,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["name"], state["tape"], *state["layouts"], **state["options"])
+
+    def export_c(self, path: str | Path) -> tuple[Path, Path]:
+        """Write ``name.c`` and ``name.h``: C99 that needs nothing but math.h.
+
+        Args:
+            path: a directory, or the path of the C file.
+
+        Returns:
+            paths of the C file and of the header.
+        """
+        from dalembert.compile.export_c import write_c
+
+        return write_c(self.name, self._tape, self._layout_in, self._layout_out, Path(path))
+
+    # -- calling it ---------------------------------------------------------------------------------
+
+    def __call__(
+        self, *args: Any, out: Any = None, threads: int = 1, check_finite: bool = False, **kwargs: Any
+    ) -> Any:
+        """Evaluate for one state or for many.
+
+        Args:
+            args: the inputs in order, or by name.
+            out: array, or sequence or mapping of arrays, that receive the outputs.
+            threads: number of threads for many states.
+            check_finite: raise ValueError if an input holds NaN or infinity.
+        """
+        layout = self._layout_in
+        arrays = []
+        n = -1
+        for field, value in zip(layout.fields, layout.bind(self.name, args, kwargs), strict=True):
+            array = layout.check(self.name, field, value)
+            if check_finite and not np.isfinite(array).all():
+                raise ValueError(f"kernel '{self.name}': '{field.name}' holds NaN or infinity")
+            if array.ndim > len(field.shape):
+                if n >= 0 and len(array) != n:
+                    raise ValueError(
+                        f"kernel '{self.name}': '{field.name}' holds {len(array)} states, "
+                        f"the inputs before it {n}"
+                    )
+                n = len(array)
+            arrays.append(array)
+        if n < 0:
+            results = self._one(arrays)
+        else:
+            results = self._many(arrays, n, threads)
+        if out is not None:
+            return self._deliver(results, out)
+        return results[0] if len(results) == 1 else self._result(*results)
+
+    def _one(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        if self._call is None:
+            code = self._code(False)
+            self._call = _SINGLE(code.address), _Buffers(self._layout_in, self.n_out, code.n_work)
+        function, buffers = self._call
+        for view, array in zip(buffers.views, arrays, strict=True):
+            view[...] = array
+        function(*buffers.pointers)
+        flat = buffers.out.copy()
+        fields = self._layout_out.fields
+        if len(fields) == 1:
+            return [flat.reshape(fields[0].shape)]
+        # Outputs of one call share one block of memory.
+        return [flat[f.start : f.stop].reshape(f.shape) for f in fields]
+
+    def _many(self, arrays: list[np.ndarray], n: int, threads: int) -> list[np.ndarray]:
+        if not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
+        results = [np.empty((n, *field.shape)) for field in self._layout_out.fields]
+        inputs = []
+        for field, array in zip(self._layout_in.fields, arrays, strict=True):
+            shape = (n, field.size) if array.ndim > len(field.shape) else (field.size,)
+            inputs.append((field, np.ascontiguousarray(array).reshape(shape)))
+        if n == 0:
+            return results
+        batch = bool(self._options["batch"])
+        outputs = [
+            (f, result.reshape(n, f.size)) for f, result in zip(self._layout_out.fields, results, strict=True)
+        ]
+        width = self.width if batch else 1
+        run_batch(self._code(batch), width, (self.n_in, self.n_out), inputs, outputs, n, threads)
+        return results
+
+    def _deliver(self, results: list[np.ndarray], out: Any) -> Any:
+        names = list(self._layout_out.shapes)
+        if isinstance(out, Mapping):
+            targets = [out.get(name) for name in names]
+        elif len(names) == 1 and isinstance(out, np.ndarray):
+            targets = [out]
+        else:
+            targets = list(out)
+        if len(targets) != len(names):
+            raise ValueError(f"kernel '{self.name}': out must hold {len(names)} arrays ({', '.join(names)})")
+        for name, target, result in zip(names, targets, results, strict=True):
+            if not isinstance(target, np.ndarray) or target.shape != result.shape:
+                got = target.shape if isinstance(target, np.ndarray) else type(target).__name__
+                raise ValueError(
+                    f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}"
+                )
+            target[...] = result
+        return out

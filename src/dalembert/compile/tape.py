@@ -1,0 +1,220 @@
+"""The instruction list of a kernel: what CasADi traced, in single-assignment form and without repeats."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from dalembert.errors import CompileError
+
+__all__ = ["BINARY", "UNARY", "Tape", "trace"]
+
+# Our names of CasADi's operations; a name outlives the numbers, which differ between CasADi versions.
+UNARY = (
+    *("neg", "exp", "log", "sqrt", "sq", "twice", "inv", "sin", "cos", "tan", "asin", "acos", "atan", "not"),
+    *("floor", "ceil", "fabs", "sign", "erf", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "log1p"),
+    "expm1",
+)
+BINARY = (
+    *("add", "sub", "mul", "div", "pow", "constpow", "lt", "le", "eq", "ne", "and", "or", "fmod"),
+    *("remainder", "copysign", "if_else_zero", "fmin", "fmax", "atan2", "hypot"),
+)
+_COMMUTATIVE = frozenset(["add", "mul", "eq", "ne", "and", "or", "fmin", "fmax", "hypot"])
+
+_NAME_OF = {getattr(ca, f"OP_{name.upper()}"): name for name in (*UNARY, *BINARY)}
+_ANY_NAME_OF = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A straight-line program: instruction k computes value k from values of smaller number.
+
+    Attributes:
+        n_in: number of scalar inputs.
+        ops: operation of each instruction: ``"input"``, ``"const"``, or a name in UNARY or BINARY.
+        a: first operand: a value, or the number of the input or of the constant.
+        b: second operand, -1 where there is none.
+        constants: the distinct constants.
+        results: the value of each scalar output.
+    """
+
+    n_in: int
+    ops: list[str]
+    a: array[int]
+    b: array[int]
+    constants: array[float]
+    results: array[int]
+
+    @property
+    def n_out(self) -> int:
+        """Number of scalar outputs."""
+        return len(self.results)
+
+    @functools.cached_property
+    def instructions(self) -> int:
+        """Number of arithmetic instructions: loads, stores and constants are not counted."""
+        return len(self.ops) - self.ops.count("input") - self.ops.count("const")
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the program, the part of the cache key that depends on the expression graph."""
+        sha = hashlib.sha256(f"{self.n_in} {' '.join(self.ops)}".encode())
+        for part in (self.a, self.b, self.constants, self.results):
+            sha.update(f"|{len(part)}|".encode())
+            sha.update(part.tobytes())
+        return sha.hexdigest()
+
+
+def trace(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> Tape:
+    """Flatten named expressions into a tape.
+
+    Matrices are flattened row by row (the order of NumPy), whereas CasADi counts column by column:
+    the flat vector of X is vec(Xᵀ).
+
+    Args:
+        name: name of the kernel, for messages.
+        inputs: purely symbolic SX columns or matrices.
+        outputs: SX expressions of the inputs; structural zeros become stored zeros.
+    """
+    for key, symbol in inputs.items():
+        if not isinstance(symbol, ca.SX) or not symbol.is_valid_input():
+            raise CompileError(
+                f"kernel '{name}': input '{key}' must be made of SX symbols, got {_short(symbol)}.  "
+                f"Fix: e.g. {key} = casadi.SX.sym('{key}', n)"
+            )
+    flat_in = _flatten(inputs)
+    flat_out = _flatten({key: _expression(name, key, value) for key, value in outputs.items()})
+    free = ca.symvar(ca.veccat(flat_out))
+    known = {symbol.element_hash() for symbol in ca.symvar(flat_in)}
+    unknown = [str(symbol) for symbol in free if symbol.element_hash() not in known]
+    if unknown:
+        raise CompileError(
+            f"kernel '{name}': the outputs contain symbols that are not inputs: {', '.join(unknown[:10])}.  "
+            f"Fix: add them to `inputs` ({', '.join(inputs) or 'none given'})"
+        )
+    try:
+        function = ca.Function("kernel", [flat_in], [flat_out])
+    except RuntimeError as error:
+        raise CompileError(f"kernel '{name}': CasADi refuses the expression: {error}") from error
+    return _read(name, function)
+
+
+def _flatten(named: Mapping[str, ca.SX]) -> ca.SX:
+    parts = [ca.vec(ca.densify(value).T) for value in named.values()]
+    return ca.vertcat(*parts) if parts else ca.SX(0, 1)
+
+
+def _expression(name: str, key: str, value: Any) -> ca.SX:
+    try:
+        return ca.SX(value)
+    except (NotImplementedError, TypeError) as error:
+        raise CompileError(
+            f"kernel '{name}': output '{key}' must be an SX expression, got {_short(value)}"
+        ) from error
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"{type(value).__name__} {text if len(text) < 60 else text[:57] + '...'}"
+
+
+def _read(name: str, function: ca.Function) -> Tape:
+    """Read CasADi's instruction list; repeated subexpressions are found by value numbering.
+
+    CasADi's instructions write to reusable slots of a work vector; ``slot`` maps a slot to the value
+    that it holds at this point of the list.
+    """
+    build = _Builder(int(function.nnz_in(0)))
+    slot: dict[int, int] = {}
+    results = array("q", [0]) * int(function.nnz_out(0))
+    for k in range(function.n_instructions()):
+        code = function.instruction_id(k)
+        where = function.instruction_output(k)
+        if code == ca.OP_OUTPUT:
+            results[where[1]] = slot[function.instruction_input(k)[0]]
+        elif code == ca.OP_INPUT:
+            slot[where[0]] = build.value("input", function.instruction_input(k)[1])
+        elif code == ca.OP_CONST:
+            slot[where[0]] = build.constant(function.instruction_constant(k))
+        elif code == ca.OP_ASSIGN:
+            slot[where[0]] = slot[function.instruction_input(k)[0]]
+        elif code in _NAME_OF:
+            slot[where[0]] = build.value(_NAME_OF[code], *(slot[i] for i in function.instruction_input(k)))
+        else:
+            raise CompileError(
+                f"kernel '{name}': operation '{_ANY_NAME_OF.get(code, code)}' cannot be compiled.  "
+                f"Fix: use only {', '.join((*UNARY, *BINARY))}"
+            )
+    return build.finish(results)
+
+
+class _Builder:
+    """Hands out value numbers: the same operation on the same operands is the same value."""
+
+    def __init__(self, n_in: int):
+        self.n_in = n_in
+        self.ops: list[str] = []
+        self.a = array("q")
+        self.b = array("q")
+        self.constants = array("d")
+        self._seen: dict[tuple[str, int, int], int] = {}
+        self._constant_seen: dict[str, int] = {}
+
+    def value(self, op: str, a: int, b: int = -1) -> int:
+        if op in _COMMUTATIVE and b < a:
+            a, b = b, a
+        key = (op, a, b)
+        number = self._seen.get(key)
+        if number is None:
+            number = self._seen[key] = len(self.ops)
+            self.ops.append(op)
+            self.a.append(a)
+            self.b.append(b)
+        return number
+
+    def constant(self, value: float) -> int:
+        # float.hex keeps 0.0 and -0.0 apart and makes one constant of all NaN.
+        key = float(value).hex()
+        if key not in self._constant_seen:
+            self._constant_seen[key] = len(self.constants)
+            self.constants.append(value)
+        return self.value("const", self._constant_seen[key])
+
+    def finish(self, results: array[int]) -> Tape:
+        tape = Tape(self.n_in, self.ops, self.a, self.b, self.constants, results)
+        return _pair_sine_and_cosine(tape)
+
+
+def _pair_sine_and_cosine(tape: Tape) -> Tape:
+    """Move sin(x) and cos(x) of the same x next to each other, so that one reduction serves both."""
+    partner: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for k, op in enumerate(tape.ops):
+        if op in ("sin", "cos"):
+            if tape.a[k] in first:
+                partner[first[tape.a[k]]] = k
+            else:
+                first[tape.a[k]] = k
+    if not partner:
+        return tape
+    moved = set(partner.values())
+    order: list[int] = []
+    for k in range(len(tape.ops)):
+        if k not in moved:
+            order.append(k)
+            if k in partner:
+                order.append(partner[k])
+    new = [0] * len(order)
+    for position, k in enumerate(order):
+        new[k] = position
+    ops = [tape.ops[k] for k in order]
+    leaf = ("input", "const")
+    a = array("q", (tape.a[k] if tape.ops[k] in leaf else new[tape.a[k]] for k in order))
+    b = array("q", (-1 if tape.b[k] < 0 else new[tape.b[k]] for k in order))
+    return Tape(tape.n_in, ops, a, b, tape.constants, array("q", (new[v] for v in tape.results)))

@@ -1,0 +1,190 @@
+"""The equations of motion as native functions of (context, t, y, dy), for any model and formulation.
+
+The state is y = (q, u, W) with the work W of forces without potential and of drives. The context is a block of int64:
+addresses of the compiled kernels, sizes, and addresses of parameters and scratch space.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit
+
+from dalembert.compile import call_kernel
+from dalembert.dynamics.linear import FAILED, OK, solve_constrained
+from dalembert.integrators.native import SIGNATURE, float_pointer, integer_pointer
+
+__all__ = ["CONTEXT_SIZE", "STATISTICS", "accelerations", "accelerations_along", "native_retract", "native_rhs"]
+
+# Context entries.
+(
+    DYNAMICS, CONSTRAINTS, MOVE, NQ, NV, ROWS, HOLONOMIC, NP, EXPLICIT, PARAMETERS, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
+) = range(15)  # fmt: skip
+CONTEXT_SIZE = 15
+
+# What the native functions report on the way.
+STATISTICS = ("smallest_pivot", "lowest_rank", "highest_rank", "largest_conflict", "projections", "failure")
+SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILURE = range(6)
+
+# Reasons in the FAILURE slot.
+NO_MASS, NOT_FINITE, NO_CONVERGENCE = 1, 2, 3
+
+# Newton's method on the position constraints: the error is a length or an angle.
+POSITION_TOLERANCE = 1e-12
+NEWTON_STEPS = 12
+
+
+@njit(cache=True, nogil=True)
+def _watch(stats, rank, ratio, conflict):
+    stats[SMALLEST_PIVOT] = min(stats[SMALLEST_PIVOT], ratio)
+    stats[LOWEST_RANK] = min(stats[LOWEST_RANK], rank)
+    stats[HIGHEST_RANK] = max(stats[HIGHEST_RANK], rank)
+    stats[LARGEST_CONFLICT] = max(stats[LARGEST_CONFLICT], conflict)
+
+
+@njit(cache=True, nogil=True)
+def accelerations(context, t, y, qdot, du, multipliers):
+    """q̇, u̇, λ and the power that changes T + V at one state; returns (status, power)."""
+    c = carray(integer_pointer(context), CONTEXT_SIZE)
+    nq, nv, rows, parameters = c[NQ], c[NV], c[ROWS], c[NP]
+    work = carray(float_pointer(c[WORK]), c[N_INPUT] + c[N_OUTPUT] + c[N_WORK])
+    inp = work[: c[N_INPUT]]
+    out = work[c[N_INPUT] : c[N_INPUT] + c[N_OUTPUT]]
+    inp[0] = t
+    inp[1 : 1 + nq + nv] = y[: nq + nv]
+    inp[1 + nq + nv : 1 + nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    call_kernel(c[DYNAMICS], inp, out, work[c[N_INPUT] + c[N_OUTPUT] :])
+    qdot[:] = out[:nq]
+    power = out[nq]
+    at = nq + 1
+    if c[EXPLICIT]:
+        du[:] = out[at : at + nv]
+        return OK, power
+    M = out[at : at + nv * nv].reshape(nv, nv)
+    at += nv * nv
+    f = out[at : at + nv]
+    at += nv
+    A = out[at : at + rows * nv].reshape(rows, nv)
+    at += rows * nv
+    gamma = out[at : at + rows]
+    at += rows
+    b = out[at : at + rows]
+    stats = carray(float_pointer(c[STATS]), 6)
+    status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, du, multipliers)
+    if status != OK:
+        stats[FAILURE] = NO_MASS
+        return status, power
+    _watch(stats, rank, ratio, conflict)
+    # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
+    for i in range(rows):
+        power -= b[i] * multipliers[i]
+    return OK, power
+
+
+@njit(cache=True, nogil=True)
+def _rhs(context, t, y, dy):
+    c = carray(integer_pointer(context), CONTEXT_SIZE)
+    nq, nv = c[NQ], c[NV]
+    multipliers = np.empty(c[ROWS])
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    status, power = accelerations(context, t, state, rate[:nq], rate[nq : nq + nv], multipliers)
+    rate[nq + nv] = power
+    if status != OK:
+        return status
+    for i in range(nq + nv + 1):
+        if not np.isfinite(rate[i]):
+            carray(float_pointer(c[STATS]), 6)[FAILURE] = NOT_FINITE
+            return FAILED
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _constraints(c, t, y, inp, out, work):
+    nq, nv, parameters = c[NQ], c[NV], c[NP]
+    inp[0] = t
+    inp[1 : 1 + nq + nv] = y[: nq + nv]
+    inp[1 + nq + nv : 1 + nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    call_kernel(c[CONSTRAINTS], inp, out, work)
+
+
+@njit(cache=True, nogil=True)
+def _move(c, q, du, inp, out, work):
+    """q ← q moved along the tangent du (also normalises quaternions)."""
+    nq, nv, parameters = c[NQ], c[NV], c[NP]
+    inp[:nq] = q
+    inp[nq : nq + nv] = du
+    inp[nq + nv : nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    call_kernel(c[MOVE], inp, out, work)
+    q[:] = out[:nq]
+
+
+@njit(cache=True, nogil=True)
+def _retract(context, t, y, unused):
+    """Position and velocity back onto the constraints, by the shortest way in the metric of the mass matrix."""
+    c = carray(integer_pointer(context), CONTEXT_SIZE)
+    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
+    work = carray(float_pointer(c[WORK]), c[N_INPUT] + c[N_OUTPUT] + c[N_WORK])
+    inp = work[: c[N_INPUT]]
+    out = work[c[N_INPUT] : c[N_INPUT] + c[N_OUTPUT]]
+    rest = work[c[N_INPUT] + c[N_OUTPUT] :]
+    state = carray(y, nq + nv + 1)
+    stats = carray(float_pointer(c[STATS]), 6)
+    du, multipliers, zero = np.zeros(nv), np.empty(rows), np.zeros(nv)
+    _move(c, state[:nq], zero, inp, out, rest)
+    if rows == 0:
+        return OK
+    stats[PROJECTIONS] += 1
+    size = rows * nv
+    error = 1e300
+    for attempt in range(NEWTON_STEPS):
+        _constraints(c, t, state, inp, out, rest)
+        phi, rate = out[:holonomic], out[holonomic : holonomic + rows]
+        A = out[holonomic + rows : holonomic + rows + size].reshape(rows, nv)
+        M = out[holonomic + rows + size : holonomic + rows + size + nv * nv].reshape(nv, nv)
+        previous, error = error, 0.0
+        for i in range(holonomic):
+            error = max(error, abs(phi[i]))
+        if not np.isfinite(error):
+            stats[FAILURE] = NOT_FINITE
+            return FAILED
+        # Converged, or as close as rounding allows.
+        if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * previous):
+            break
+        if attempt == NEWTON_STEPS - 1:
+            stats[FAILURE] = NO_CONVERGENCE
+            return FAILED
+        status, _, _, _ = solve_constrained(M, zero, A[:holonomic], phi, du, multipliers[:holonomic])
+        if status != OK:
+            stats[FAILURE] = NO_MASS
+            return status
+        _move(c, state[:nq], du, inp, out, rest)
+    status, _, _, _ = solve_constrained(M, zero, A, rate, du, multipliers)
+    if status != OK:
+        stats[FAILURE] = NO_MASS
+        return status
+    for i in range(nv):
+        state[nq + i] += du[i]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def accelerations_along(context, times, states, du, multipliers):
+    """u̇ and λ at many states; returns the number of states done before one failed."""
+    c = carray(integer_pointer(context), CONTEXT_SIZE)
+    qdot = np.empty(c[NQ])
+    for i in range(times.shape[0]):
+        status, _ = accelerations(context, times[i], states[i], qdot, du[i], multipliers[i])
+        if status != OK:
+            return i
+    return times.shape[0]
+
+
+def native_rhs() -> Any:
+    """The right-hand side as a C function; ``.address`` is what loops take."""
+    return cfunc(SIGNATURE, cache=True)(_rhs.py_func)
+
+
+def native_retract() -> Any:
+    """The retraction as a C function."""
+    return cfunc(SIGNATURE, cache=True)(_retract.py_func)

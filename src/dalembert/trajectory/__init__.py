@@ -1,0 +1,6 @@
+"""Trajectories: labelled results, their certificate, their pictures."""
+
+from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.trajectory import Trajectory, load
+
+__all__ = ["Certificate", "Check", "Trajectory", "load"]

@@ -1,0 +1,218 @@
+"""From raw states to labelled data and a certificate."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dalembert.dynamics import Context, Dynamics
+from dalembert.integrators.base import Result, Status
+from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.trajectory import AXES
+
+__all__ = ["certify", "record"]
+
+# What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
+POSITION_LIMIT = 1e-9
+VELOCITY_LIMIT = 1e-9
+ACCELERATION_LIMIT = 1e-6
+ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves about
+NORM_LIMIT = 1e-12
+
+
+def record(dynamics: Dynamics, result: Result, parameters: dict[str, float], integrator: str) -> xr.Dataset:
+    """All quantities of the motion at the output times."""
+    t = result.time
+    q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
+    seen = dynamics.observe(t, q, u, parameters)
+    n, bodies = len(t), [slot.body for slot in dynamics.coordinates.slots]
+    pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
+    twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
+    kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0]
+    joint_q, joint_u, at_q, at_u = _joint_entries(dynamics)
+    joints = np.asarray(seen.joints).reshape(n, -1)
+    return xr.Dataset(
+        {
+            "q": (("time", "coordinate"), q),
+            "u": (("time", "velocity"), u),
+            "position": (("time", "body", "axis"), pose[..., 9:], {"units": "m"}),
+            "orientation": (("time", "body", "component"), quaternions(pose[..., :9].reshape(n, -1, 3, 3))),
+            "angular_velocity": (("time", "body", "axis"), twist[..., :3], {"units": "rad/s"}),
+            "linear_velocity": (("time", "body", "axis"), twist[..., 3:], {"units": "m/s"}),
+            "kinetic": ("time", kinetic, {"units": "J"}),
+            "potential": ("time", potential, {"units": "J"}),
+            "work": ("time", work, {"units": "J"}),
+            "balance": ("time", kinetic + potential - work, {"units": "J"}),
+            "momentum": (("time", "moment", "axis"), np.asarray(seen.momentum).reshape(n, 2, 3)),
+            "joint_coordinates": (("time", "joint_q"), joints[:, at_q]),
+            "joint_velocities": (("time", "joint_u"), joints[:, at_u]),
+            "outputs": (("time", "output"), np.asarray(seen.outputs).reshape(n, -1)),
+        },
+        coords={
+            "time": ("time", t, {"units": "s"}),
+            "coordinate": dynamics.q_names,
+            "velocity": dynamics.u_names,
+            "body": bodies,
+            "axis": AXES,
+            "component": ["w", "x", "y", "z"],
+            "moment": ["angular", "linear"],
+            "joint_q": joint_q,
+            "joint_u": joint_u,
+            "output": list(dynamics.flat.outputs),
+        },
+        attrs={
+            "model": dynamics.model.name,
+            "formulation": dynamics.formulation.name,
+            "coordinates": dynamics.coordinates.name,
+            "integrator": integrator,
+            "parameters": json.dumps(parameters),
+        },
+    )
+
+
+def _joint_entries(dynamics: Dynamics) -> tuple[list[str], list[str], list[int], list[int]]:
+    """Labels of all joints' coordinates and velocities, and where the observer puts them."""
+    labels: tuple[list[str], list[str]] = ([], [])
+    places: tuple[list[int], list[int]] = ([], [])
+    start = 0
+    for name in dynamics.measurable:
+        joint = dynamics.coordinates.nominal_joint(name).joint
+        for k, size in enumerate((joint.nq, joint.nv)):
+            labels[k].extend([name] if size == 1 else [f"{name}[{i}]" for i in range(size)])
+            places[k].extend(range(start, start + size))
+            start += size
+    return labels[0], labels[1], places[0], places[1]
+
+
+def quaternions(R: np.ndarray) -> np.ndarray:
+    """Unit quaternions (w, x, y, z) of rotation matrices (..., 3, 3), continuous along the first axis."""
+    from scipy.spatial.transform import Rotation
+
+    shape = R.shape[:-2]
+    Q = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat(scalar_first=True).reshape(*shape, 4)
+    flips = np.sign(np.sum(Q[1:] * Q[:-1], axis=-1))
+    Q[1:] *= np.cumprod(np.where(flips == 0, 1.0, flips), axis=0)[..., None]
+    return Q
+
+
+def certify(dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, solved: Any) -> Certificate:
+    """Measure what the trajectory leaves open.
+
+    Args:
+        solved: (u̇, λ) at every output.
+    """
+    checks = [*_constraint_checks(dynamics, data, context, solved), *_energy_checks(data), *_norm_checks(dynamics, data)]
+    checks += _momentum_checks(dynamics, data)
+    counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
+    finished = result.status == Status.FINISHED
+    if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
+        finished = False
+    return Certificate(finished, _message(result, context), tuple(checks), tuple(_remarks(dynamics, context)), counts)
+
+
+def _message(result: Result, context: Context) -> str:
+    end = f"t = {result.end:.6g} s"
+    return {
+        Status.FINISHED: f"finished at {end}",
+        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or the "
+        f"model is stiff there; try a looser tolerance, or look at the forces that act at this time",
+        Status.FAILED: f"stopped at {end}: {context.failure()}",
+        Status.TOO_MANY_STEPS: f"stopped at {end}: the allowed number of steps is used up; raise max_steps or loosen rtol",
+        Status.STOPPED: f"stopped by the user at {end}",
+    }[result.status]
+
+
+def _constraint_checks(dynamics: Dynamics, data: xr.Dataset, context: Context, solved: Any) -> list[Check]:
+    if not dynamics.rows:
+        return []
+    q, u, t = data.q.values, data.u.values, data.time.values
+    values = dynamics.constraint_kernel(t, q, u, context.values)
+    blocks = dynamics.dynamics_kernel(t, q, u, context.values)
+    acceleration = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0]) + np.asarray(blocks.gamma)
+    checks = []
+    if dynamics.holonomic:
+        about = "loops and drives closed: |φ|"
+        checks.append(Check("position residual", _largest(values.position), POSITION_LIMIT, "", about))
+    checks.append(Check("velocity residual", _largest(values.velocity), VELOCITY_LIMIT, "", "|A u + b|"))
+    scale = 1.0 + _largest(solved[0])
+    checks.append(Check("acceleration residual", _largest(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
+    return checks
+
+
+def _energy_checks(data: xr.Dataset) -> list[Check]:
+    balance = data.balance.values
+    moved = max(np.ptp(data.kinetic.values), np.ptp(data.potential.values), np.ptp(data.work.values), data.kinetic.values.max())
+    drift = np.abs(balance - balance[0]).max()
+    relative = drift / moved if moved > 0 else drift
+    return [Check("energy balance", float(relative), ENERGY_LIMIT, "", "|Δ(T + V − W)| over the energy that moves")]
+
+
+def _norm_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
+    worst, found = 0.0, False
+    for slot in dynamics.coordinates.slots:
+        joint = dynamics.coordinates.joint_at(slot)
+        if joint.nq > joint.nv:
+            found = True
+            q = data.q.values[:, slot.q]
+            unit = np.array([joint.normalise(_numpy(), row) for row in q[:: max(1, len(q) // 50)]])
+            worst = max(worst, float(np.abs(unit - q[:: max(1, len(q) // 50)]).max()))
+    return [Check("quaternion norm", worst, NORM_LIMIT, "", "| |Q| − 1 |")] if found else []
+
+
+def _numpy() -> Any:
+    from dalembert.algebra import NUMPY
+
+    return NUMPY
+
+
+def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
+    """Momenta that must be conserved because nothing outside acts."""
+    flat = dynamics.flat
+    touches = any(
+        "ground" in joint.bodies and joint.kind != "free" for joint, _ in flat.joints.values()
+    ) or bool(flat.constraints)
+    for force, _ in flat.forces.values():
+        inner = force.kind in ("torsional-spring", "joint-force") or (
+            hasattr(force, "bodies") and "ground" not in force.bodies
+        )
+        touches = touches or not inner
+    if touches:
+        return []
+    gravity = dynamics.coordinates._nominal.gravity
+    momentum = data.momentum.values
+    linear = momentum[:, 1] - momentum[:1, 1]
+    if gravity.any():
+        along = gravity / np.linalg.norm(gravity)
+        linear = linear - np.outer(linear @ along, along)
+    size = max(np.abs(momentum[:, 1]).max(), 1e-300)
+    checks = [Check("linear momentum", float(np.abs(linear).max() / max(size, 1.0)), 1e-8, "", "conserved: nothing outside acts")]
+    if not gravity.any():
+        angular = momentum[:, 0] - momentum[:1, 0]
+        size = max(np.abs(momentum[:, 0]).max(), 1.0)
+        checks.append(Check("angular momentum", float(np.abs(angular).max() / size), 1e-8, "", "conserved: nothing outside acts"))
+    return checks
+
+
+def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
+    pivot, low, high, conflict, *_ = context.statistics
+    rows, remarks = len(dynamics.rows), []
+    if rows and np.isfinite(low):
+        if high < rows:
+            remarks.append(
+                f"{rows - int(high)} of {rows} constraint equations are redundant; reactions are those of least norm"
+            )
+        if low < high:
+            remarks.append(f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position")
+        if conflict > 1e-6:
+            remarks.append(f"redundant constraints contradict each other by up to {conflict:.1e}")
+        if pivot < 1e-5:
+            remarks.append(f"nearly singular position met: smallest pivot {pivot:.1e}")
+    return remarks
+
+
+def _largest(values: Any) -> float:
+    array = np.abs(np.asarray(values))
+    return float(array.max()) if array.size else 0.0

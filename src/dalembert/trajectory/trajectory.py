@@ -1,0 +1,237 @@
+"""The labelled result of a simulation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics.native import accelerations_along
+from dalembert.errors import DalembertError
+from dalembert.trajectory.certificate import Certificate, Check
+
+__all__ = ["BodyMotion", "JointMotion", "Trajectory", "load"]
+
+AXES = ["x", "y", "z"]
+_FORMAT = 1
+
+
+class Trajectory:
+    """Motion over time, with a certificate.
+
+    Attributes:
+        data: an ``xarray.Dataset``: ``q``, ``u``, body poses and twists (world axes), energies, joints, outputs.
+        certificate: how far to trust it.
+        dynamics: the equations that were integrated.
+    """
+
+    def __init__(self, data: xr.Dataset, certificate: Certificate, dynamics: Dynamics):
+        self.data, self.certificate, self.dynamics = data, certificate, dynamics
+
+    def __repr__(self) -> str:
+        time = self.data.time
+        return (
+            f"<Trajectory of {self.data.attrs['model']!r}: {len(time)} times, {float(time[0]):g} … {float(time[-1]):g} s; "
+            f"{self.data.attrs['formulation']}, {self.data.attrs['coordinates']} coordinates, "
+            f"{self.data.attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+        )
+
+    # Reading
+
+    @property
+    def time(self) -> xr.DataArray:
+        """Output times (s)."""
+        return self.data.time
+
+    @property
+    def q(self) -> xr.DataArray:
+        """Coordinates."""
+        return self.data.q
+
+    @property
+    def u(self) -> xr.DataArray:
+        """Velocities."""
+        return self.data.u
+
+    @property
+    def energy(self) -> xr.Dataset:
+        """kinetic, potential, work (of forces without potential and of drives) and balance = T + V − W (J)."""
+        return self.data[["kinetic", "potential", "work", "balance"]]
+
+    def body(self, name: str) -> BodyMotion:
+        """Motion of one body."""
+        self._known("body", name)
+        return BodyMotion(self.data.sel(body=name, drop=True))
+
+    def joint(self, name: str) -> JointMotion:
+        """Coordinates and velocities of one joint."""
+        entries = [str(entry) for entry in self.data.joint_q.values]
+        mine = [entry for entry in entries if entry == name or entry.startswith(f"{name}[")]
+        if not mine:
+            names = sorted({entry.split("[")[0] for entry in entries})
+            raise DalembertError(f"unknown joint {name!r}; the trajectory has {', '.join(names)}")
+        rates = [e for e in map(str, self.data.joint_u.values) if e == name or e.startswith(f"{name}[")]
+        q, u = self.data.joint_coordinates.sel(joint_q=mine), self.data.joint_velocities.sel(joint_u=rates)
+        return JointMotion(q.squeeze("joint_q", drop=True) if len(mine) == 1 else q, u.squeeze("joint_u", drop=True) if len(rates) == 1 else u)
+
+    def output(self, name: str) -> xr.DataArray:
+        """One of the model's outputs."""
+        self._known("output", name)
+        return self.data.outputs.sel(output=name, drop=True)
+
+    def reaction(self, name: str) -> xr.DataArray:
+        """Wrench of a joint on its second body (torque and force in world axes, about the joint's point), or the
+        multipliers of a constraint or drive: the torque (N m) or force (N) that it exerts."""
+        if name in self._reactions:
+            return self._reactions[name]
+        rows = [i for i, row in enumerate(self.dynamics.rows) if row.owner == name]
+        if not rows:
+            known = ", ".join([*self._reactions, *dict.fromkeys(row.owner for row in self.dynamics.rows)])
+            raise DalembertError(f"no reaction of {name!r}; known: {known}")
+        values = self.multipliers[:, rows].squeeze()
+        return values
+
+    @cached_property
+    def _solved(self) -> tuple[np.ndarray, np.ndarray]:
+        """u̇ and λ at every output."""
+        context = Context(self.dynamics, self._parameters)
+        states = np.concatenate([self.data.q.values, self.data.u.values, self.data.work.values[:, None]], axis=1)
+        du = np.zeros((len(states), self.dynamics.nv))
+        multipliers = np.zeros((len(states), len(self.dynamics.rows)))
+        done = accelerations_along(context.address, self.time.values, states, du, multipliers)
+        if done < len(states):
+            du[done:], multipliers[done:] = np.nan, np.nan
+        return du, multipliers
+
+    @property
+    def accelerations(self) -> xr.DataArray:
+        """u̇."""
+        return xr.DataArray(self._solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity})
+
+    @property
+    def multipliers(self) -> xr.DataArray:
+        """λ, one for each constraint equation."""
+        rows = [str(row) for row in self.dynamics.rows]
+        return xr.DataArray(self._solved[1], dims=("time", "row"), coords={"time": self.time, "row": rows})
+
+    @cached_property
+    def _reactions(self) -> dict[str, xr.DataArray]:
+        d, (du, multipliers) = self.dynamics, self._solved
+        wrench = d.reaction_kernel(
+            self.time.values, self.data.q.values, self.data.u.values, d.parameters(self._parameters), du, multipliers
+        )
+        wrench = np.asarray(wrench).reshape(len(self.time), len(d.reaction_names), 2, 3)
+        coords = {"time": self.time, "kind": ["torque", "force"], "axis": AXES}
+        return {
+            name: xr.DataArray(wrench[:, i], dims=("time", "kind", "axis"), coords=coords)
+            for i, name in enumerate(d.reaction_names)
+        }
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        return json.loads(self.data.attrs["parameters"])
+
+    def _known(self, dimension: str, name: str) -> None:
+        names = [str(value) for value in self.data[dimension].values]
+        if name not in names:
+            raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names)}")
+
+    # Pictures and files
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Coordinates, energy and constraint residuals over time; a matplotlib figure, written to ``path`` if given."""
+        from dalembert.trajectory.picture import figure
+        from dalembert.view import write_png
+
+        drawn = figure(self)
+        if path is not None:
+            write_png(drawn, path)
+        return drawn
+
+    def animate(self, path: str | Path) -> Path:
+        """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""
+        from dalembert.trajectory.picture import scene
+        from dalembert.view import write_html
+
+        return write_html(scene(self), path)
+
+    def save(self, path: str | Path) -> Path:
+        """NetCDF with the data, the certificate and the model; ``load`` reads it back."""
+        from dalembert.io import dumps
+
+        path = Path(path)
+        data = self.data.assign_attrs(
+            dalembert_format=_FORMAT,
+            certificate=json.dumps(asdict(self.certificate)),
+            model_file=dumps(self.dynamics.model),
+        )
+        temporary = path.with_name(path.name + ".part")
+        try:
+            data.to_netcdf(temporary, engine="h5netcdf")
+            temporary.replace(path)
+        except OSError as error:
+            raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        return path
+
+
+def load(path: str | Path) -> Trajectory:
+    """A trajectory that was saved."""
+    from dalembert.io import loads
+
+    path = Path(path)
+    if not path.is_file():
+        raise DalembertError(f"no such file: {path}")
+    try:
+        data = xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError) as error:
+        raise DalembertError(f"{path} is not a NetCDF file: {error}") from None
+    if data.attrs.get("dalembert_format") != _FORMAT:
+        raise DalembertError(f"{path} was not written by this version of dalembert")
+    raw = json.loads(data.attrs.pop("certificate"))
+    raw["checks"] = tuple(Check(**check) for check in raw["checks"])
+    raw["remarks"] = tuple(raw["remarks"])
+    model = loads(data.attrs.pop("model_file"), name=path.name)
+    dynamics = Dynamics(model, data.attrs["formulation"], data.attrs["coordinates"])
+    return Trajectory(data, Certificate(**raw), dynamics)
+
+
+class BodyMotion:
+    """Motion of one body over time, in world axes."""
+
+    def __init__(self, data: xr.Dataset):
+        self._data = data
+
+    @property
+    def position(self) -> xr.DataArray:
+        """Position of the body's origin (m)."""
+        return self._data.position
+
+    @property
+    def quaternion(self) -> xr.DataArray:
+        """Orientation (w, x, y, z)."""
+        return self._data.orientation
+
+    @property
+    def velocity(self) -> xr.DataArray:
+        """Velocity of the body's origin (m/s)."""
+        return self._data.linear_velocity
+
+    @property
+    def angular_velocity(self) -> xr.DataArray:
+        """Angular velocity (rad/s)."""
+        return self._data.angular_velocity
+
+
+class JointMotion:
+    """Coordinates ``q`` and velocities ``u`` of one joint over time."""
+
+    def __init__(self, q: xr.DataArray, u: xr.DataArray):
+        self.q, self.u = q, u

@@ -1,0 +1,30 @@
+"""See the motion: one self-contained HTML page with a 3D animation and plots, and still pictures.
+
+    scene = Scene(title="Pendulum", time=t, bodies=[SceneBody("rod", [Shape("box", size=(...))], p, q)])
+    write_html(scene, "pendulum.html")
+
+The page needs no network and no server: open the file in any browser.
+"""
+
+from dalembert.view.check import SceneError, check
+from dalembert.view.figures import plot_series, write_png
+from dalembert.view.files import ViewError
+from dalembert.view.page import html, write_html
+from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneJoint, SceneSpring, Shape
+
+__all__ = [
+    "PALETTE",
+    "Plot",
+    "Scene",
+    "SceneBody",
+    "SceneError",
+    "SceneJoint",
+    "SceneSpring",
+    "Shape",
+    "ViewError",
+    "check",
+    "html",
+    "plot_series",
+    "write_html",
+    "write_png",
+]

@@ -1,0 +1,377 @@
+// ---- Stage: the three.js scene, its moving parts, floor, labels and lights ----
+
+const SWEEP_SAMPLES = 160;
+const TRACE_SAMPLES = 3000;
+
+/** Points, in the frame of each body (and "ground"), that the camera must show. */
+function landmarks(model) {
+  const points = new Map([["ground", []], ...model.bodies.map((body) => [body.name, []])]);
+  const addShapes = (name, shapes) => {
+    const box = new THREE.Box3();
+    for (const shape of shapes) box.union(shapeBox(shape));
+    if (!box.isEmpty()) points.get(name).push(...corners(box));
+  };
+  for (const body of model.bodies) {
+    addShapes(body.name, body.shapes);
+    if (body.shapes.length === 0) points.get(body.name).push(new THREE.Vector3());
+  }
+  addShapes("ground", model.ground.filter((shape) => shape.kind !== "plane"));
+  for (const joint of model.joints) points.get(joint.body).push(vector(joint.position));
+  for (const end of [...model.springs.flatMap((spring) => spring.ends), ...model.trace]) {
+    points.get(end.body).push(vector(end.point));
+  }
+  return points;
+}
+
+/** Where the landmarks are in the world at sample `index`. */
+function worldPoints(model, marks, index) {
+  const list = [];
+  for (const [name, points] of marks) {
+    const { position, quaternion } = model.pose(name, { index, fraction: 0 });
+    const [turn, shift] = [rotation(quaternion), vector(position)];
+    for (const point of points) list.push(point.clone().applyQuaternion(turn).add(shift));
+  }
+  return list;
+}
+
+/** Every place that the mechanism passes: world points at evenly chosen samples. */
+function sweep(model, marks) {
+  const { count } = model.timeline;
+  const picks = Math.min(count, SWEEP_SAMPLES);
+  const list = [];
+  for (let k = 0; k < picks; k++) {
+    const index = picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1));
+    for (const point of worldPoints(model, marks, index)) list.push(point);
+  }
+  return list.length ? list : [new THREE.Vector3()];
+}
+
+function diagonal(points) {
+  return new THREE.Box3().setFromPoints(points).getSize(new THREE.Vector3()).length();
+}
+
+/** 1, 2 or 5 times a power of ten, at most `limit`. */
+function niceBelow(limit) {
+  const power = 10 ** Math.floor(Math.log10(limit));
+  return [5, 2, 1].map((k) => k * power).find((value) => value <= limit * (1 + 1e-9));
+}
+
+const GRID_VERTEX = `
+  uniform vec3 right; uniform vec3 front; varying vec2 place;
+  void main() {
+    vec4 world = modelMatrix * vec4(position, 1.0);
+    place = vec2(dot(world.xyz, right), dot(world.xyz, front));
+    gl_Position = projectionMatrix * viewMatrix * world;
+  }`;
+const GRID_FRAGMENT = `
+  uniform vec3 color; uniform vec2 centre; uniform float radius; uniform float cell; varying vec2 place;
+  float lines(float size) {
+    vec2 q = place / size;
+    vec2 width = fwidth(q);
+    vec2 near = 1.0 - min(abs(fract(q - 0.5) - 0.5) / (width * 1.1), 1.0);
+    vec2 crisp = 1.0 - smoothstep(0.15, 0.6, width);
+    return max(near.x * crisp.x, near.y * crisp.y);
+  }
+  void main() {
+    float fade = 1.0 - smoothstep(0.25, 1.0, length(place - centre) / radius);
+    float strength = max(0.42 * lines(cell), 0.85 * lines(5.0 * cell)) * fade;
+    if (strength < 0.004) discard;
+    gl_FragColor = vec4(color, strength);
+  }`;
+
+/** Floor below the motion: fading grid lines, and a plane that only catches shadows. */
+class Floor {
+  constructor(points, size, axes) {
+    const heights = points.map((point) => point.dot(axes.up));
+    const lowest = heights.reduce((low, height) => Math.min(low, height), Infinity);
+    const standing = lowest > -1e-6 * size && lowest < 0.5 * size;
+    const height = standing ? 0 : lowest - 0.03 * size;
+    const centre = new THREE.Box3().setFromPoints(points).getCenter(new THREE.Vector3());
+    const radius = 1.9 * size;
+    this.cell = niceBelow(size / 12);
+    this.material = new THREE.ShaderMaterial({
+      vertexShader: GRID_VERTEX,
+      fragmentShader: GRID_FRAGMENT,
+      uniforms: {
+        right: { value: axes.right },
+        front: { value: axes.front },
+        color: { value: new THREE.Color() },
+        centre: { value: new THREE.Vector2(centre.dot(axes.right), centre.dot(axes.front)) },
+        radius: { value: radius },
+        cell: { value: this.cell },
+      },
+      transparent: true,
+      depthWrite: false,
+      side: THREE.DoubleSide,
+      extensions: { derivatives: true },
+    });
+    const sheet = new THREE.PlaneGeometry(2 * radius, 2 * radius);
+    this.grid = new THREE.Mesh(sheet, this.material);
+    this.shade = new THREE.Mesh(sheet, new THREE.ShadowMaterial({ opacity: 0.16, depthWrite: false }));
+    this.shade.receiveShadow = true;
+    for (const mesh of [this.grid, this.shade]) {
+      mesh.quaternion.copy(turnZ(axes.up));
+      mesh.position.copy(centre).addScaledVector(axes.up, height - centre.dot(axes.up));
+    }
+    this.grid.renderOrder = -1;
+  }
+}
+
+/** Names that float over bodies and joints, kept from covering each other. */
+class Labels {
+  constructor(container) {
+    this.container = container;
+    this.items = [];
+  }
+
+  add(object, anchor, text, color) {
+    const element = document.createElement("span");
+    element.className = color ? "label" : "label label-joint";
+    if (color) element.style.setProperty("--dot", color);
+    element.textContent = text;
+    this.container.append(element);
+    this.items.push({ object, anchor, element, width: 0, height: 0 });
+  }
+
+  update(camera, width, height) {
+    if (this.container.hidden) return;
+    const taken = [];
+    for (const item of this.items) {
+      if (item.width === 0) [item.width, item.height] = [item.element.offsetWidth, item.element.offsetHeight];
+      const point = item.object.localToWorld(item.anchor.clone()).project(camera);
+      const x = ((point.x + 1) / 2) * width - item.width / 2;
+      let y = ((1 - point.y) / 2) * height - item.height / 2;
+      const covers = (box) =>
+        x < box.x + box.width && box.x < x + item.width && y < box.y + box.height && box.y < y + item.height;
+      for (let tries = 0; tries < 8; tries++) {
+        const other = taken.find(covers);
+        if (!other) break;
+        y = other.y + other.height + 2;
+      }
+      taken.push({ x, y, width: item.width, height: item.height });
+      item.element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+      item.element.style.visibility = Math.abs(point.z) > 1 ? "hidden" : "visible";
+    }
+  }
+}
+
+/** The 3D view. Draws only when something changed. */
+class Stage {
+  constructor(element, model, onChange) {
+    Object.assign(this, { element, model, onChange });
+    this.canvas = element.querySelector("canvas.view");
+    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true });
+    this.renderer.outputEncoding = THREE.sRGBEncoding;
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
+    this.scene = new THREE.Scene();
+    this.orbit = new OrbitCamera(this.canvas, vector(model.up), onChange);
+    this.labels = new Labels(element.querySelector(".labels"));
+    this.measure();
+    this.build();
+    this.light();
+    this.resize();
+    this.orbit.openingView(model.plane);
+  }
+
+  /** Sizes: of the whole sweep, of the mechanism itself, and of small details. */
+  measure() {
+    this.marks = landmarks(this.model);
+    this.swept = sweep(this.model, this.marks);
+    const whole = diagonal(this.swept);
+    this.size = whole > 0 ? whole : 1;
+    const still = diagonal(worldPoints(this.model, this.marks, 0));
+    this.unit = 0.013 * Math.min(this.size, still > 0 ? still : this.size);
+    this.orbit.setContent(this.swept, this.size);
+  }
+
+  build() {
+    const { model, scene, unit } = this;
+    this.layers = { joints: [], frames: [], trace: [] };
+    this.floor = new Floor(this.swept, this.size, this.orbit.axes);
+    scene.add(this.floor.grid, this.floor.shade);
+    this.objects = new Map([["ground", new THREE.Group()]]);
+    for (const shape of model.ground) this.objects.get("ground").add(buildShape(shape, "#8a939c", unit));
+    for (const body of model.bodies) this.addBody(body);
+    const world = buildFrame(14 * unit);
+    this.objects.get("ground").add(world);
+    this.layers.frames.push(world);
+    for (const object of this.objects.values()) scene.add(object);
+    for (const joint of model.joints) {
+      const marker = buildJoint(joint, unit);
+      const carrier = this.objects.get(joint.body);
+      carrier.add(marker);
+      this.layers.joints.push(marker);
+      this.labels.add(carrier, marker.position, joint.name, null);
+    }
+    this.springs = model.springs.map((spring) => this.addSpring(spring));
+    this.traces = model.trace.map((trace) => this.addTrace(trace));
+  }
+
+  addBody(body) {
+    const color = this.model.colors.get(body.name);
+    const group = new THREE.Group();
+    const box = new THREE.Box3();
+    for (const shape of body.shapes) {
+      group.add(buildShape(shape, color, this.unit));
+      box.union(shapeBox(shape));
+    }
+    if (body.shapes.length === 0) {
+      group.add(new THREE.Mesh(GEOMETRY.sphere({ radius: 1.6 * this.unit }), solidMaterial(color)));
+    }
+    const frame = buildFrame(10 * this.unit);
+    group.add(frame);
+    this.layers.frames.push(frame);
+    this.objects.set(body.name, group);
+    const anchor = box.isEmpty() ? new THREE.Vector3() : box.getCenter(new THREE.Vector3());
+    this.labels.add(group, anchor, body.name, color);
+  }
+
+  addSpring(spring) {
+    const [first, second] = spring.ends;
+    const { count } = this.model.timeline;
+    let total = 0;
+    for (let k = 0; k < 20; k++) {
+      const index = Math.round((k * (count - 1)) / 19);
+      total += this.worldPoint(first, index).distanceTo(this.worldPoint(second, index)) / 20;
+    }
+    const radius = Math.min(0.1 * (total || this.size), 3 * this.unit);
+    const turns = Math.max(5, Math.min(16, Math.round((0.76 * total) / (1.5 * radius))));
+    const coil = new Coil(radius, 0.16 * radius, turns);
+    this.scene.add(coil.tube.mesh);
+    return { coil, ends: spring.ends };
+  }
+
+  addTrace(trace) {
+    const { count } = this.model.timeline;
+    const picks = Math.min(count, TRACE_SAMPLES);
+    const points = [];
+    for (let k = 0; k < picks; k++) {
+      points.push(this.worldPoint(trace, picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1))));
+    }
+    const color = paint(this.model.colors.get(trace.body) || "#7f7f7f");
+    const whole = new THREE.MeshBasicMaterial({ color, transparent: true, opacity: 0.22, depthWrite: false });
+    const tubes = [whole, new THREE.MeshBasicMaterial({ color })].map((material, k) => {
+      const tube = new Tube(picks, (k ? 0.2 : 0.16) * this.unit, material, 5);
+      tube.setPoints(points);
+      this.scene.add(tube.mesh);
+      this.layers.trace.push(tube.mesh);
+      return tube;
+    });
+    return { passed: tubes[1], picks };
+  }
+
+  /** World position of a point fixed to a body, at a sample. */
+  worldPoint({ body, point }, index) {
+    const { position, quaternion } = this.model.pose(body, { index, fraction: 0 });
+    return vector(point).applyQuaternion(rotation(quaternion)).add(vector(position));
+  }
+
+  light() {
+    const { up, right, front } = this.orbit.axes;
+    const centre = new THREE.Box3().setFromPoints(this.swept).getCenter(new THREE.Vector3());
+    const sky = new THREE.HemisphereLight(0xffffff, 0x9a948c, 0.62);
+    sky.position.copy(up);
+    const key = new THREE.DirectionalLight(0xffffff, 0.72);
+    key.position.copy(centre).addScaledVector(up, 1.5 * this.size);
+    key.position.addScaledVector(front, 0.9 * this.size).addScaledVector(right, -0.5 * this.size);
+    key.target.position.copy(centre);
+    key.castShadow = true;
+    key.shadow.mapSize.set(2048, 2048);
+    key.shadow.radius = 4;
+    key.shadow.normalBias = 0.004 * this.size;
+    const reach = 0.75 * this.size;
+    Object.assign(key.shadow.camera, {
+      left: -reach, right: reach, top: reach, bottom: -reach, near: 0.05 * this.size, far: 4 * this.size,
+    });
+    this.head = new THREE.DirectionalLight(0xffffff, 0.22);
+    this.key = key;
+    this.scene.add(sky, key, key.target, this.head);
+  }
+
+  /** Colours that follow the light or dark theme. */
+  setTheme(read) {
+    this.floor.material.uniforms.color.value.set(read("--grid-line"));
+    this.triadInk = read("--muted");
+    this.onChange();
+  }
+
+  setVisible(layer, on) {
+    if (layer === "grid") this.floor.grid.visible = on;
+    else if (layer === "labels") this.labels.container.hidden = !on;
+    else if (layer === "shadows") {
+      this.key.castShadow = on;
+      this.floor.shade.visible = on;
+    } else for (const object of this.layers[layer]) object.visible = on;
+    this.onChange();
+  }
+
+  resize() {
+    const [width, height] = [this.element.clientWidth || 1, this.element.clientHeight || 1];
+    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+    this.renderer.setSize(width, height, false);
+    this.orbit.resize(width, height);
+    this.onChange();
+  }
+
+  /** Move everything to scene time t. */
+  pose(t) {
+    const at = this.model.timeline.locate(t);
+    for (const [name, object] of this.objects) place(object, this.model.pose(name, at));
+    for (const { coil, ends } of this.springs) {
+      coil.stretch(...ends.map(({ body, point }) => {
+        const object = this.objects.get(body);
+        return vector(point).applyQuaternion(object.quaternion).add(object.position);
+      }));
+    }
+    const last = Math.max(1, this.model.timeline.count - 1);
+    for (const { passed, picks } of this.traces) {
+      passed.show(Math.round(((at.index + at.fraction) / last) * (picks - 1)));
+    }
+  }
+
+  /** Draw one frame. Returns true while the camera is still flying. */
+  draw(now) {
+    const flying = this.orbit.update(now);
+    const { camera } = this.orbit;
+    this.head.position.copy(camera.position);
+    this.head.target.position.copy(this.orbit.state.target);
+    this.head.target.updateMatrixWorld();
+    this.renderer.render(this.scene, camera);
+    this.labels.update(camera, this.element.clientWidth, this.element.clientHeight);
+    this.drawTriad();
+    return flying;
+  }
+
+  /** Small axes in the corner that turn with the camera. */
+  drawTriad() {
+    const canvas = this.element.querySelector("canvas.triad");
+    const scale = Math.min(window.devicePixelRatio || 1, 2);
+    const side = 76;
+    if (canvas.width !== side * scale) canvas.width = canvas.height = side * scale;
+    const pen = canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, side, side);
+    const turn = this.orbit.camera.quaternion.clone().invert();
+    const arms = ["x", "y", "z"].map((name, k) => {
+      const tip = new THREE.Vector3().setComponent(k, 1).applyQuaternion(turn);
+      return { name, tip, color: AXIS_COLORS[k] };
+    });
+    arms.sort((a, b) => a.tip.z - b.tip.z);
+    pen.lineWidth = 2;
+    pen.lineCap = "round";
+    pen.font = "600 11px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const { name, tip, color } of arms) {
+      pen.strokeStyle = pen.fillStyle = color;
+      pen.globalAlpha = tip.z < -0.2 ? 0.55 : 1;
+      pen.beginPath();
+      pen.moveTo(side / 2, side / 2);
+      pen.lineTo(side / 2 + 23 * tip.x, side / 2 - 23 * tip.y);
+      pen.stroke();
+      pen.fillText(name, side / 2 + 31 * tip.x, side / 2 - 31 * tip.y);
+    }
+    pen.globalAlpha = 1;
+  }
+}

@@ -1,0 +1,136 @@
+"""What the viewer draws: bodies that move, joints, springs, plots and a few facts, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["PALETTE", "Plot", "Scene", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
+
+# Colour-blind-safe order (after Okabe and Ito), readable as thin lines on white and on near-black.
+PALETTE = ("#0072b2", "#de8f05", "#009e73", "#d55e00", "#cc78bc", "#56b4e9", "#a6761d", "#7f7f7f")
+
+Vector = Sequence[float] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """One solid fixed to a body (or to the ground). Lengths in metres.
+
+    Attributes:
+        kind: ``box``, ``cylinder``, ``sphere``, ``capsule``, ``cone``, ``torus``, ``line``, ``plane``,
+            ``frame`` or ``mesh``.
+        size: box (x, y, z); plane (x, y) in its local xy-plane.
+        radius: cylinder, sphere, capsule, cone (base), torus (centre line), line (default: thin).
+        length: cylinder, cone, capsule (between the cap centres), along local z, centred; frame: arm length.
+        tube: torus, radius of the tube around local z.
+        points: line, (k, 3), k at least 2.
+        vertices: mesh, (n, 3).
+        faces: mesh, (m, 3) indices into ``vertices``, counter-clockwise seen from outside.
+        position: origin of the shape in the body's frame.
+        quaternion: orientation of the shape in the body's frame, scalar first (w, x, y, z).
+        color: ``#rgb`` or ``#rrggbb``; None takes the body's palette colour.
+        opacity: 0 (invisible) to 1 (solid).
+    """
+
+    kind: str
+    _: KW_ONLY
+    size: Vector | None = None
+    radius: float | None = None
+    length: float | None = None
+    tube: float | None = None
+    points: ArrayLike | None = None
+    vertices: ArrayLike | None = None
+    faces: ArrayLike | None = None
+    position: Vector = (0.0, 0.0, 0.0)
+    quaternion: Vector = (1.0, 0.0, 0.0, 0.0)
+    color: str | None = None
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class SceneBody:
+    """A rigid body and the pose of its frame in the world over time.
+
+    Attributes:
+        name: unique; ``ground`` is taken.
+        shapes: what is drawn; a body without shapes is drawn as a small sphere.
+        position: (T, 3), metres.
+        quaternion: (T, 4), scalar first.
+    """
+
+    name: str
+    shapes: Sequence[Shape]
+    position: NDArray[np.float64]
+    quaternion: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SceneJoint:
+    """A small neutral marker that rides on a body.
+
+    Attributes:
+        name: shown as a label.
+        kind: e.g. ``revolute``, ``prismatic``, ``spherical``; an unknown kind is drawn as an octahedron.
+        body: name of a SceneBody, or ``ground``.
+        position: in that body's frame, metres.
+        axis: in that body's frame; its length does not matter.
+    """
+
+    name: str
+    kind: str
+    body: str
+    position: Vector = (0.0, 0.0, 0.0)
+    axis: Vector = (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SceneSpring:
+    """A coil between two points that stretches with the motion. Points in the bodies' frames, metres."""
+
+    name: str
+    body_1: str
+    point_1: Vector
+    body_2: str
+    point_2: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """One panel of curves over the scene's time: ``series`` maps a legend entry to T values."""
+
+    title: str
+    ylabel: str
+    series: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A whole page: the moving mechanism, its plots and a short table of facts.
+
+    Attributes:
+        title: heading of the page.
+        time: (T,), seconds, never decreasing.
+        bodies: what moves.
+        ground_shapes: what does not.
+        joints: markers.
+        springs: coils.
+        plots: panels beside the animation, in order.
+        up: ``x``, ``y``, ``z`` or three numbers: the world direction that points up on the screen.
+        facts: short table, e.g. ``{"energy drift": "3e-12 J"}``.
+        trace: (body name, point in the body's frame) pairs whose paths are drawn.
+    """
+
+    title: str
+    time: NDArray[np.float64]
+    bodies: Sequence[SceneBody] = ()
+    ground_shapes: Sequence[Shape] = ()
+    joints: Sequence[SceneJoint] = ()
+    springs: Sequence[SceneSpring] = ()
+    plots: Sequence[Plot] = ()
+    up: str | Vector = "z"
+    facts: Mapping[str, str] = field(default_factory=dict)
+    trace: Sequence[tuple[str, Vector]] = ()

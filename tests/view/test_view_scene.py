@@ -1,0 +1,99 @@
+"""A scene that cannot be drawn says so, completely, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dalembert.errors import DalembertError
+from dalembert.view import Plot, Scene, SceneBody, SceneError, SceneJoint, SceneSpring, Shape, check, html
+
+TIME = np.linspace(0.0, 1.0, 5)
+
+
+def body(name="rod", shapes=(), count=5, **changes):
+    poses = {"position": np.zeros((count, 3)), "quaternion": np.tile([1.0, 0, 0, 0], (count, 1))}
+    return SceneBody(name, shapes, **{**poses, **changes})
+
+
+def with_nan(shape):
+    array = np.ones(shape)
+    array.flat[-1] = np.nan
+    return array
+
+
+def test_a_sound_scene_passes(two_body_scene):
+    check(two_body_scene)
+
+
+BROKEN = {
+    "short position": (Scene("s", TIME, [body(position=np.zeros((4, 3)))]), "got (4, 3)"),
+    "transposed position": (Scene("s", TIME, [body(position=np.zeros((3, 5)))]), "transpose"),
+    "nan position": (
+        Scene("s", TIME, [body(position=with_nan((5, 3)))]),
+        "not finite; the first is nan at [4, 2]",
+    ),
+    "nan quaternion": (Scene("s", TIME, [body(quaternion=with_nan((5, 4)))]), "not finite"),
+    "zero quaternion": (Scene("s", TIME, [body(quaternion=np.zeros((5, 4)))]), "zero length"),
+    "beyond single precision": (Scene("s", TIME, [body(position=np.full((5, 3), 1e39))]), "too large"),
+    "no samples": (Scene("s", np.array([])), "at least one sample"),
+    "time backwards": (Scene("s", np.array([0.0, 2.0, 1.0])), "backwards: 2 then 1 at [2]"),
+    "nan time": (Scene("s", with_nan(5)), "not finite"),
+    "short series": (Scene("s", TIME, plots=[Plot("p", "y", {"a": np.ones(4)})]), "got (4,)"),
+    "nan series": (Scene("s", TIME, plots=[Plot("p", "y", {"a": with_nan(5)})]), "series['a']"),
+    "same names": (Scene("s", TIME, [body(), body()]), "'rod' is taken"),
+    "a body called ground": (Scene("s", TIME, [body("ground")]), "'ground' is taken"),
+    "joint on nothing": (Scene("s", TIME, joints=[SceneJoint("j", "revolute", "arm")]), "no body 'arm'"),
+    "spring on nothing": (
+        Scene("s", TIME, springs=[SceneSpring("k", "ground", (0, 0, 0), "arm", (0, 0, 0))]),
+        "no body 'arm'",
+    ),
+    "trace of nothing": (Scene("s", TIME, trace=[("arm", (0, 0, 0))]), "no body 'arm'"),
+    "unknown up": (Scene("s", TIME, up="w"), "up must be"),
+    "zero up": (Scene("s", TIME, up=(0, 0, 0)), "must not be zero"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_inconsistent_scene_is_refused(name):
+    scene, words = BROKEN[name]
+    with pytest.raises(SceneError) as caught:
+        html(scene)
+    assert words in str(caught.value)
+    assert isinstance(caught.value, DalembertError)
+
+
+TRIANGLE = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+BROKEN_SHAPES = {
+    "unknown kind": (Shape("blob"), "unknown shape 'blob'"),
+    "box without size": (Shape("box"), "missing dimension"),
+    "flat box": (Shape("box", size=(1, 0, 1)), "must be positive"),
+    "cylinder without length": (Shape("cylinder", radius=1), "missing dimension"),
+    "negative sphere": (Shape("sphere", radius=-1), "must be positive"),
+    "one point": (Shape("line", points=[(0, 0, 0)]), "at least two points"),
+    "face out of range": (Shape("mesh", vertices=TRIANGLE, faces=[(0, 1, 3)]), "from 0 to 2"),
+    "script as a color": (Shape("sphere", radius=1, color="red;}<script>"), "hex string"),
+    "opacity": (Shape("sphere", radius=1, opacity=2), "between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_SHAPES)
+def test_an_impossible_shape_is_refused(name):
+    shape, words = BROKEN_SHAPES[name]
+    with pytest.raises(SceneError, match=words):
+        check(Scene("s", TIME, [body(shapes=[shape])]))
+
+
+def test_every_problem_is_told_at_once(two_body_scene):
+    scene = replace(
+        two_body_scene, up="w", trace=[("arm", (0, 0, 0))], plots=[Plot("p", "y", {"a": np.ones(3)})]
+    )
+    with pytest.raises(SceneError) as caught:
+        check(scene)
+    assert len(caught.value.problems) == 3
+
+
+def test_repeated_times_are_allowed():
+    check(Scene("impact", np.array([0.0, 1.0, 1.0, 2.0]), [body(count=4)]))
