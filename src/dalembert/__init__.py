@@ -24,6 +24,7 @@ _HOMES = {
     "Certificate": "dalembert.trajectory",
     "State": "dalembert.analyses",
     "assemble": "dalembert.analyses",
+    "compile": "dalembert.dynamics",
     "inspect": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "load": "dalembert.trajectory",
@@ -35,12 +36,12 @@ _HOMES = {
     "SimulationError": "dalembert.errors",
 }
 
-__all__ = [*_HOMES, "compile", "library"]
+__all__ = [*_HOMES, "library"]
 
 if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import State, assemble, inspect, simulate
-    from dalembert.dynamics import Dynamics
+    from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, SimulationError
     from dalembert.io import read, write

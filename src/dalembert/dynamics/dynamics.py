@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.compile import Kernel, compile_function
+from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.coordinates.kinematics import outward
 from dalembert.coordinates.recursions import inverse_dynamics
@@ -19,7 +19,7 @@ from dalembert.formulations.equations import Row, constraint_rows
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
 
-__all__ = ["Context", "Dynamics"]
+__all__ = ["Context", "Dynamics", "compile"]
 
 
 class Dynamics:
@@ -219,6 +219,11 @@ class Dynamics:
         context = Context(self, parameters)
         rhs, retract = _native()
         return Problem(rhs.address, retract.address, context.address, (context, self)), context
+
+
+def compile(model: Model, *, formulation: str = "auto", coordinates: str = "auto") -> Dynamics:
+    """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
+    return Dynamics(model, formulation, coordinates)
 
 
 class Context:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import carray, cfunc, njit
 
-from dalembert.compile import call_kernel
+from dalembert.codegen import call_kernel
 from dalembert.dynamics.linear import FAILED, OK, solve_constrained
 from dalembert.integrators.native import SIGNATURE, float_pointer, integer_pointer
 

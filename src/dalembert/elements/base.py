@@ -108,20 +108,27 @@ class Names:
         self.kind = kind
 
 
-Formula = Annotated[
-    sp.Expr,
-    BeforeValidator(_formula),
-    PlainSerializer(_plain),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": "a number or a formula"}),
-]
-Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector)]
-Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia)]
+# What stands in a file is wider than the Python type, so the schema is given; "x-type" is its word in the reference.
+_FORMULA = {"anyOf": [{"type": "number"}, {"type": "string"}], "x-type": "formula"}
+_ROW = {"type": "array", "items": _FORMULA, "minItems": 3, "maxItems": 3}
+_VECTOR = {"anyOf": [_ROW, {"enum": ["x", "y", "z", "-x", "-y", "-z"]}], "x-type": "vector"}
+_SIX = {"type": "array", "items": _FORMULA, "minItems": 6, "maxItems": 6}
+_INERTIA = {"anyOf": [_ROW, _SIX, {"type": "array", "items": _ROW, "minItems": 3, "maxItems": 3}], "x-type": "inertia"}
+
+
+def _name_schema(word: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$", "maxLength": 200, "x-type": word})
+
+
+Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(_plain), WithJsonSchema(_FORMULA)]
+Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector), WithJsonSchema(_VECTOR)]
+Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia), WithJsonSchema(_INERTIA)]
 _NameField = BeforeValidator(_name)
-Name = Annotated[str, _NameField]
-BodyName = Annotated[str, _NameField, Names("body")]
-JointName = Annotated[str, _NameField, Names("joint")]
+Name = Annotated[str, _NameField, _name_schema("name")]
+BodyName = Annotated[str, _NameField, Names("body"), _name_schema("body")]
+JointName = Annotated[str, _NameField, Names("joint"), _name_schema("joint")]
 # 'world' (the reference configuration), 'body' (the body that the field belongs to), or the name of a body.
-FrameName = Annotated[str, _NameField, Names("frame")]
+FrameName = Annotated[str, _NameField, Names("frame"), _name_schema("frame")]
 
 
 class Record(BaseModel):

@@ -91,6 +91,8 @@ def _piecewise(al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any]) -> 
         if condition == sp.true:
             result = value(branch)
             continue
+        if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
+            raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
         a, b = value(condition.lts), value(condition.gts)
         result = al.where(al.less(a, b), value(branch), result)
     return result

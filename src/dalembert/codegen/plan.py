@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from dalembert.compile.tape import Tape
+from dalembert.codegen.tape import Tape
 
 __all__ = ["Plan", "plan_pieces"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from dalembert.compile.helpers import LIBM, helper_text
-from dalembert.compile.plan import Plan
-from dalembert.compile.tape import Tape
+from dalembert.codegen.helpers import LIBM, helper_text
+from dalembert.codegen.plan import Plan
+from dalembert.codegen.tape import Tape
 
 __all__ = ["emit_module"]
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dalembert.compile import Kernel, compile_function
-from dalembert.compile.build import Build
-from dalembert.compile.jit import host
-from dalembert.compile.tape import UNARY
+from dalembert.codegen import Kernel, compile_function
+from dalembert.codegen.build import Build
+from dalembert.codegen.jit import host
+from dalembert.codegen.tape import UNARY
 
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 N_IN = 4
@@ -229,8 +229,8 @@ def test_levels_of_optimisation_agree():
 def test_vectors_of_other_machines_agree(monkeypatch, width):
     """LLVM splits vectors that are too wide for this machine, so that all widths can be tested on any."""
     other = dataclasses.replace(host(), width=width)
-    monkeypatch.setattr("dalembert.compile.build.host", lambda: other)
-    monkeypatch.setattr("dalembert.compile.kernel.host", lambda: other)
+    monkeypatch.setattr("dalembert.codegen.build.host", lambda: other)
+    monkeypatch.setattr("dalembert.codegen.kernel.host", lambda: other)
     x = ca.SX.sym("x", N_IN)
     both = [f(x) for f in (ca.sin, ca.cos, ca.exp, ca.floor, ca.sign)]
     y = ca.vertcat(*both, ca.fmin(x, x[0]), ca.if_else(x > 0, x, -x), ca.atan2(x, 1))

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dalembert.compile import compile_function
+from dalembert.codegen import compile_function
 from dalembert.errors import CompileError
 
 RNG = np.random.default_rng(0)

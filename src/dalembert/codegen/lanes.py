@@ -12,7 +12,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.compile.jit import build_object, load_object
+from dalembert.codegen.jit import build_object, load_object
 
 __all__ = ["Mover", "mover"]
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dalembert.compile.build import Code
-from dalembert.compile.lanes import mover
-from dalembert.compile.layout import Field
+from dalembert.codegen.build import Code
+from dalembert.codegen.lanes import mover
+from dalembert.codegen.layout import Field
 
 __all__ = ["run_batch"]
 

@@ -12,11 +12,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.compile.batch import run_batch
-from dalembert.compile.build import Build, Code
-from dalembert.compile.jit import host
-from dalembert.compile.layout import Layout
-from dalembert.compile.tape import Tape, trace
+from dalembert.codegen.batch import run_batch
+from dalembert.codegen.build import Build, Code
+from dalembert.codegen.jit import host
+from dalembert.codegen.layout import Layout
+from dalembert.codegen.tape import Tape, trace
 from dalembert.errors import CompileError
 
 __all__ = ["Kernel", "compile_function"]
@@ -225,7 +225,7 @@ class Kernel:
         Returns:
             paths of the C file and of the header.
         """
-        from dalembert.compile.export_c import write_c
+        from dalembert.codegen.export_c import write_c
 
         return write_c(self.name, self._tape, self._layout_in, self._layout_out, Path(path))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from dalembert.compile.helpers import LIBM
-from dalembert.compile.layout import Layout
-from dalembert.compile.plan import Plan, plan_pieces
-from dalembert.compile.tape import Tape
+from dalembert.codegen.helpers import LIBM
+from dalembert.codegen.layout import Layout
+from dalembert.codegen.plan import Plan, plan_pieces
+from dalembert.codegen.tape import Tape
 
 __all__ = ["write_c"]
 

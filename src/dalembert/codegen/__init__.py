@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dalembert.compile.kernel import Kernel, compile_function
+from dalembert.codegen.kernel import Kernel, compile_function
 
 if TYPE_CHECKING:
-    from dalembert.compile.numba_call import call_kernel, call_kernel_offset
+    from dalembert.codegen.numba_call import call_kernel, call_kernel_offset
 
 __all__ = ["Kernel", "call_kernel", "call_kernel_offset", "compile_function"]
 
@@ -19,7 +19,7 @@ __all__ = ["Kernel", "call_kernel", "call_kernel_offset", "compile_function"]
 def __getattr__(name: str):
     # Numba takes half a second to import: only those who call kernels from Numba pay for it.
     if name in ("call_kernel", "call_kernel_offset"):
-        from dalembert.compile import numba_call
+        from dalembert.codegen import numba_call
 
         return getattr(numba_call, name)
-    raise AttributeError(f"module 'dalembert.compile' has no attribute '{name}'")
+    raise AttributeError(f"module 'dalembert.codegen' has no attribute '{name}'")

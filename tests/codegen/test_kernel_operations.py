@@ -6,8 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dalembert.compile import compile_function
-from dalembert.compile.tape import BINARY, UNARY, trace
+from dalembert.codegen import compile_function
+from dalembert.codegen.tape import BINARY, UNARY, trace
 from dalembert.errors import CompileError
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.7, -2.6, 1e-320, 1e-9, 1e9, -1e17, 1e300]

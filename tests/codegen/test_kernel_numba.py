@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from dalembert.compile import call_kernel, call_kernel_offset, compile_function
+from dalembert.codegen import call_kernel, call_kernel_offset, compile_function
 
 
 @numba.njit
@@ -66,7 +66,7 @@ def test_callable_from_python():
 
 LOOP = """
 import casadi as ca, numba, numpy as np, sys
-from dalembert.compile import call_kernel, compile_function
+from dalembert.codegen import call_kernel, compile_function
 
 @numba.njit(cache=True)
 def twice(address, inp, out, work):

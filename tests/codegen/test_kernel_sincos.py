@@ -7,8 +7,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dalembert.compile import compile_function
-from dalembert.compile.helpers import COSINE, REDUCTION, SINE
+from dalembert.codegen import compile_function
+from dalembert.codegen.helpers import COSINE, REDUCTION, SINE
 
 # Measured 0.81 ulp; a correctly rounded function has 0.5.
 LARGEST_ERROR = 1.0

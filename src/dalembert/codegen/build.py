@@ -8,12 +8,12 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalembert.compile.cache import read_object, write_object
-from dalembert.compile.emit import emit_module
-from dalembert.compile.helpers import libm_functions
-from dalembert.compile.jit import build_object, host, load_object, write_assembly
-from dalembert.compile.plan import Plan, plan_pieces
-from dalembert.compile.tape import Tape
+from dalembert.codegen.cache import read_object, write_object
+from dalembert.codegen.emit import emit_module
+from dalembert.codegen.helpers import libm_functions
+from dalembert.codegen.jit import build_object, host, load_object, write_assembly
+from dalembert.codegen.plan import Plan, plan_pieces
+from dalembert.codegen.tape import Tape
 
 __all__ = ["Build", "Code"]
 

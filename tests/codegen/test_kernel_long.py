@@ -6,9 +6,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dalembert.compile import Kernel, compile_function
-from dalembert.compile.build import PIECE, UNCUT, Build
-from dalembert.compile.plan import plan_pieces
+from dalembert.codegen import Kernel, compile_function
+from dalembert.codegen.build import PIECE, UNCUT, Build
+from dalembert.codegen.plan import plan_pieces
 
 
 def chain(n, terms):

@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dalembert.compile import cache, compile_function
-from dalembert.compile.build import Build
-from dalembert.compile.cache import cache_directory, read_object, write_object
-from dalembert.compile.tape import trace
+from dalembert.codegen import cache, compile_function
+from dalembert.codegen.build import Build
+from dalembert.codegen.cache import cache_directory, read_object, write_object
+from dalembert.codegen.tape import trace
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_threads_that_write_the_same_key(directory):
 def test_processes_that_write_the_same_key(directory):
     script = (
         "import casadi as ca, numpy as np\n"
-        "from dalembert.compile import compile_function\n"
+        "from dalembert.codegen import compile_function\n"
         "x = ca.SX.sym('x', 3)\n"
         "k = compile_function('f', {'x': x}, {'y': ca.cos(x) + 4})\n"
         "assert np.allclose(k(np.zeros((5, 3))), 5)\n"

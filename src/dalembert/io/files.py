@@ -1,0 +1,99 @@
+"""Files by their suffix: which reader, which writer, and clear words when there is no file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from dalembert.errors import ModelError, Problem
+from dalembert.io import yaml_files
+from dalembert.model import Model
+
+__all__ = ["READERS", "WRITERS", "read", "register", "write"]
+
+READERS: dict[str, Callable[[Path], Model]] = {}
+WRITERS: dict[str, Callable[[Model, Path], None]] = {}
+
+
+def register(
+    suffix: str,
+    reader: Callable[[Path], Model] | None = None,
+    writer: Callable[[Model, Path], None] | None = None,
+) -> None:
+    """Tell which function reads or writes files with a suffix such as ``.urdf``."""
+    if reader is not None:
+        READERS[suffix.lower()] = reader
+    if writer is not None:
+        WRITERS[suffix.lower()] = writer
+
+
+for _suffix in yaml_files.SUFFIXES:
+    register(_suffix, yaml_files.read, yaml_files.write)
+
+
+def read(path: str | os.PathLike[str]) -> Model:
+    """The model of a file; the suffix says how it is written.
+
+    Raises:
+        ModelError: listing everything that is wrong with the file.
+    """
+    path = Path(path)
+    _check_file(path)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ModelError(_unknown_suffix(path, READERS, "read"))
+    return reader(path)
+
+
+def write(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file; the suffix says how."""
+    path = Path(path)
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise ModelError(_unknown_suffix(path, WRITERS, "written"))
+    try:
+        writer(model, path)
+    except OSError as error:
+        raise ModelError(Problem(f"cannot write {str(path)!r}: {error.strerror or error}")) from None
+
+
+def _unknown_suffix(path: Path, known: dict[str, object], done: str) -> Problem:
+    names = ", ".join(sorted(known))
+    return Problem(f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}")
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what is not a plain file, before anything opens it."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise ModelError(Problem(f"no file {str(path)!r}", fix=_nearby(path))) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(Problem(f"cannot read {str(path)!r}: {reason}")) from None
+    if stat.S_ISDIR(mode):
+        files = _models_in(path)
+        fix = f"one of {', '.join(files[:12])}" if files else "give a model file"
+        raise ModelError(Problem(f"{str(path)!r} is a folder, not a model file", fix=fix))
+    if not stat.S_ISREG(mode):
+        raise ModelError(Problem(f"{str(path)!r} is not a plain file"))
+
+
+def _models_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in READERS)
+    except OSError:
+        return []  # a folder that cannot be listed offers no names
+
+
+def _nearby(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"there is no folder {str(path.parent)!r}"
+    files = _models_in(path.parent)
+    near = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"

@@ -1,0 +1,399 @@
+"""The model as plain data, and back: the layout of model files.
+
+Only dictionaries, lists, texts and numbers appear. Fields at their defaults are left out, so that a file shows what matters.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+import sympy as sp
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from dalembert.constraints import CONSTRAINTS
+from dalembert.elements import Element, Formula, JointName, Placement, Record, Vector
+from dalembert.elements.base import AXES
+from dalembert.elements.base import _plain as plain_formula
+from dalembert.errors import ModelError, Problem
+from dalembert.forces import FORCES
+from dalembert.model.data import Body, JointData, Output, SubModel
+from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
+from dalembert.model.model import SECTIONS, Model
+from dalembert.model.validate import TITLES, problems
+from dalembert.model.validate_scope import Draft, where_of
+
+__all__ = ["UNREAD", "Document", "from_document", "to_document"]
+
+# Stands for a sub-model that a reader has already complained about; its names are taken to exist.
+UNREAD = object()
+MAX_MESSAGE = 300  # characters of a message; what a stranger wrote is quoted in it
+_CONFIG = ConfigDict(arbitrary_types_allowed=True)
+_VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
+_KINDS: dict[str, dict[str, type[Element]]] = {"constraints": dict(CONSTRAINTS), "forces": dict(FORCES)}
+_CLASSES: dict[str, type[Element]] = {"bodies": Body, "joints": JointData, "outputs": Output, "submodels": SubModel}
+_AnyConstraint = Union[tuple(CONSTRAINTS.values())]  # type: ignore[valid-type]  # noqa: UP007
+_AnyForce = Union[tuple(FORCES.values())]  # type: ignore[valid-type]  # noqa: UP007
+
+
+class Document(Record):
+    """A model file."""
+
+    name: str = Field(description="name of the mechanism")
+    description: str = Field("", description="one line for lists")
+    gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
+    parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
+    bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
+    joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
+    constraints: list[_AnyConstraint] = Field([], description="gears, racks, couplers, equations and drives")
+    forces: list[_AnyForce] = Field([], description="springs, bushings, forces, torques and motors")
+    outputs: list[Output] = Field([], description="quantities to record along every trajectory")
+    initial: dict[JointName, Formula | tuple[Formula, ...]] = Field({}, description="coordinates of joints at the start: a value or a list")
+    initial_rates: dict[JointName, Formula | tuple[Formula, ...]] = Field({}, description="velocities of joints at the start: a value or a list")
+    submodels: list[SubModel] = Field([], description="models inside this one; their elements are called name.element")
+
+
+# To plain data
+
+
+def to_document(model: Model) -> dict[str, Any]:
+    """The model as dictionaries, lists, texts and numbers."""
+    return _document(model, [])
+
+
+def _document(model: Model, line: list[Model]) -> dict[str, Any]:
+    if any(model is outer for outer in line):
+        raise ModelError(Problem(f"model {model.name!r} contains itself", "submodels", "use two different models"))
+    line = [*line, model]
+    data: dict[str, Any] = {"name": model.name}
+    if model.description:
+        data["description"] = model.description
+    if model.gravity != _default(Document, "gravity"):
+        data["gravity"] = _plain(model.gravity)
+    data["parameters"] = dict(model.parameter_values)
+    for section in ("bodies", "joints", "constraints", "forces", "outputs"):
+        data[section] = [_element(element) for element in getattr(model, section)]
+    data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}
+    data["initial_rates"] = {name: _scalar(values) for name, values in model.initial_rates.items()}
+    data["submodels"] = [_submodel(sub, line) for sub in model.submodels]
+    return {key: value for key, value in data.items() if key == "name" or value not in ([], {})}
+
+
+def _submodel(sub: SubModel, line: list[Model]) -> dict[str, Any]:
+    if not isinstance(sub.model, Model):
+        raise ModelError(Problem(f"sub-model {sub.name!r}: expected a model, got {type(sub.model).__name__}", "submodels"))
+    data = _element(sub, skip=("model",))
+    data["model"] = _document(sub.model, line)
+    return data
+
+
+def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields of a record that differ from their defaults."""
+    data: dict[str, Any] = {}
+    for key, field in type(record).model_fields.items():
+        value = getattr(record, key)
+        if key in skip or (key != "kind" and not field.is_required() and _same(value, _default(type(record), key))):
+            continue
+        if key in ("axis", "axis_2"):
+            data[key] = _axis(value)
+        elif key == "reference":
+            data[key] = _scalar(value)
+        else:
+            data[key] = _plain(value)
+    return data
+
+
+_DEFAULTS: dict[tuple[type, str], Any] = {}
+
+
+def _default(kind: type[Record], key: str) -> Any:
+    """The default of a field as it comes out of validation, so that 0 is compared as a formula."""
+    if (kind, key) not in _DEFAULTS:
+        field = kind.model_fields[key]
+        default = field.get_default(call_default_factory=True)
+        if field.validate_default:
+            default = TypeAdapter(_annotated(field), config=_CONFIG).validate_python(default)
+        _DEFAULTS[kind, key] = default
+    return _DEFAULTS[kind, key]
+
+
+def _annotated(field: Any) -> Any:
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and a == b
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, sp.Expr):
+        return plain_formula(value)
+    if isinstance(value, Placement):
+        data = _element(value)
+        turned = any(getattr(value, key) is not None for key in ("rpy", "quaternion", "rotation"))
+        return data if turned else _plain(value.position)
+    if isinstance(value, Record):
+        return _element(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _axis(values: Any) -> Any:
+    """A coordinate axis by its letter."""
+    for letter, unit in AXES.items():
+        for sign in (1, -1):
+            if values == tuple(sp.Integer(sign * component) for component in unit):
+                return letter if sign == 1 else f"-{letter}"
+    return _plain(values)
+
+
+def _scalar(values: tuple[sp.Expr, ...]) -> Any:
+    """A single value without its list."""
+    return _plain(values[0]) if len(values) == 1 else _plain(values)
+
+
+# From plain data
+
+
+def from_document(data: Any, sources: dict[str, str] | None = None) -> Model:
+    """The model of a document.
+
+    Args:
+        data: dictionaries, lists, texts and numbers, as ``to_document`` gives them.
+        sources: file and line of a path, e.g. ``{"joints[3].axis": "robot.yaml:41"}``.
+
+    Raises:
+        ModelError: listing everything that is wrong, in the structure and in the mechanics.
+    """
+    reader = _Reader(sources or {})
+    model = reader.model(data, "", 0)
+    found = reader.found
+    if model is not None:
+        found = found + problems(model, reader.drafts)
+    if found:
+        raise ModelError(found)
+    assert model is not None
+    return model
+
+
+class _Reader:
+    """Builds models and keeps what is wrong, going on with the rest."""
+
+    def __init__(self, sources: dict[str, str]):
+        self.sources, self.paths = sources, sorted(sources)
+        self.found: list[Problem] = []
+        self.drafts: dict[int, Draft] = {}
+
+    def report(self, path: str, message: str, fix: str = "") -> None:
+        message, fix = (text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix))
+        where = where_of(self.sources, path) or self.sources.get("", "")
+        self.found.append(Problem(f"{message}.", path, fix, where))
+
+    def model(self, data: Any, at: str, depth: int) -> Model | None:
+        """A model whose paths begin with ``at``; None if there is nothing to build on."""
+        if depth > MAX_SUBMODEL_DEPTH:
+            self.report(at.rstrip("."), f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
+            return None
+        if not isinstance(data, dict):
+            got = "nothing" if data is None else _kind_of(data)
+            self.report(at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum")
+            return None
+        for key in data:
+            if key not in Document.model_fields:
+                self.unknown(at, "model", key, list(Document.model_fields))
+        model = Model(self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description"))
+        if data.get("gravity") is not None:
+            self.gravity(model, data["gravity"], at)
+        draft = self.drafts[id(model)] = Draft()
+        self.parameters(model, draft, data.get("parameters"), at)
+        for section in SECTIONS:
+            self.section(model, draft, section, data.get(section), at, depth)
+        self.initial(model.initial_values, data.get("initial"), f"{at}initial")
+        self.initial(model.initial_rates, data.get("initial_rates"), f"{at}initial_rates")
+        model.sources = self.below(at)
+        return model
+
+    def below(self, at: str) -> dict[str, str]:
+        """Sources whose path begins with ``at``, without it."""
+        found = {}
+        for i in range(bisect.bisect_left(self.paths, at), len(self.paths)):
+            path = self.paths[i]
+            if not path.startswith(at):
+                break
+            if path != at:
+                found[path.removeprefix(at)] = self.sources[path]
+        return found
+
+    def unknown(self, at: str, title: str, key: Any, known: list[str]) -> None:
+        near = difflib.get_close_matches(str(key), known, n=1)
+        fix = (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
+        self.report(f"{at}{_clip(key)}", f"{title}: unknown field {_clip(key)!r}", fix)
+
+    def text(self, data: dict[str, Any], at: str, key: str) -> str:
+        value = data.get(key)
+        if value is None:
+            if key == "name":
+                self.report(at.rstrip("."), "model: name is missing", "name: pendulum")
+            return ""
+        if not isinstance(value, str):
+            self.report(at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"')
+            return ""
+        return value
+
+    def gravity(self, model: Model, value: Any, at: str) -> None:
+        try:
+            model.gravity = Placement(position=value).position
+        except ValidationError as error:
+            for part in error.errors():
+                path, message, fix = _explain(Placement, part)
+                self.report(f"{at}gravity{path.removeprefix('position')}", f"gravity: {message}", fix or "[0, 0, -9.81]")
+
+    def parameters(self, model: Model, draft: Draft, given: Any, at: str) -> None:
+        path = f"{at}parameters"
+        for name, value in self.mapping(given, path).items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                got = f"the formula {_clip(value)!r}" if isinstance(value, str) else _kind_of(value)
+                message = f"parameter {_clip(name)!r}: expected a number, got {got}"
+                self.report(f"{path}.{_clip(name)}", message, f"{_clip(name)}: 1.0")
+                draft.missing.setdefault("parameters", set()).add(name)
+                continue
+            try:
+                model.set_parameter(name, value)
+            except (ModelError, OverflowError):
+                message = f"parameter {_clip(name)!r}: expected a finite number"
+                self.report(f"{path}.{_clip(name)}", message, f"{_clip(name)}: 1.0")
+                draft.missing.setdefault("parameters", set()).add(name)
+
+    def mapping(self, given: Any, path: str) -> dict[str, Any]:
+        if given is None:
+            return {}
+        if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+            self.report(path, f"expected names and values, got {_kind_of(given)}", "name: value")
+            return {}
+        return given
+
+    def initial(self, target: dict[str, tuple[sp.Expr, ...]], given: Any, path: str) -> None:
+        for name, value in self.mapping(given, path).items():
+            values = value if isinstance(value, list) else [value]
+            try:
+                target[name] = _VALUES.validate_python(values)
+            except ValidationError as error:
+                for part in error.errors():
+                    steps = _path(part["loc"]) if isinstance(value, list) else ""
+                    _, message, fix = _explain(None, part)
+                    self.report(f"{path}.{_clip(name)}{steps}", f"initial of {_clip(name)!r}: {message}", fix)
+
+    def section(self, model: Model, draft: Draft, section: str, given: Any, at: str, depth: int) -> None:
+        if given is None:
+            return
+        if not isinstance(given, list):
+            example = f"{section}: [{{name: …}}]"
+            self.report(f"{at}{section}", f"{section}: expected a list, got {_kind_of(given)}", example)
+            draft.unsure.add(section)
+            return
+        positions = draft.positions.setdefault(section, [])
+        for i, item in enumerate(given):
+            element = self.element(section, item, f"{at}{section}[{i}]", depth)
+            if element is not None:
+                positions.append(i)
+                getattr(model, section).append(element)
+                continue
+            name = item.get("name") if isinstance(item, dict) else None
+            if isinstance(name, str):
+                draft.missing.setdefault(section, set()).add(name)
+            else:
+                draft.unsure.add(section)
+
+    def element(self, section: str, item: Any, path: str, depth: int) -> Element | None:
+        """One element, or None, with everything that is wrong reported."""
+        title = TITLES[section]
+        if not isinstance(item, dict):
+            self.report(path, f"{title}: expected fields such as name: …, got {_kind_of(item)}", "- name: …")
+            return None
+        if isinstance(item.get("name"), str):
+            title += f" {_clip(item['name'])!r}"
+        kind = self.kind(section, item, path, title)
+        if kind is None:
+            return None
+        item = dict(item)
+        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], list):
+            item["reference"] = [item["reference"]]
+        if section == "submodels" and "model" in item:
+            given = item["model"]
+            item["model"] = None if given is UNREAD else self.model(given, f"{path}.model.", depth + 1)
+        try:
+            element = kind.model_validate(item)
+        except ValidationError as error:
+            for part in error.errors():
+                if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
+                    self.unknown(f"{path}.", title, part["loc"][0], list(kind.model_fields))
+                    continue
+                steps, message, fix = _explain(kind, part)
+                missing = part["type"] == "missing"
+                where = f"{path}.{steps}".rstrip(".") if not missing else path
+                self.report(where, f"{title}: {steps} {message}" if missing else f"{title}: {steps}: {message}", fix)
+            return None
+        unread = isinstance(element, SubModel) and element.model is None
+        return None if unread else element
+
+    def kind(self, section: str, item: dict[str, Any], path: str, title: str) -> type[Element] | None:
+        if section not in _KINDS:
+            return _CLASSES[section]
+        known, given = _KINDS[section], item.get("kind")
+        if isinstance(given, str) and given in known:
+            return known[given]
+        near = difflib.get_close_matches(str(given), list(known), n=1)
+        fix = (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
+        if given is None:
+            self.report(path, f"{title}: kind is missing", fix)
+        else:
+            self.report(f"{path}.kind", f"{title}: unknown kind {_clip(given)!r}", fix)
+        return None
+
+
+def _clip(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _kind_of(value: Any) -> str:
+    """What a person would call a piece of plain data."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return _clip(repr(value) if isinstance(value, str) else value)
+
+
+def _path(steps: Any) -> str:
+    """``shapes[0].size`` from ("shapes", 0, "size")."""
+    text = ""
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{_clip(step)}" if text else _clip(step)
+    return text
+
+
+def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
+    """Path, message and fix of one complaint of pydantic."""
+    # pydantic names the branch of a union or the key of a dictionary it tried; a reader of the file does not.
+    steps = [step for step in part["loc"] if step != "[key]"]
+    message = part["msg"].removeprefix("Value error, ")
+    given, fix = part.get("input"), ""
+    if part["type"] == "extra_forbidden":
+        message = "unknown field"
+    elif part["type"] == "missing":
+        message = "is missing"
+        field = None if kind is None else kind.model_fields.get(str(steps[-1]))
+        fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
+    elif part["type"] != "value_error":
+        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace("input should", "should")
+    return _path(steps), message, fix

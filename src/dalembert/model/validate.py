@@ -1,0 +1,322 @@
+"""Validation of a model: everything that is wrong, found in one go, at the nominal values of the parameters."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from keyword import iskeyword
+from typing import Any
+
+import sympy as sp
+
+from dalembert.constraints import Coupler, Drive, Gear, Rack
+from dalembert.errors import Problem
+from dalembert.expressions import TIME
+from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
+from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
+from dalembert.model.model import Model
+from dalembert.model.validate_bodies import check_body, check_placement
+from dalembert.model.validate_formulas import check_formula, check_formulas
+from dalembert.model.validate_joints import check_initial, check_joint
+from dalembert.model.validate_scope import Draft, Place, hint
+
+__all__ = ["Draft", "printable", "problems"]
+
+RESERVED = ("ground", "world", "body")
+TITLES = {
+    "bodies": "body", "joints": "joint", "constraints": "constraint", "forces": "force",
+    "outputs": "output", "submodels": "sub-model",
+}  # fmt: skip
+
+
+def problems(model: Model, drafts: dict[int, Draft] | None = None) -> list[Problem]:
+    """Everything that is wrong with a model and its sub-models.
+
+    Args:
+        drafts: by identity of a model, what its reader could not build.
+    """
+    root = Place(model, (drafts or {}).get(id(model)), None, "", "")
+    _grow(root, [model], drafts or {}, [0])
+    for place in root.walk():
+        _bind(place)
+    _reach(root)
+    _find_floating(root)
+    if not root.bodies and "bodies" not in root.unsure and not root.found:
+        root.report("bodies", f"model {model.name!r}: has no bodies", "add one, e.g. {name: rod, mass: 1}")
+    for place in root.walk():
+        _check_place(place)
+    return list(dict.fromkeys(root.found))
+
+
+# The tree of sub-models
+
+
+def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list[int]) -> None:
+    """Build the tree; a model that contains itself, or too much, is reported and left out."""
+    for i, (path, sub) in enumerate(place.elements("submodels")):
+        title, inner = f"sub-model {sub.name!r}", sub.model
+        if not isinstance(inner, Model):
+            place.report(f"{path}.model", f"{title}: expected a model, got {type(inner).__name__}", "model=da.Model(…)")
+            continue
+        if any(inner is outer for outer in line):
+            names = " → ".join(repr(outer.name) for outer in [*line, inner])
+            place.report(f"{path}.model", f"{title}: the model contains itself: {names}", "use two different models")
+            continue
+        if len(line) > MAX_SUBMODEL_DEPTH:
+            place.report(f"{path}.model", f"{title}: sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
+            continue
+        count[0] += 1 + len(inner.bodies) + len(inner.joints)
+        if count[0] > MAX_ELEMENTS:
+            place.report(path, f"{title}: more than {MAX_ELEMENTS} elements in all sub-models")
+            return
+        child = Place(inner, drafts.get(id(inner)), place, f"{place.path}{path}.model.", f"{place.prefix}{sub.name}.")
+        place.children.append((i, sub, child))
+        _grow(child, [*line, inner], drafts, count)
+
+
+def _bind(place: Place) -> None:
+    """Give each sub-model the nominal values that this model binds."""
+    for _, sub, child in place.children:
+        for name, formula in sub.parameters.items():
+            value = place.value(formula)
+            if name in child.values and value is not None:
+                child.values[name] = value
+
+
+def _reach(place: Place) -> None:
+    """Names in reach, innermost first; a name that two elements share is reported where it is seen."""
+    missing = place.draft.missing
+    place.bodies = {body.name for body in place.model.bodies} | missing.get("bodies", set())
+    place.joints = {name: None for name in missing.get("joints", set())}
+    place.joints |= {joint.name: joint for joint in place.model.joints}
+    if missing.get("submodels") or "submodels" in place.unsure:
+        place.unsure |= {"bodies", "joints"}
+    names: set[str] = set()
+    for _, sub, child in place.children:
+        _reach(child)
+        place.unsure |= child.unsure & {"bodies", "joints"}
+        if sub.name in names:
+            continue  # reported as a name used twice
+        names.add(sub.name)
+        inner_bodies = {f"{sub.name}.{name}" for name in child.bodies}
+        inner_joints = {f"{sub.name}.{name}": joint for name, joint in child.joints.items()}
+        for section, own, inner in (("bodies", place.bodies, inner_bodies), ("joints", place.joints, inner_joints)):
+            for name in sorted(set(own) & set(inner)):
+                message = f"{TITLES[section]} {name!r}: sub-model {sub.name!r} has one of the same full name"
+                place.report(section, message, "choose another name")
+        place.bodies |= inner_bodies
+        place.joints |= inner_joints
+
+
+def _find_floating(root: Place) -> None:
+    """Bodies that no chain of joints connects to the ground; the first of each group gets a free joint."""
+    neighbours: dict[str, list[str]] = {"ground": []}
+    edges: list[tuple[str, str]] = []
+    order: list[tuple[str, Place]] = []
+
+    def collect(place: Place, base: str) -> None:
+        def full(name: str) -> str:
+            return base if name == "ground" else place.prefix + name
+
+        for body in place.model.bodies:
+            neighbours.setdefault(place.prefix + body.name, [])
+            order.append((body.name, place))
+        edges.extend((full(joint.bodies[0]), full(joint.bodies[1])) for joint in place.model.joints)
+        for _, sub, child in place.children:
+            collect(child, full(sub.base))
+
+    collect(root, "ground")
+    for first, second in edges:
+        if first in neighbours and second in neighbours:
+            neighbours[first].append(second)
+            neighbours[second].append(first)
+    reached: set[str] = set()
+    for name, place in [("ground", None), *order]:
+        full_name = name if place is None else place.prefix + name
+        if full_name in reached:
+            continue
+        todo = [full_name]
+        while todo:
+            body = todo.pop()
+            if body not in reached:
+                reached.add(body)
+                todo.extend(neighbours[body])
+        if place is None:
+            continue
+        root.floating.add(full_name)
+        if name in place.joints and place.joints[name] is not None and not any(place.draft.missing.values()):
+            message = f"body {name!r}: floats, but the name of its free joint is taken by joint {name!r}"
+            place.report("bodies", message, "rename the joint, or connect the body to the ground")
+
+
+# One model
+
+
+def _check_place(place: Place) -> None:
+    model = place.model
+    for key, text in (("name", model.name), ("description", model.description)):
+        if not isinstance(text, str) or not printable(text) or len(text) > (200 if key == "name" else 10_000):
+            place.report(key, f"model: {key} must be a short text without control characters", f"{key}: pendulum")
+    for i, component in enumerate(model.gravity):
+        check_formula(place, f"gravity[{i}]", "gravity", component)
+    for name in model.parameter_values:
+        _check_parameter_name(place, name)
+    for section, title in TITLES.items():
+        _check_names(place, section, title)
+        for path, element in place.elements(section):
+            label = f"{title} {element.name!r}"
+            check_formulas(place, path, label, element)
+            _CHECKS[section](place, path, element)
+    for section, given in (("initial", model.initial_values), ("initial_rates", model.initial_rates)):
+        for name, values in given.items():
+            for i, value in enumerate(values):
+                at = f"{section}.{name}" + (f"[{i}]" if len(values) > 1 else "")
+                check_formula(place, at, f"{section} of joint {name!r}", value)
+    check_initial(place)
+
+
+def printable(text: str) -> bool:
+    """No control characters but line ends and tabs, no halves of characters."""
+    return all(c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") for c in text)
+
+
+def _check_parameter_name(place: Place, name: str) -> None:
+    path = f"parameters.{name}"
+    if name in ("t", "pi"):
+        place.report(path, f"parameter {name!r}: the name is taken", "choose another name")
+    elif (
+        not name.isidentifier()
+        or name.startswith("_")
+        or iskeyword(name)
+        or len(name) > 200
+        # Python's grammar, in which formulas are written, reads letters in this form.
+        or unicodedata.normalize("NFKC", name) != name
+    ):
+        message = f"parameter {name[:60]!r}: no formula can name it"
+        place.report(path, message, "use letters, digits and _, a letter first, and no word of Python")
+
+
+def _check_names(place: Place, section: str, title: str) -> None:
+    first: dict[str, str] = {}
+    for path, element in place.elements(section):
+        name = element.name
+        if section in ("bodies", "joints") and (name in RESERVED if section == "bodies" else name == "ground"):
+            place.report(f"{path}.name", f"{title} {name!r}: the name is reserved", "choose another name")
+        if name in first:
+            message = f"{title} {name!r}: the name is used twice, first at {place.path}{first[name]}"
+            place.report(f"{path}.name", message, "choose another name")
+        first.setdefault(name, path)
+
+
+def _check_constraint(place: Place, path: str, constraint: Any) -> None:
+    title = f"constraint {constraint.name!r}"
+    if isinstance(constraint, Gear):
+        for i, joint in enumerate(constraint.joints):
+            _check_coordinate(place, f"{path}.joints[{i}]", title, joint)
+        if constraint.joints[0] == constraint.joints[1]:
+            message = f"{title}: must couple two different joints, got {constraint.joints[0]!r} twice"
+            place.report(f"{path}.joints", message, "name another joint")
+        _check_not_zero(place, f"{path}.ratio", f"{title}: ratio", constraint.ratio)
+    elif isinstance(constraint, Rack):
+        _check_coordinate(place, f"{path}.pinion", title, constraint.pinion)
+        _check_coordinate(place, f"{path}.rack", title, constraint.rack)
+        if constraint.pinion == constraint.rack:
+            message = f"{title}: must couple two different joints, got {constraint.rack!r} twice"
+            place.report(f"{path}.rack", message, "name another joint")
+        _check_not_zero(place, f"{path}.radius", f"{title}: radius", constraint.radius)
+    elif isinstance(constraint, Coupler):
+        for joint in constraint.terms:
+            _check_coordinate(place, f"{path}.terms.{joint}", title, joint)
+        if place.vector(constraint.terms.values()) == [0.0] * len(constraint.terms):
+            place.report(f"{path}.terms", f"{title}: all coefficients are zero", "e.g. terms: {A: 1, B: -2}")
+    elif isinstance(constraint, Drive) and place.check_joint(f"{path}.joint", title, constraint.joint):
+        _check_index(place, path, title, constraint.joint, constraint.index, "coordinates")
+        start, later = (place.value(constraint.motion.xreplace({TIME: sp.Integer(t)})) for t in (0, 1))
+        if start is None and later is not None:
+            message = f"{title}: motion has no finite value at t = 0"
+            place.report(f"{path}.motion", message, "give a value with 'a if t > 0 else b'")
+
+
+def _check_not_zero(place: Place, path: str, title: str, formula: Any) -> None:
+    if place.value(formula) == 0:
+        place.report(path, f"{title} must not be zero, got 0", "e.g. 2")
+
+
+def _check_coordinate(place: Place, path: str, title: str, joint: str, index: int = 0) -> bool:
+    """A coordinate that is an angle or a displacement."""
+    if not place.check_joint(path, title, joint):
+        return False
+    sizes = place.sizes(joint)
+    if sizes is not None and index < sizes.nq and sizes.in_quaternion(index):
+        message = f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or a displacement"
+        place.report(path, message, "choose a joint with an angle, or a constraint of kind equation, or a torque")
+    elif sizes is not None and sizes.nq == 0:
+        place.report(path, f"{title}: joint {joint!r} has no coordinates", "choose another joint")
+        return False
+    return True
+
+
+def _check_index(place: Place, path: str, title: str, joint: str, index: int, what: str) -> None:
+    sizes = place.sizes(joint)
+    count = None if sizes is None else sizes.nq if what == "coordinates" else sizes.nv
+    if count is not None and index >= count:
+        message = f"{title}: index {index} is out of range; joint {joint!r} has {count} {what}"
+        place.report(f"{path}.index", message, f"an index from 0 to {count - 1}" if count else "choose another joint")
+
+
+def _check_force(place: Place, path: str, force: Any) -> None:
+    title = f"force {force.name!r}"
+    if isinstance(force, (Spring, Bushing)):
+        for i, body in enumerate(force.bodies):
+            place.check_body(f"{path}.bodies[{i}]", title, body)
+        if force.bodies[0] == force.bodies[1]:
+            message = f"{title}: must act between two different bodies, got {force.bodies[0]!r} twice"
+            place.report(f"{path}.bodies", message, "name another body, or ground")
+    elif isinstance(force, (PointForce, Torque)):
+        place.check_body(f"{path}.body", title, force.body)
+        if isinstance(force, Torque) and force.reaction_on is not None:
+            place.check_body(f"{path}.reaction_on", title, force.reaction_on)
+            if force.reaction_on == force.body:
+                message = f"{title}: the reaction must act on another body, got {force.body!r} twice"
+                place.report(f"{path}.reaction_on", message, "name another body, or ground")
+    elif isinstance(force, TorsionalSpring):
+        if _check_coordinate(place, f"{path}.joint", title, force.joint, force.index):
+            _check_index(place, path, title, force.joint, force.index, "velocities")
+    elif isinstance(force, JointForce) and place.check_joint(f"{path}.joint", title, force.joint):
+        _check_index(place, path, title, force.joint, force.index, "velocities")
+    frame = getattr(force, "frame", "world")
+    if frame not in ("world", "body"):
+        place.check_body(f"{path}.frame", title, frame)
+    if isinstance(force, Spring) and force.length is not None and (place.value(force.length) or 0) < 0:
+        message = f"{title}: length must not be negative, got {place.value(force.length):g}"
+        place.report(f"{path}.length", message, "length: 0.3")
+
+
+def _check_output(place: Place, path: str, output: Any) -> None:
+    if not printable(output.unit) or len(output.unit) > 40:
+        message = f"output {output.name!r}: unit must be a short text without control characters"
+        place.report(f"{path}.unit", message, "unit: N m")
+
+
+def _check_submodel(place: Place, path: str, sub: Any) -> None:
+    title = f"sub-model {sub.name!r}"
+    place.check_body(f"{path}.base", title, sub.base)
+    if sub.base == sub.name or sub.base.startswith(f"{sub.name}."):
+        place.report(f"{path}.base", f"{title}: cannot stand on its own body {sub.base!r}", "base: ground")
+    check_placement(place, f"{path}.pose", title, sub.pose)
+    if isinstance(sub.model, Model):
+        known = sub.model.parameter_values
+        for name in sub.parameters:
+            if name not in known:
+                message = f"{title}: model {sub.model.name!r} has no parameter {name!r}"
+                place.report(f"{path}.parameters.{name}", message, hint(name, known))
+
+
+_CHECKS: dict[str, Callable[[Place, str, Any], None]] = {
+    "bodies": check_body,
+    "joints": check_joint,
+    "constraints": _check_constraint,
+    "forces": _check_force,
+    "outputs": _check_output,
+    "submodels": _check_submodel,
+}

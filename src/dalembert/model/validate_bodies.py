@@ -1,0 +1,108 @@
+"""Validation of bodies: mass, inertia, placements and what is drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dalembert.elements import Placement
+from dalembert.model.data import Body, Shape
+from dalembert.model.validate_scope import Place
+
+__all__ = ["check_body", "check_placement"]
+
+INERTIA = 1e-9  # relative to the largest principal moment; lets thin rods (0, J, J) pass
+ORTHONORMAL = 1e-6  # largest entry of R Rᵀ − 1
+SHAPES = {
+    "box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length"),
+    "cone": ("radius", "length"), "torus": ("radius", "tube"), "line": ("points",),
+}  # fmt: skip
+SHAPE_EXAMPLES = {
+    "size": "size: [0.1, 0.1, 0.1]", "radius": "radius: 0.1", "length": "length: 0.5", "tube": "tube: 0.02",
+    "points": "points: [[0, 0, 0], [1, 0, 0]]",
+}  # fmt: skip
+
+
+def check_body(place: Place, path: str, body: Body) -> None:
+    """Everything about a body but its formulas and its name."""
+    title = f"body {body.name!r}"
+    mass = place.value(body.mass)
+    if mass is not None and mass < 0:
+        place.report(f"{path}.mass", f"{title}: mass must not be negative, got {mass:g} kg", "mass: 1")
+    _check_inertia(place, path, title, body)
+    if body.frame not in ("world", "body"):
+        message = f"{title}: frame must be 'world' or 'body', got {body.frame!r}"
+        place.report(f"{path}.frame", message, "frame: world")
+    if body.pose is not None:
+        check_placement(place, f"{path}.pose", title, body.pose)
+    for i, shape in enumerate(body.shapes):
+        _check_shape(place, f"{path}.shapes[{i}]", f"{title}: {shape.kind}", shape)
+
+
+def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
+    entries = place.vector(body.inertia)
+    if entries is None:
+        return
+    xx, yy, zz, xy, xz, yz = entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
+    a, b, c = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    moments = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
+    tolerance = INERTIA * max(abs(a), abs(c))
+    if a < -tolerance:
+        message = f"{title}: inertia must not be negative in any direction, got {moments}"
+        place.report(f"{path}.inertia", message, "entries are those of the tensor: Ixy = −∫xy dm")
+    elif a + b < c - tolerance:
+        message = f"{title}: no rigid body has this inertia: the largest moment exceeds the sum of the others, got {moments}"
+        place.report(f"{path}.inertia", message, "check units and axes; a thin rod along x has (0, J, J)")
+
+
+def check_placement(place: Place, path: str, title: str, placement: Placement) -> None:
+    """Rotations must be rotations."""
+    if placement.quaternion is not None:
+        values = place.vector(placement.quaternion)
+        if values is not None and math.hypot(*values) == 0:
+            message = f"{title}: the quaternion (w, x, y, z) must not be zero"
+            place.report(f"{path}.quaternion", message, "quaternion: [1, 0, 0, 0] is no rotation")
+    if placement.rotation is not None:
+        rows = [place.vector(row) for row in placement.rotation]
+        if any(row is None for row in rows):
+            return
+        R = np.array(rows, dtype=float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = float(np.abs(R @ R.T - np.eye(3)).max())
+            determinant = float(np.linalg.det(R))
+        fix = "give rpy or a quaternion, or more digits"
+        if not error <= ORTHONORMAL:
+            message = f"{title}: the rotation matrix is not orthonormal: largest entry of R Rᵀ − 1 is {error:.3g}"
+            place.report(f"{path}.rotation", message, fix)
+        elif determinant < 0:
+            message = f"{title}: the rotation matrix is a reflection (determinant −1)"
+            place.report(f"{path}.rotation", message, "change the sign of one row")
+
+
+def _check_shape(place: Place, path: str, title: str, shape: Shape) -> None:
+    needs = SHAPES[shape.kind]
+    for key in SHAPE_EXAMPLES:
+        given = getattr(shape, key)
+        if given is None and key in needs:
+            place.report(path, f"{title}: {key} is missing", f"e.g. {SHAPE_EXAMPLES[key]}")
+        elif given is not None and key not in needs:
+            message = f"{title}: {key} is too much; a {shape.kind} has {', '.join(needs)}"
+            place.report(f"{path}.{key}", message, f"leave {key} out")
+        elif given is not None and key != "points":
+            values = place.vector(given if key == "size" else (given,))
+            if values is not None and min(values) <= 0:
+                message = f"{title}: {key} must be positive, got {min(values):g}"
+                place.report(f"{path}.{key}", message, f"e.g. {SHAPE_EXAMPLES[key]}")
+    if shape.points is not None and len(shape.points) < 2:
+        message = f"{title}: a line needs two points or more, got {len(shape.points)}"
+        place.report(f"{path}.points", message, f"e.g. {SHAPE_EXAMPLES['points']}")
+    axis = None if shape.axis is None else place.vector(shape.axis)
+    if axis is not None and math.hypot(*axis) == 0:
+        place.report(f"{path}.axis", f"{title}: axis must not be zero, got [0, 0, 0]", "e.g. axis: [0, 0, 1]")
+    if shape.axis is not None and (shape.pose.rpy or shape.pose.quaternion or shape.pose.rotation):
+        message = f"{title}: axis and a rotation in pose exclude each other"
+        place.report(f"{path}.axis", message, "leave one of them out")
+    check_placement(place, f"{path}.pose", title, shape.pose)
+    if shape.frame not in ("world", "body"):
+        place.check_body(f"{path}.frame", title, shape.frame)

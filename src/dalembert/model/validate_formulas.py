@@ -1,0 +1,260 @@
+"""Validation of formulas: what they name, where they stand, and whether they have a value."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from dalembert.algebra import NUMPY
+from dalembert.constraints import Drive, Equation
+from dalembert.elements import Record
+from dalembert.errors import ExpressionError
+from dalembert.expressions import TIME, Reference, evaluate, to_text
+from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
+from dalembert.forces import JointForce, PointForce, Torque
+from dalembert.model.data import CustomMotion, Output
+from dalembert.model.validate_scope import Place, hint
+
+__all__ = ["check_formula", "check_formulas"]
+
+POSITIONS = frozenset({"q", "x", "y", "z"})
+VELOCITIES = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - POSITIONS)
+POSE_NAMES = ("x", "y", "z", *(f"R{i}{j}" for i in "xyz" for j in "xyz"))
+TRIALS = 8  # of linearity; a nonlinear formula passes one with probability zero
+LINEAR_TOLERANCE = 1e-9  # relative; round-off of a formula is about 1e-15
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a formula may name besides parameters."""
+
+    rule: str
+    time: bool = False
+    quantities: frozenset[str] = frozenset()
+    local: tuple[str, ...] = ()
+
+
+PARAMETERS = Allowed("only parameters may stand here")
+OF_TIME = Allowed("a drive may name t and parameters only", time=True)
+MOTION = Allowed("", True, POSITIONS | VELOCITIES)
+_POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
+_MOVING = {(PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula")}
+
+
+def _allowed(record: Any, key: str) -> Allowed:
+    if (type(record), key) in _MOVING:
+        return MOTION
+    if isinstance(record, Drive) and key == "motion":
+        return OF_TIME
+    if isinstance(record, Equation):
+        return _POSITION if record.level == "position" else MOTION
+    if isinstance(record, CustomMotion):
+        if key in ("equations", "measure"):
+            return Allowed(f"expected parameters and {', '.join(POSE_NAMES)}", local=POSE_NAMES)
+        names = tuple(f"q{i}" for i in range(record.coordinates))
+        return Allowed(f"expected parameters and {', '.join(names)}", local=names)
+    return PARAMETERS
+
+
+def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
+    """Check every formula inside an element."""
+    for at, owner, key, formula in _formulas(record):
+        allowed = _allowed(owner, key)
+        fine = check_formula(place, f"{path}.{at}", f"{title}: {at}", formula, allowed)
+        if fine and isinstance(owner, Equation) and owner.level == "velocity":
+            _check_linear(place, f"{path}.{at}", title, formula)
+        if isinstance(owner, CustomMotion):
+            for name in sorted(set(allowed.local) & set(place.values)):
+                if sp.Symbol(name, real=True) in formula.free_symbols:
+                    place.report(
+                        f"{path}.{at}",
+                        f"{title}: {at}: {name!r} is both a parameter and a quantity of the custom joint",
+                        "rename the parameter",
+                    )
+
+
+def _formulas(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.Expr]]:
+    """Path, owner, field and value of every formula."""
+    for key in type(record).model_fields:
+        for step, value in _parts(getattr(record, key)):
+            here = f"{at}{key}{step}"
+            if isinstance(value, Record):
+                yield from _formulas(value, here + ".")
+            else:
+                yield here, record, key, value
+
+
+def _parts(value: Any, step: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (sp.Expr, Record)):
+        yield step, value
+    elif isinstance(value, tuple):
+        for i, item in enumerate(value):
+            yield from _parts(item, f"{step}[{i}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _parts(item, f"{step}.{key}")
+
+
+def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Allowed = PARAMETERS) -> bool:
+    """Check one formula; True if nothing is wrong with it."""
+    before = len(place.found)
+    if not formula.is_Number:
+        try:
+            _check_names(place, path, title, formula, allowed)
+            if len(place.found) == before:
+                _check_value(place, path, title, formula, allowed)
+        except RecursionError:
+            place.report(path, f"{title}: the formula is nested too deeply", "name parts of it as parameters")
+    elif not math.isfinite(_as_float(formula)):
+        place.report(path, f"{title}: expected a finite number, got {formula}")
+    return len(place.found) == before
+
+
+def _as_float(formula: Any) -> float:
+    try:
+        return float(formula)
+    except (OverflowError, TypeError):
+        return math.nan
+
+
+def _check_names(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
+    text = _short(formula)
+    known = None
+    for symbol in sorted(parameters_of(formula), key=str):
+        name = symbol.name
+        if name in place.values or name in allowed.local:
+            continue
+        if known is None:
+            known = place.known_parameters()
+        if name in known:
+            continue
+        fix = hint(name, {*known, *allowed.local})
+        if place.is_joint(name) and "q" in allowed.quantities:
+            fix = f"did you mean q({name})?"
+        elif name == "t":
+            fix = "time is the symbol model.t, or 't' in a text"
+        place.report(path, f"{title}: unknown parameter {name!r} in {text!r}", fix)
+    if TIME in formula.free_symbols and not allowed.time:
+        place.report(path, f"{title}: {text!r} depends on time; {allowed.rule}", "use a parameter")
+    for atom in sorted(formula.atoms(AppliedUndef), key=str):
+        _check_reference(place, path, title, atom, allowed)
+
+
+def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
+    quantity, args = type(atom).__name__, atom.args
+    fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
+    if quantity not in POSITIONS | VELOCITIES or not fits:
+        fix = f"references are {', '.join([*JOINT_QUANTITIES, *BODY_QUANTITIES])} of an element"
+        place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
+        return
+    ref = as_reference(atom)
+    if quantity not in allowed.quantities:
+        place.report(path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter")
+    elif quantity in BODY_QUANTITIES:
+        place.check_body(path, title, ref.element)
+    elif place.check_joint(path, title, ref.element):
+        sizes = place.sizes(ref.element)
+        count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv
+        if count is not None and ref.index >= count:
+            what = "coordinates" if quantity == "q" else "velocities"
+            message = f"{title}: {_short(atom)!r}: joint {ref.element!r} has {count} {what}, index {ref.index} is none"
+            place.report(path, message, f"an index from 0 to {count - 1}" if count else "choose another joint")
+
+
+def _short(formula: Any) -> str:
+    try:
+        text = to_text(formula)
+    except (AttributeError, TypeError, ValueError, IndexError):
+        text = str(formula)  # made in Python from what no text can say
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _check_value(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
+    """Every function must be known, and parts that no motion can change must be finite."""
+    reason = _misunderstood(place, formula)
+    if reason:
+        place.report(path, f"{title}: {reason}")
+        return
+    for part in _constant_parts(formula, allowed.local):
+        if place.value(part) is None and not _names_inner(place, part):
+            inside = "" if part == formula else f" in {_short(formula)!r}"
+            values = ", ".join(f"{s.name} = {place.values[s.name]:g}" for s in sorted(parameters_of(part), key=str))
+            given = f" for {values}" if values else ""
+            place.report(path, f"{title}: {_short(part)!r}{inside} has no finite value{given}", "change a parameter")
+
+
+def _misunderstood(place: Place, formula: Any) -> str:
+    """Why a formula cannot be evaluated for any motion; empty if it can."""
+    try:
+        _evaluate(place, formula, {}, random.Random(0))
+    except ExpressionError as error:
+        return str(error)
+    except (AttributeError, TypeError):
+        return f"{_short(formula)!r} is not understood in a formula"
+    except (ArithmeticError, ValueError):
+        return ""  # outside its domain for this motion, which was drawn at random
+    return ""
+
+
+def _names_inner(place: Place, part: Any) -> bool:
+    """True if the formula names parameters of sub-models, whose values are not at hand here."""
+    return any(symbol.name not in place.values for symbol in parameters_of(part))
+
+
+def _constant_parts(formula: Any, local: tuple[str, ...]) -> Iterator[Any]:
+    """The largest parts without time and motion; branches of a choice are left out, as they may not be taken."""
+    if formula.is_Number:
+        return
+    moving = formula.atoms(AppliedUndef) or any(s == TIME or s.name in local for s in formula.free_symbols)
+    if not moving:
+        yield formula
+    elif not isinstance(formula, (AppliedUndef, sp.Piecewise)):
+        for part in formula.args:
+            yield from _constant_parts(part, local)
+
+
+def _evaluate(place: Place, formula: Any, given: dict[Any, float], rng: random.Random) -> float:
+    """The value for given motion; what is not given is drawn once and kept in ``given``."""
+
+    def lookup(atom: sp.Symbol | Reference) -> float:
+        name = atom if isinstance(atom, Reference) else atom.name
+        if isinstance(atom, sp.Symbol) and atom.name in place.values:
+            return place.values[atom.name]
+        return given.setdefault(name, rng.choice((-1, 1)) * rng.uniform(0.1, 2.0))
+
+    return float(evaluate(NUMPY, formula, lookup))
+
+
+def _check_linear(place: Place, path: str, title: str, formula: sp.Expr) -> None:
+    """f((a + b)/2) = (f(a) + f(b))/2 for velocities a, b at random."""
+    refs = [as_reference(atom) for atom in formula.atoms(AppliedUndef)]
+    speeds = sorted((ref for ref in refs if ref.quantity in VELOCITIES), key=str)
+    guilty = [ref for ref in speeds if not _is_affine(place, formula, [ref])]
+    if not guilty and not _is_affine(place, formula, speeds):
+        guilty = speeds
+    if guilty:
+        names = ", ".join(f"{ref.quantity}({ref.element}{f', {ref.index}' if ref.index else ''})" for ref in guilty)
+        message = f"{title}: formula must be linear in velocities, but {_short(formula)!r} is not, in {names}"
+        place.report(path, message, "write it as a sum of (formula of positions) * velocity")
+
+
+def _is_affine(place: Place, formula: sp.Expr, speeds: list[Reference]) -> bool:
+    rng = random.Random(0)
+    for _ in range(TRIALS):
+        point: dict[Any, float] = {}
+        try:
+            _evaluate(place, formula, point, rng)
+            ends = [{ref: rng.uniform(-2.0, 2.0) for ref in speeds} for _ in range(2)]
+            middle = {ref: (ends[0][ref] + ends[1][ref]) / 2 for ref in speeds}
+            a, b, c = (_evaluate(place, formula, point | speed, rng) for speed in (*ends, middle))
+        except (ArithmeticError, ValueError):
+            continue  # outside the domain of, say, a root
+        if abs(a + b - 2 * c) > LINEAR_TOLERANCE * (abs(a) + abs(b) + abs(c) + 1e-300):
+            return False
+    return True

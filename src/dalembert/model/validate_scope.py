@@ -1,0 +1,167 @@
+"""What validation knows while it walks a model: names in reach, nominal values, and where to report."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import sympy as sp
+
+from dalembert.errors import ExpressionError, Problem
+from dalembert.expressions import number
+from dalembert.joints import JOINTS
+from dalembert.model.data import JointData, SubModel
+from dalembert.model.model import Model
+
+__all__ = ["Draft", "Place", "Sizes", "hint", "sizes_of", "where_of"]
+
+MAX_LISTED = 20
+
+
+@dataclass
+class Draft:
+    """What a reader could not build, so that validation keeps to the file's numbering and blames nothing twice.
+
+    Attributes:
+        positions: for each section, the place in the file of every element that was built.
+        missing: for each section, the names of elements that were not.
+        unsure: sections in which not even the names are known.
+    """
+
+    positions: dict[str, list[int]] = field(default_factory=dict)
+    missing: dict[str, set[str]] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Number of coordinates and velocities of a joint, and where its quaternions begin."""
+
+    nq: int
+    nv: int
+    quaternions: tuple[int, ...]
+
+    def in_quaternion(self, index: int) -> bool:
+        return any(start <= index < start + 4 for start in self.quaternions)
+
+
+@cache
+def _catalogue_sizes(kind: str) -> Sizes:
+    joint = JOINTS[kind]
+    made = joint(**{name.strip("[]"): 1.0 for name in joint.parameters})
+    # Of all coordinates only the scalar part of a quaternion is one at rest.
+    starts = tuple(i for i, value in enumerate(made.neutral()) if value == 1) if made.nq > made.nv else ()
+    return Sizes(made.nq, made.nv, starts)
+
+
+def sizes_of(joint: JointData) -> Sizes | None:
+    """The sizes of a joint, or None if its kind is unknown or its motion is missing."""
+    if joint.kind == "custom":
+        n = None if joint.custom is None else joint.custom.coordinates
+        return None if n is None else Sizes(n, n, ())
+    return _catalogue_sizes(joint.kind) if joint.kind in JOINTS else None
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """A fix for an unknown name: the nearest known one, and what there is."""
+    names = sorted(known)
+    if not names:
+        return "there are none yet"
+    near = difflib.get_close_matches(name, names, n=1) if len(names) < 5000 else []
+    listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
+    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {listed}"
+
+
+def where_of(sources: dict[str, str], path: str) -> str:
+    """File and line of the nearest enclosing thing that has one."""
+    while path:
+        if path in sources:
+            return sources[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return ""
+
+
+class Place:
+    """A model at its place in the tree of sub-models.
+
+    Attributes:
+        path: of problems, e.g. ``submodels[0].model.``.
+        prefix: of full names, e.g. ``left.``.
+        values: nominal values of the parameters, as bound by the enclosing model.
+        bodies: names of bodies in reach, those of sub-models included.
+        joints: joints in reach; None stands for one that could not be built.
+        floating: full names of bodies that get a free joint of their own name.
+        unsure: 'bodies' or 'joints' where names in reach are not all known.
+    """
+
+    def __init__(self, model: Model, draft: Draft | None, parent: Place | None, path: str, prefix: str):
+        self.model, self.draft, self.parent = model, draft or Draft(), parent
+        self.path, self.prefix = path, prefix
+        self.children: list[tuple[int, SubModel, Place]] = []
+        self.values: dict[str, float] = dict(model.parameter_values)
+        self.found: list[Problem] = [] if parent is None else parent.found
+        self.bodies: set[str] = set()
+        self.joints: dict[str, JointData | None] = {}
+        self.floating: set[str] = set() if parent is None else parent.floating
+        self.unsure: set[str] = set(self.draft.unsure)
+
+    def report(self, path: str, message: str, fix: str = "") -> None:
+        self.found.append(Problem(f"{message}.", self.path + path, fix, where_of(self.model.sources, path)))
+
+    def elements(self, section: str) -> Iterator[tuple[str, Any]]:
+        """Each element with its path, numbered as in the file it came from."""
+        positions = self.draft.positions.get(section)
+        for i, element in enumerate(getattr(self.model, section)):
+            yield f"{section}[{positions[i] if positions else i}]", element
+
+    def walk(self) -> Iterator[Place]:
+        yield self
+        for _, _, child in self.children:
+            yield from child.walk()
+
+    def value(self, formula: Any) -> float | None:
+        """A formula of parameters at their nominal values, or None where it has no finite one."""
+        try:
+            result = float(formula) if formula.is_Number else number(formula, self.values)
+        except (ArithmeticError, AttributeError, ExpressionError, RecursionError, TypeError, ValueError):
+            return None  # reported by the pass over formulas
+        return result if math.isfinite(result) else None
+
+    def vector(self, formulas: Iterable[sp.Expr]) -> list[float] | None:
+        """Several formulas, or None if any has no finite value."""
+        result = [self.value(formula) for formula in formulas]
+        return None if any(value is None for value in result) else result  # type: ignore[return-value]
+
+    def known_parameters(self) -> set[str]:
+        """Parameters a formula may name; the outermost model may also reach into its sub-models."""
+        names = set(self.values) | self.draft.missing.get("parameters", set())
+        if self.parent is None:
+            for place in self.walk():
+                names |= {place.prefix + name for name in place.model.parameter_values}
+        return names
+
+    def is_joint(self, name: str) -> bool:
+        return name in self.joints or self.prefix + name in self.floating
+
+    def sizes(self, name: str) -> Sizes | None:
+        """Sizes of a joint in reach, or None where they are not known."""
+        if name not in self.joints and self.prefix + name in self.floating:
+            return _catalogue_sizes("free")
+        joint = self.joints.get(name)
+        return None if joint is None else sizes_of(joint)
+
+    def check_body(self, path: str, title: str, name: str) -> None:
+        if name != "ground" and name not in self.bodies and "bodies" not in self.unsure:
+            self.report(path, f"{title}: unknown body {name!r}", hint(name, {"ground", *self.bodies}))
+
+    def check_joint(self, path: str, title: str, name: str) -> bool:
+        if self.is_joint(name):
+            return True
+        if "joints" in self.unsure:
+            return False
+        self.report(path, f"{title}: unknown joint {name!r}", hint(name, self.joints))
+        return False
