@@ -27,6 +27,7 @@ from dalembert.spatial import Pose, quaternion
 __all__ = ["State", "assemble", "assemble_state"]
 
 CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
+EXACT = 1e-14  # where Newton's method stops trying to do better
 COMPATIBLE = 1e-9  # residual of compatible velocities
 LARGEST_MOVE = 0.25  # how far (rad or m) a wanted coordinate is led in one stage
 NEWTON_STEPS = 40
@@ -234,12 +235,13 @@ class _Assembler:
     def _newton(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
         """Closest q that closes the loops and meets the targets; the residual if there is none."""
         size = 1.0 + np.abs(q).max(initial=0.0)
-        residual = np.zeros(0)
+        residual, error = np.zeros(0), np.inf
         for _ in range(NEWTON_STEPS):
             residual, jacobian = self._system(q, targets)
             if not np.all(np.isfinite(residual)):
                 return q, residual
-            if np.abs(residual).max(initial=0.0) <= CLOSED * size:
+            previous, error = error, np.abs(residual).max(initial=0.0)
+            if error <= EXACT * size or (error <= CLOSED * size and error > 0.1 * previous):
                 return q, None
             du = -np.linalg.lstsq(jacobian, residual, rcond=_RCOND)[0]
             longest = np.abs(du).max()

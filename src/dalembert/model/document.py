@@ -334,9 +334,11 @@ class _Reader:
                     self.unknown(f"{path}.", title, part["loc"][0], list(kind.model_fields))
                     continue
                 steps, message, fix = _explain(kind, part)
-                missing = part["type"] == "missing"
-                where = f"{path}.{steps}".rstrip(".") if not missing else path
-                self.report(where, f"{title}: {steps} {message}" if missing else f"{title}: {steps}: {message}", fix)
+                if part["type"] == "missing":
+                    outer = _path(part["loc"][:-1])
+                    self.report(f"{path}.{outer}".rstrip("."), f"{title}: {steps} {message}", fix)
+                else:
+                    self.report(f"{path}.{steps}".rstrip("."), f"{title}: {steps}: {message}", fix)
             return None
         unread = isinstance(element, SubModel) and element.model is None
         return None if unread else element

@@ -12,7 +12,7 @@ from dalembert.elements.base import replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
-from dalembert.model.data import Body, JointData, Output
+from dalembert.model.data import Body, JointData, Output, Shape
 from dalembert.model.model import Model
 
 __all__ = ["Flat", "Scope", "flatten"]
@@ -37,7 +37,10 @@ class Scope:
 
 @dataclass
 class Flat:
-    """All elements with full names and, for each, the scope it was drawn in."""
+    """All elements with full names and, for each, the scope it was drawn in.
+
+    ``ground_shapes`` also tell the body that is the ground of their scope.
+    """
 
     name: str
     gravity: tuple[sp.Expr, ...]
@@ -47,6 +50,7 @@ class Flat:
     constraints: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
     forces: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
     outputs: dict[str, tuple[Output, Scope]] = field(default_factory=dict)
+    ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
     initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
 
@@ -100,6 +104,7 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
             target[full.name] = (full, scope)
             if len(target) > MAX_ELEMENTS:
                 raise ModelError(Problem(f"more than {MAX_ELEMENTS} elements", section))
+    flat.ground_shapes += [(replace_names(shape, formula, names), scope, base) for shape in model.ground_shapes]
     for name, values in model.initial_values.items():
         flat.initial_values[prefix + name] = tuple(formula(value) for value in values)
     for name, values in model.initial_rates.items():

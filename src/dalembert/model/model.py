@@ -47,6 +47,7 @@ class Model:
         self.constraints: list[Any] = []
         self.forces: list[Any] = []
         self.outputs: list[Output] = []
+        self.ground_shapes: list[Shape] = []
         self.submodels: list[SubModel] = []
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
         self.initial_rates: dict[str, tuple[sp.Expr, ...]] = {}
@@ -103,6 +104,9 @@ class Model:
         """Draw something on a body; see :class:`Shape` for the fields."""
         name = getattr(body, "name", body)
         shape = _checked(Shape, f"shape on {name!r}", kind=kind, **fields)
+        if name == self.ground:
+            self.ground_shapes.append(shape)
+            return shape
         for i, element in enumerate(self.bodies):
             if element.name == name:
                 self.bodies[i] = element.model_copy(update={"shapes": (*element.shapes, shape)})

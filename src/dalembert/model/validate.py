@@ -112,15 +112,15 @@ def _find_floating(root: Place) -> None:
     """Bodies that no chain of joints connects to the ground; the first of each group gets a free joint."""
     neighbours: dict[str, list[str]] = {"ground": []}
     edges: list[tuple[str, str]] = []
-    order: list[tuple[str, Place]] = []
+    order: list[tuple[str, Place, str]] = []
 
     def collect(place: Place, base: str) -> None:
         def full(name: str) -> str:
             return base if name == "ground" else place.prefix + name
 
-        for body in place.model.bodies:
+        for path, body in place.elements("bodies"):
             neighbours.setdefault(place.prefix + body.name, [])
-            order.append((body.name, place))
+            order.append((body.name, place, path))
         edges.extend((full(joint.bodies[0]), full(joint.bodies[1])) for joint in place.model.joints)
         for _, sub, child in place.children:
             collect(child, full(sub.base))
@@ -131,22 +131,25 @@ def _find_floating(root: Place) -> None:
             neighbours[first].append(second)
             neighbours[second].append(first)
     reached: set[str] = set()
-    for name, place in [("ground", None), *order]:
-        full_name = name if place is None else place.prefix + name
-        if full_name in reached:
-            continue
-        todo = [full_name]
+
+    def spread(start: str) -> None:
+        todo = [start]
         while todo:
             body = todo.pop()
             if body not in reached:
                 reached.add(body)
                 todo.extend(neighbours[body])
-        if place is None:
+
+    spread("ground")
+    for name, place, path in order:
+        full_name = place.prefix + name
+        if full_name in reached:
             continue
+        spread(full_name)
         root.floating.add(full_name)
         if name in place.joints and place.joints[name] is not None and not any(place.draft.missing.values()):
             message = f"body {name!r}: floats, but the name of its free joint is taken by joint {name!r}"
-            place.report("bodies", message, "rename the joint, or connect the body to the ground")
+            place.report(f"{path}.name", message, "rename the joint, or connect the body to the ground")
 
 
 # One model

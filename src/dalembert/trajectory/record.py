@@ -66,7 +66,7 @@ def record(dynamics: Dynamics, result: Result, parameters: dict[str, float], int
         attrs={
             "model": dynamics.model.name,
             "formulation": dynamics.formulation.name,
-            "coordinates": dynamics.coordinates.name,
+            "coordinate_kind": dynamics.coordinates.name,  # "coordinates" means something else in NetCDF
             "integrator": integrator,
             "parameters": json.dumps(parameters),
         },

@@ -38,7 +38,7 @@ class Trajectory:
         time = self.data.time
         return (
             f"<Trajectory of {self.data.attrs['model']!r}: {len(time)} times, {float(time[0]):g} … {float(time[-1]):g} s; "
-            f"{self.data.attrs['formulation']}, {self.data.attrs['coordinates']} coordinates, "
+            f"{self.data.attrs['formulation']}, {self.data.attrs['coordinate_kind']} coordinates, "
             f"{self.data.attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
         )
 
@@ -199,7 +199,7 @@ def load(path: str | Path) -> Trajectory:
     raw["checks"] = tuple(Check(**check) for check in raw["checks"])
     raw["remarks"] = tuple(raw["remarks"])
     model = loads(data.attrs.pop("model_file"), name=path.name)
-    dynamics = Dynamics(model, data.attrs["formulation"], data.attrs["coordinates"])
+    dynamics = Dynamics(model, data.attrs["formulation"], data.attrs["coordinate_kind"])
     return Trajectory(data, Certificate(**raw), dynamics)
 
 

@@ -1,0 +1,5 @@
+"""``python -m dalembert``."""
+
+from dalembert.cli import main
+
+main()

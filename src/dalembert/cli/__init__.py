@@ -1,0 +1,5 @@
+"""The command line: ``dalembert run four-bar``."""
+
+from dalembert.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,122 @@
+"""Commands of the ``dalembert`` program. Bad input ends with a message and exit code 2, never with a traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from dalembert.errors import DalembertError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="dalembert",
+    help="Multibody dynamics: one model, every formulation, native speed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+BAD_INPUT = 2
+NOT_TRUSTED = 1
+
+ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the name of a bundled model (see 'list').")]
+ParameterOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Value of a parameter, as name=number; repeat for more.")
+]
+
+
+def main() -> None:
+    """Run the program; errors that we raise on purpose are shown in words."""
+    try:
+        app(standalone_mode=True)
+    except DalembertError as error:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"{type(error).__name__}: {error}", style="red", markup=False)
+        sys.exit(BAD_INPUT)
+
+
+@app.command()
+def run(
+    model: ModelArgument,
+    duration: Annotated[float, typer.Option(help="How long to simulate (s).")] = 10.0,
+    formulation: Annotated[str, typer.Option(help="Formulation, or 'auto'.")] = "auto",
+    coordinates: Annotated[str, typer.Option(help="Coordinates, or 'auto'.")] = "auto",
+    integrator: Annotated[str, typer.Option(help="Integrator, or 'auto'.")] = "auto",
+    rtol: Annotated[float | None, typer.Option(help="Relative tolerance.")] = None,
+    atol: Annotated[float | None, typer.Option(help="Absolute tolerance.")] = None,
+    step: Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")] = None,
+    output_step: Annotated[float | None, typer.Option(help="Distance of the outputs (s).")] = None,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("."),
+    html: Annotated[Path | None, typer.Option(help="Animation; default NAME.html in the folder.")] = None,
+    files: Annotated[bool, typer.Option(help="Write NAME.nc, NAME.png and NAME.html.")] = True,
+) -> None:
+    """Simulate a model; write the data (.nc), plots (.png) and a 3D animation (.html)."""
+    from dalembert.cli.run import run_model
+
+    trusted = run_model(
+        model,
+        duration=duration,
+        options={
+            "formulation": formulation, "coordinates": coordinates, "integrator": integrator, "rtol": rtol, "atol": atol,
+            "step": step, "output_step": output_step, "parameters": pairs("--set", set_),
+            "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate),
+        },
+        folder=out,
+        html=html,
+        files=files,
+    )  # fmt: skip
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
+def inspect(model: ModelArgument, set_: ParameterOption = None) -> None:
+    """Show the tree, the loops, the degrees of freedom and the redundant constraints of a model."""
+    from dalembert.cli.show import show_inspection
+
+    show_inspection(model, pairs("--set", set_))
+
+
+@app.command("list")
+def list_() -> None:
+    """List bundled models, joints, formulations, coordinates and integrators."""
+    from dalembert.cli.show import show_catalogue
+
+    show_catalogue()
+
+
+@app.command()
+def new(path: Annotated[Path, typer.Argument(help="The file to write, e.g. my-mechanism.yaml.")]) -> None:
+    """Write a small model file to start from."""
+    from dalembert.cli.show import write_starter
+
+    write_starter(path)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    from dalembert import __version__
+
+    typer.echo(f"dalembert {__version__}")
+
+
+def pairs(option: str, given: list[str] | None) -> dict[str, float]:
+    """``name=number`` options as a dictionary."""
+    values = {}
+    for text in given or []:
+        name, equals, number = text.partition("=")
+        try:
+            values[name.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name.strip():
+            raise DalembertError(f"{option} {text!r}: expected name=number, e.g. {option} length=1.5")
+    return values

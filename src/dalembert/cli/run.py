@@ -1,0 +1,97 @@
+"""``dalembert run``: from a name to files and a short table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from dalembert.errors import DalembertError
+
+__all__ = ["get_model", "run_model"]
+
+_FILES = (".yaml", ".yml", ".urdf", ".xml")
+
+
+def get_model(name: str) -> Any:
+    """A model file or a bundled model."""
+    path = Path(name)
+    if path.suffix.lower() in _FILES or path.exists() or len(path.parts) > 1:
+        from dalembert.io import read
+
+        return read(path)
+    from dalembert.library import build
+
+    return build(name)
+
+
+def run_model(name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool) -> bool:
+    """Simulate, write files, print the result; True if the certificate is good."""
+    console = Console(highlight=False)
+    model = get_model(name)
+    stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
+    if files:
+        _writable(folder)
+    from dalembert.analyses import simulate
+
+    began = time.perf_counter()
+    with _progress(console, model.name) as update:
+        trajectory = simulate(model, duration, progress=update, **options)
+    seconds = time.perf_counter() - began
+    _print_result(console, trajectory, seconds)
+    written = []
+    if files:
+        with console.status("writing results"):
+            written.append(trajectory.save(folder / f"{stem}.nc"))
+            trajectory.plot(folder / f"{stem}.png")
+            written.append(folder / f"{stem}.png")
+            written.append(trajectory.animate(html or folder / f"{stem}.html"))
+    elif html is not None:
+        written.append(trajectory.animate(html))
+    for path in written:
+        console.print(f"  wrote {path}  ({path.stat().st_size / 1e6:.1f} MB)", style="dim", soft_wrap=True)
+    return trajectory.certificate.trusted
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DalembertError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+@contextmanager
+def _progress(console: Console, title: str) -> Iterator[Any]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"simulating {title}", total=1.0)
+        yield lambda fraction: bar.update(task, completed=fraction)
+
+
+def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
+    certificate, dynamics = trajectory.certificate, trajectory.dynamics
+    verdict = "[green]trusted[/]" if certificate.trusted else "[bold red]NOT TRUSTED[/]"
+    console.print(f"[bold]{dynamics.model.name}[/]  {verdict}: {certificate.message}", soft_wrap=True)
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    table.add_row("formulation", f"{dynamics.formulation.name} ({dynamics.reason})")
+    size = f"{dynamics.nq} coordinates, {dynamics.nv} velocities, {len(dynamics.rows)} constraint equations"
+    table.add_row("coordinates", f"{dynamics.coordinates.name}: {size}")
+    counts = ", ".join(f"{count} {name}" for name, count in certificate.counts.items())
+    table.add_row("integrator", f"{trajectory.data.attrs['integrator']}: {counts}")
+    for name, value, verdict in certificate.rows():
+        style = "bold red" if "FAILED" in verdict else ""
+        table.add_row(name, f"{value}  {verdict}", style=style)
+    for remark in certificate.remarks:
+        table.add_row("remark", remark)
+    table.add_row("wall time", f"{seconds:.2f} s for {float(trajectory.time[-1] - trajectory.time[0]):g} s, compilation included")
+    console.print(table)

@@ -1,0 +1,109 @@
+"""``dalembert inspect``, ``list`` and ``new``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.tree import Tree
+
+from dalembert.cli.run import get_model
+from dalembert.errors import DalembertError
+
+__all__ = ["show_catalogue", "show_inspection", "write_starter"]
+
+STARTER = """\
+# A pendulum to start from. Run it:  dalembert run {name}
+# All fields: docs/reference/model-files.md
+name: {stem}
+gravity: [0, 0, -9.81]
+parameters:
+  length: 1.0
+  mass: 2.0
+bodies:
+  - name: rod
+    mass: mass
+    com: [length/2, 0, 0]
+    inertia: [0, mass*length**2/12, mass*length**2/12]
+joints:
+  - name: hinge
+    kind: revolute
+    bodies: [ground, rod]
+    point: [0, 0, 0]
+    axis: y
+outputs:
+  - name: height
+    formula: z(rod)
+    unit: m
+initial:
+  hinge: 0.3
+"""
+
+
+def show_inspection(name: str, parameters: dict[str, float]) -> None:
+    """Print the structure of a model."""
+    from dalembert.analyses import inspect
+
+    console = Console(highlight=False, soft_wrap=True)
+    found = inspect(get_model(name), parameters)
+    console.print(f"[bold]{found.name}[/]: {found.bodies} bodies, {len(found.joints)} joints, {len(found.loops)} loops")
+    branches = {"ground": Tree("ground")}
+    for branch in found.tree.branches:
+        kind = found.joints[branch.joint]
+        label = f"{branch.body}  [dim]by {kind} joint {branch.joint}{' (reversed)' if branch.reversed else ''}[/]"
+        branches[branch.body] = branches[branch.parent].add(label)
+    console.print(branches["ground"])
+    for loop in found.loops:
+        path = " – ".join(loop.joints)
+        console.print(f"loop closed by {found.joints[loop.cut]} joint [bold]{loop.cut}[/], from {loop.root}: {path}")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_row("degrees of freedom", f"[bold]{found.freedom}[/]  (rank of the constraints in this position)")
+    table.add_row("by Grübler's count", str(found.gruebler))
+    table.add_row("constraint equations", f"{found.equations}, of which {found.nonholonomic} nonholonomic")
+    if found.redundant:
+        table.add_row("redundant", f"{len(found.redundant)}: {', '.join(found.redundant)}")
+    if found.massless:
+        table.add_row("without mass", ", ".join(found.massless))
+    chains = [" – ".join(chain) for chain in found.tree.chains()]
+    table.add_row("chains", "; ".join(chains))
+    junctions = found.tree.junctions()
+    if junctions:
+        table.add_row("junctions", ", ".join(junctions))
+    console.print(table)
+
+
+def show_catalogue() -> None:
+    """Print everything that has a name."""
+    from dalembert.constraints import CONSTRAINTS
+    from dalembert.coordinates import COORDINATES
+    from dalembert.forces import FORCES
+    from dalembert.formulations import FORMULATIONS
+    from dalembert.integrators import INTEGRATORS
+    from dalembert.joints import JOINTS
+    from dalembert.library import descriptions
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(title="Bundled models", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 2))
+    for name, description in descriptions().items():
+        table.add_row(name, description)
+    console.print(table)
+    for title, registry in (
+        ("Joints", JOINTS), ("Constraints", CONSTRAINTS), ("Forces", FORCES),
+        ("Coordinates", COORDINATES), ("Formulations", FORMULATIONS), ("Integrators", INTEGRATORS),
+    ):  # fmt: skip
+        console.print(f"{title}: {', '.join(registry)}")
+
+
+def write_starter(path: Path) -> None:
+    """Write a small model file; never over another file."""
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise DalembertError(f"{path}: expected a name that ends in .yaml")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(STARTER.format(name=path, stem=path.stem))
+    except FileExistsError:
+        raise DalembertError(f"{path} exists already; choose another name") from None
+    except OSError as error:
+        raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+    Console(highlight=False).print(f"wrote {path}; try: dalembert run {path}", soft_wrap=True)

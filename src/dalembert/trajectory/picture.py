@@ -1,0 +1,221 @@
+"""A trajectory as a picture: the scene for the 3D animation, and the panels of plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.joints.base import axis_frame
+from dalembert.model import Mechanism, Shape
+from dalembert.model.flatten import Scope
+from dalembert.spatial import Pose, quaternion
+from dalembert.trajectory.trajectory import Trajectory
+from dalembert.view import Plot, Scene, SceneBody, SceneJoint, SceneSpring, plot_series
+from dalembert.view import Shape as Drawn
+
+__all__ = ["figure", "panels", "scene"]
+
+MOST_FRAMES = 3000  # of an animation; more are thinned
+MOST_SERIES = 8  # of one panel
+GROUND_COLOR = "#8a8f98"
+
+
+def figure(run: Trajectory) -> Any:
+    """Stacked plots: outputs, joint coordinates, energy, what the run leaves open."""
+    return plot_series(run.time.values, panels(run, errors=True), title=run.dynamics.model.name)
+
+
+def panels(run: Trajectory, errors: bool = False) -> list[Plot]:
+    """What is worth looking at; ``errors`` adds the energy error and the constraint residual."""
+    data = run.data
+    plots = []
+    if data.sizes["output"]:
+        units = {output.unit for output, _ in run.dynamics.flat.outputs.values()}
+        unit = units.pop() if len(units) == 1 else ""
+        plots.append(_panel("Outputs", unit, {str(name): run.output(str(name)).values for name in data.output.values}))
+    angles, lengths = _coordinates(run)
+    if angles:
+        plots.append(_panel("Angles", "rad", angles))
+    if lengths:
+        plots.append(_panel("Displacements", "m", lengths))
+    if not angles and not lengths and not plots:
+        first = str(data.body.values[0])
+        motion = run.body(first).position
+        plots.append(_panel(f"Position of {first}", "m", {axis: motion.sel(axis=axis).values for axis in "xyz"}))
+    kinetic, potential = data.kinetic.values, data.potential.values
+    energy = {"kinetic": kinetic, "potential": potential, "total": kinetic + potential}
+    if np.ptp(data.work.values) > 0:
+        energy["work put in"] = data.work.values
+    plots.append(_panel("Energy", "J", energy))
+    if errors:
+        balance = data.balance.values
+        plots.append(_panel("Energy error", "J", {"T + V − W": balance - balance[0]}))
+        residual = _residual(run)
+        if residual is not None:
+            plots.append(_panel("Constraint residual", "m, rad", {"largest |φ|": residual}))
+    return plots
+
+
+def _panel(title: str, unit: str, series: dict[str, np.ndarray]) -> Plot:
+    finite = {name: values for name, values in series.items() if np.all(np.isfinite(values))}
+    return Plot(title, unit, dict(list(finite.items())[:MOST_SERIES]))
+
+
+def _residual(run: Trajectory) -> np.ndarray | None:
+    d = run.dynamics
+    if not d.holonomic:
+        return None
+    values = d.residuals(run.time.values, run.q.values, run.u.values, run._parameters)
+    return np.abs(np.asarray(values.position)).max(axis=1)
+
+
+def _coordinates(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Angles and displacements of the joints that have some; quaternions are no picture."""
+    angles: dict[str, np.ndarray] = {}
+    lengths: dict[str, np.ndarray] = {}
+    labels = [str(label) for label in run.data.joint_q.values]
+    at = 0
+    for name in run.dynamics.measurable:
+        joint = run.dynamics.coordinates.nominal_joint(name).joint
+        for index in range(joint.nq):
+            values = run.data.joint_coordinates.values[:, at]
+            if joint.nq == joint.nv:
+                (angles if index in joint.angles else lengths)[labels[at]] = values
+            at += 1
+    return angles, lengths
+
+
+# The scene
+
+
+def scene(run: Trajectory) -> Scene:
+    """The moving mechanism."""
+    data = run.data
+    keep = np.unique(np.linspace(0, len(run.time) - 1, min(len(run.time), MOST_FRAMES)).round().astype(int))
+    builder = _Builder(run)
+    bodies = []
+    for i, name in enumerate(str(body) for body in data.body.values):
+        position, turn = data.position.values[keep, i], data.orientation.values[keep, i]
+        bodies.append(SceneBody(name, builder.shapes(name), position, turn))
+    plots = [
+        Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()}) for plot in panels(run)
+    ]
+    return Scene(
+        title=run.dynamics.model.name,
+        time=run.time.values[keep],
+        bodies=bodies,
+        ground_shapes=builder.shapes("ground"),
+        joints=builder.joints(),
+        springs=builder.springs(),
+        plots=plots,
+        up=builder.up(),
+        facts=_facts(run),
+    )
+
+
+def _facts(run: Trajectory) -> dict[str, str]:
+    certificate = run.certificate
+    facts = {
+        "status": ("trusted: " if certificate.trusted else "NOT TRUSTED: ") + certificate.message,
+        "formulation": f"{run.data.attrs['formulation']}, {run.data.attrs['coordinate_kind']} coordinates",
+        "integrator": run.data.attrs["integrator"],
+    }
+    facts.update({name: f"{value}  {verdict}" for name, value, verdict in certificate.rows()})
+    if certificate.remarks:
+        facts["remarks"] = "; ".join(certificate.remarks)
+    return facts
+
+
+class _Builder:
+    """Draws the reference geometry of the model in body frames."""
+
+    def __init__(self, run: Trajectory):
+        self.flat = run.dynamics.flat
+        self.mechanism = Mechanism.nominal(self.flat, run._parameters)
+        self.points = self._joint_points()
+        spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
+        spots += [self.mechanism.body_pose(body).apply(p) for body, points in self.points.items() for p in points]
+        extent = np.ptp(np.array([*spots, np.zeros(3)]), axis=0).max() if spots else 1.0
+        self.thickness = 0.02 * (extent if extent > 0 else 1.0)
+
+    def up(self) -> tuple[float, float, float] | str:
+        g = self.mechanism.gravity
+        return tuple(float(x) for x in -g / np.linalg.norm(g)) if g.any() else "z"  # type: ignore[return-value]
+
+    def _joint_points(self) -> dict[str, list[np.ndarray]]:
+        points: dict[str, list[np.ndarray]] = {}
+        for name, (data, _) in self.flat.joints.items():
+            if data.kind == "free":
+                continue
+            placed = self.mechanism.joint(name)
+            points.setdefault(placed.first, []).append(placed.X_1P.p)
+            points.setdefault(placed.second, []).append(placed.X_2S.p)
+        return points
+
+    def shapes(self, body: str) -> list[Drawn]:
+        """The body's own shapes, else links from joint to joint (or to the centre of mass)."""
+        fixed = [
+            self._drawn(shape, body, scope, GROUND_COLOR) for shape, scope, base in self.flat.ground_shapes if base == body
+        ]
+        if body == "ground":
+            return fixed
+        data, scope = self.flat.bodies[body]
+        if data.shapes or fixed:
+            return [self._drawn(shape, body, scope, data.color) for shape in data.shapes] + fixed
+        com = self.mechanism.inertia(body).com
+        points = self.points.get(body, [])
+        if len(points) == 1 and np.linalg.norm(points[0] - com) > 1e-9:
+            points = [points[0], com]
+        if len(points) < 2:
+            return [Drawn("sphere", radius=2.5 * self.thickness, position=tuple(com), color=data.color)]
+        hub = np.mean(points, axis=0) if len(points) > 2 else points[0]
+        lines = [np.array([hub, point]) for point in points if np.linalg.norm(point - hub) > 1e-12]
+        return [Drawn("line", points=line, radius=self.thickness, color=data.color) for line in lines]
+
+    def _drawn(self, shape: Shape, body: str, scope: Scope, color: str | None) -> Drawn:
+        number = self.mechanism.evaluate
+        X = shape.pose.pose(NUMPY, number)
+        if shape.axis is not None:
+            axis = self.mechanism.vector(shape.axis)
+            X = Pose(axis_frame(NUMPY, axis, axis), X.p)
+        X = self.mechanism.local(body, X, shape.frame, scope)
+        sizes: dict[str, Any] = {
+            key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
+        }
+        if shape.size is not None:
+            sizes["size"] = tuple(self.mechanism.vector(shape.size))
+        if shape.points is not None:
+            sizes["points"] = np.array([self.mechanism.vector(point) for point in shape.points])
+        return Drawn(
+            shape.kind,
+            **sizes,
+            position=tuple(X.p),
+            quaternion=tuple(quaternion.from_matrix(NUMPY, X.R)),
+            color=shape.color or color,
+            opacity=shape.opacity,
+        )
+
+    def joints(self) -> list[SceneJoint]:
+        marks = []
+        for name, (data, _) in self.flat.joints.items():
+            if data.kind in ("free", "fixed", "rolling-disc", "rolling-sphere"):
+                continue
+            placed = self.mechanism.joint(name)
+            on = placed.second if data.kind != "prismatic" else placed.first
+            X = placed.X_2S if on == placed.second else placed.X_1P
+            axis = X.R[:, 0] if data.kind == "universal" else X.R[:, 2]
+            marks.append(SceneJoint(name, data.kind, on, tuple(X.p), tuple(axis)))
+        return marks
+
+    def springs(self) -> list[SceneSpring]:
+        found = []
+        for name, (force, scope) in self.flat.forces.items():
+            if force.kind == "spring":
+                ends = [
+                    self.mechanism.local(body, Pose.translation(NUMPY, self.mechanism.vector(at)), force.frame, scope).p
+                    for body, at in zip(force.bodies, force.at, strict=True)
+                ]
+                found.append(SceneSpring(name, force.bodies[0], tuple(ends[0]), force.bodies[1], tuple(ends[1])))
+        return found
