@@ -62,6 +62,8 @@ def simulate(
     """
     times = _output_times(start, duration, output_step)
     method = _integrator(integrator, rtol, atol, step)
+    if isinstance(model, Dynamics) and (formulation, coordinates) != ("auto", "auto"):
+        raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
     dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
     values = dict(parameters or {})
     state = initial if isinstance(initial, State) else _assembled(dynamics, initial, initial_rates, values, start)
@@ -69,8 +71,7 @@ def simulate(
     problem, context = dynamics.problem(values)
     result = _watched(method, problem, np.concatenate([q, u, [0.0]]), times, progress)
     data = record(dynamics, result, values, method.name)
-    run = Trajectory(data, None, dynamics)  # type: ignore[arg-type]
-    run.certificate = certify(dynamics, result, data, context, run._solved)
+    run = Trajectory(data, certify(dynamics, result, data, context, values), dynamics)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run

@@ -9,7 +9,7 @@ and the quadrant k mod 4 tells which of ± sin r, ± cos r is meant. π/2 = P1 +
 Elementary Functions*, 1980); the rounding of r itself is carried along as a correction c: r - c ≈ x - k π/2
 to more than 100 bits. S and C are minimax polynomials (Remez exchange on [0, (π/4)²], weighted for the
 relative error of the sine and cosine): the truncation errors are 3.6e-18 and 5.6e-20;
-``tests/compile/test_kernel_sincos.py`` derives the coefficients again and measures the error of the result,
+``tests/codegen/test_kernel_sincos.py`` derives the coefficients again and measures the error of the result,
 which stays below 1 ulp.
 """
 

@@ -17,7 +17,7 @@ from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import BodyState, outward
 from dalembert.spatial.pose import cross_motion
 
-__all__ = ["forward_dynamics", "gravity_base", "inverse_dynamics", "mass_matrix"]
+__all__ = ["forward_dynamics", "gravity_base", "inverse_dynamics", "mass_matrix", "tip_wrenches"]
 
 
 def gravity_base(al: Algebra, gravity: np.ndarray) -> np.ndarray:
@@ -30,16 +30,24 @@ def inverse_dynamics(tree: PlacedTree, states: list[BodyState], wrenches: list[n
 
     ``states`` carry the accelerations, gravity included (see ``gravity_base``); ``wrenches`` act on each body.
     """
-    al = tree.al
-    F = [link.inertia.apply(s.A) + link.inertia.bias(s.V) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
-    tau = al.zeros(tree.coordinates.nv)
-    for i in reversed(range(len(tree.links))):
-        link, state = tree.links[i], states[i]
+    tau = tree.al.zeros(tree.coordinates.nv)
+    for link, state, F in zip(tree.links, states, tip_wrenches(tree, states, wrenches), strict=True):
         if state.S.shape[1]:
-            tau[link.u] = state.S.T @ F[i]
-        if link.parent >= 0:
-            F[link.parent] = F[link.parent] + state.X_PB.force(F[i])
+            tau[link.u] = state.S.T @ F
     return tau
+
+
+def tip_wrenches(tree: PlacedTree, states: list[BodyState], wrenches: list[np.ndarray]) -> list[np.ndarray]:
+    """The wrench on each body through its tree joint:  F = I A + V ×* I V − F_ext + Σ F of its children."""
+    F = [
+        link.inertia.apply(s.A) + link.inertia.bias(s.V) - w
+        for link, s, w in zip(tree.links, states, wrenches, strict=True)
+    ]
+    for i in reversed(range(len(tree.links))):
+        parent = tree.links[i].parent
+        if parent >= 0:
+            F[parent] = F[parent] + states[i].X_PB.force(F[i])
+    return F
 
 
 def mass_matrix(tree: PlacedTree, states: list[BodyState]) -> np.ndarray:

@@ -15,7 +15,7 @@ from dalembert.coordinates.recursions import inverse_dynamics
 from dalembert.dynamics import native
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Equations, Formulation
-from dalembert.formulations.equations import Row, constraint_rows
+from dalembert.formulations.equations import Row
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
 
@@ -45,7 +45,7 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
-        self.rows: list[Row] = constraint_rows(self._equations().motion)
+        self.rows: list[Row] = self._equations().rows
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._check_support()
 

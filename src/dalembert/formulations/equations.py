@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.algebra import Jets
+from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.kinematics import BodyState, outward
+from dalembert.coordinates.kinematics import BodyState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
-from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
+from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches
 from dalembert.elements import Load
 from dalembert.spatial.so3 import cross
 
-__all__ = ["Equations", "Row", "constraint_rows"]
+__all__ = ["Equations", "Row"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Equations:
         return self.al.concatenate(parts)
 
     # Constraints
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Who imposes each constraint equation."""
+        return [row for _, row in _residuals(self.motion)]
 
     def position_residual(self) -> np.ndarray:
         """φ(t, q)."""
@@ -223,30 +230,26 @@ class Equations:
         motors exert along the joint's own freedom.
         """
         al, tree = self.al, self.tree
-        wrenches, tau = self._applied()
-        reactions: dict[str, np.ndarray] = {}
-        rows = constraint_rows(self.motion)
-        for body, wrench in self._constraint_wrenches(multipliers, rows).items():
-            wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
-        states = outward(tree, self.q, self.u, du, self.gravity)
-        F = [link.inertia.apply(s.A) + link.inertia.bias(s.V) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
-        for i in reversed(range(len(tree.links))):
-            slot, link, state = tree.coordinates.slots[i], tree.links[i], states[i]
-            if slot.joint is not None:
-                S = state.S
-                own = S @ _weighted(al, S, tau[link.u]) if S.shape[1] else al.zeros(6)
-                on_child = state.X_WB.force(F[i] - own)
-                reactions[slot.joint] = -on_child if slot.reversed else on_child
-            if link.parent >= 0:
-                F[link.parent] = F[link.parent] + state.X_PB.force(F[i])
-        for name in tree.coordinates.cut:
-            mine = al.array([m if row.owner == name else al.constant(0) for m, row in zip(multipliers, rows, strict=True)])
+        applied, tau = self._applied()
+        wrenches = [a + w for a, w in zip(applied, self._constraint_wrenches(multipliers), strict=True)]
+        reactions = {}
+        for name, F in self._joint_wrenches(multipliers).items():
             placed = tree.mechanism.joint(name)
-            on = self._constraint_wrenches(mine, rows)
-            if placed.second in on:
-                reactions[name] = self.motion.body(placed.second)[0].force(on[placed.second])
-            else:
-                reactions[name] = -self.motion.body(placed.first)[0].force(on[placed.first])
+            X, _ = self.motion.relative(placed)
+            if name in tree.coordinates.cut:
+                reactions[name] = (self.motion.body(placed.second)[0] @ placed.X_2S).force(F)
+            for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
+                if body != "ground":
+                    wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
+        states = outward(tree, self.q, self.u, du, self.gravity)
+        F_body = tip_wrenches(tree, states, wrenches)
+        for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, F_body, strict=True):
+            if slot.joint is None:
+                continue
+            own = state.S @ solve_spd(al, state.S.T @ state.S, tau[link.u]) if len(tau[link.u]) else al.zeros(6)
+            on_child = state.X_WB.force(F - own)
+            extra = reactions.get(slot.joint, al.zeros(6))
+            reactions[slot.joint] = extra + (-on_child if slot.reversed else on_child)
         return {name: self._about_joint(name, wrench) for name, wrench in reactions.items()}
 
     def _about_joint(self, name: str, wrench: np.ndarray) -> np.ndarray:
@@ -255,30 +258,52 @@ class Equations:
         point = (self.motion.body(placed.second)[0] @ placed.X_2S).p
         return self.al.concatenate([wrench[:3] - cross(point, wrench[3:]), wrench[3:]])
 
-    def _constraint_wrenches(self, multipliers: np.ndarray, rows: list[Row]) -> dict[str, np.ndarray]:
-        """What the constraints do to bodies: the gradient of λᵀφ̈ with respect to the bodies' accelerations."""
-        al, tree, zero = self.al, self.tree, self.al.zeros(self.nv)
+    def _joint_wrenches(self, multipliers: np.ndarray) -> dict[str, np.ndarray]:
+        """What each joint with equations does to its second frame, in that frame:  F = Gᵀλ,  φ̈ = G A + …"""
+        al, jets = self.al, Jets(self.al)
+        found = {}
+        for name in self.flat.joints:
+            mine = [(m, row) for m, row in zip(multipliers, self.rows, strict=True) if row.owner == name]
+            if not mine:
+                continue
+            placed = self.tree.mechanism.joint(name)
+            joint, (X, _) = placed.joint, self.motion.relative(placed)
+            holonomic = any(row.holonomic for _, row in mine)
+
+            def power(A: np.ndarray, joint: Any = joint, X: Any = X, mine: Any = mine, holonomic: bool = holonomic) -> Any:
+                moved = pose_jets(jets, X, al.zeros(6), A)
+                q = joint.coordinates(jets, moved) if joint.measured else None
+                rates = [_part(v, "a") for v in joint.position(jets, moved, q)] if holonomic else []
+                rates += joint.velocity(al, X, A)
+                return al.array([sum((m * r for (m, _), r in zip(mine, rates, strict=True)), al.constant(0))])
+
+            found[name] = al.columns(power, 6)[0]
+        return found
+
+    def _constraint_wrenches(self, multipliers: np.ndarray) -> list[np.ndarray]:
+        """What constraints between bodies do to them: the gradient of λᵀφ̈ with respect to the bodies' accelerations.
+
+        What they do to tree coordinates directly is part of the joint's own motion, like a motor.
+        """
+        al, tree = self.al, self.tree
+        mine = {i for i, row in enumerate(self.rows) if row.owner in self.flat.constraints}
+        if not mine:
+            return [al.zeros(6) for _ in tree.links]
 
         def weighted(x: np.ndarray) -> np.ndarray:
-            states = [
-                BodyState(s.X_PB, s.X_WB, s.S, s.V, x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)
+            states = [BodyState(s.X_PB, s.X_WB, s.S, s.V, x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
+            moved = moving(tree, self.t, self.q, self.u, al.zeros(self.nv), states)
+            parts = [
+                m * _part(value, "a" if row.holonomic else "v")
+                for i, (m, (value, row)) in enumerate(zip(multipliers, _residuals(moved), strict=True))
+                if i in mine
             ]
-            residuals = _residuals(moving(tree, self.t, self.q, self.u, zero, states))
-            parts = [_part(value, "a" if row.holonomic else "v") for value, row in residuals]
-            return al.array([sum((m * part for m, part in zip(multipliers, parts, strict=True)), al.constant(0))])
+            return al.array([sum(parts, al.constant(0))])
 
         n = 6 * len(tree.links)
-        if not len(rows):
-            return {}
         offset = weighted(al.zeros(n))
         gradient = al.columns(lambda x: weighted(x) - offset, n)[0]
-        return {link.body: gradient[6 * i : 6 * i + 6] for i, link in enumerate(tree.links)}
-
-
-def _weighted(al: Any, S: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    from dalembert.algebra.linear import solve_spd
-
-    return solve_spd(al, S.T @ S, tau)
+        return [gradient[6 * i : 6 * i + 6] for i in range(len(tree.links))]
 
 
 def _part(value: Any, part: str) -> Any:
@@ -309,8 +334,3 @@ def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
         values = constraint.velocity(motion.within(scope))
         found += [(value, Row(name, i, False)) for i, value in enumerate(values)]
     return found
-
-
-def constraint_rows(motion: TreeMotion) -> list[Row]:
-    """Who imposes each constraint equation."""
-    return [row for _, row in _residuals(motion)]

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from dalembert.algebra import NUMPY
 from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics.native import accelerations_along
 from dalembert.integrators.base import Result, Status
 from dalembert.trajectory.certificate import Certificate, Check
-from dalembert.trajectory.trajectory import AXES
 
-__all__ = ["certify", "record"]
+__all__ = ["AXES", "certify", "record", "solve_along"]
+
+AXES = ["x", "y", "z"]
 
 # What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
 POSITION_LIMIT = 1e-9
@@ -98,12 +101,19 @@ def quaternions(R: np.ndarray) -> np.ndarray:
     return Q
 
 
-def certify(dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, solved: Any) -> Certificate:
-    """Measure what the trajectory leaves open.
+def solve_along(dynamics: Dynamics, data: xr.Dataset, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
+    """u̇ and λ at every output; NaN from where they cannot be found."""
+    context = Context(dynamics, parameters)
+    states = np.concatenate([data.q.values, data.u.values, data.work.values[:, None]], axis=1)
+    du, multipliers = np.zeros((len(states), dynamics.nv)), np.zeros((len(states), len(dynamics.rows)))
+    done = accelerations_along(context.address, data.time.values, states, du, multipliers)
+    du[done:], multipliers[done:] = np.nan, np.nan
+    return du, multipliers
 
-    Args:
-        solved: (u̇, λ) at every output.
-    """
+
+def certify(dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, parameters: dict[str, float]) -> Certificate:
+    """Measure what the trajectory leaves open."""
+    solved = solve_along(dynamics, data, parameters)
     checks = [*_constraint_checks(dynamics, data, context, solved), *_energy_checks(data), *_norm_checks(dynamics, data)]
     checks += _momentum_checks(dynamics, data)
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
@@ -156,16 +166,10 @@ def _norm_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
         joint = dynamics.coordinates.joint_at(slot)
         if joint.nq > joint.nv:
             found = True
-            q = data.q.values[:, slot.q]
-            unit = np.array([joint.normalise(_numpy(), row) for row in q[:: max(1, len(q) // 50)]])
-            worst = max(worst, float(np.abs(unit - q[:: max(1, len(q) // 50)]).max()))
+            some = data.q.values[:: max(1, len(data.q) // 50), slot.q]
+            unit = np.array([joint.normalise(NUMPY, row) for row in some])
+            worst = max(worst, _largest(unit - some))
     return [Check("quaternion norm", worst, NORM_LIMIT, "", "| |Q| − 1 |")] if found else []
-
-
-def _numpy() -> Any:
-    from dalembert.algebra import NUMPY
-
-    return NUMPY
 
 
 def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:

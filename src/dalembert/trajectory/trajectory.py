@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dalembert.dynamics import Context, Dynamics
-from dalembert.dynamics.native import accelerations_along
+from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.record import AXES, solve_along
 
 __all__ = ["BodyMotion", "JointMotion", "Trajectory", "load"]
 
-AXES = ["x", "y", "z"]
 _FORMAT = 1
 
 
@@ -100,14 +99,7 @@ class Trajectory:
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and λ at every output."""
-        context = Context(self.dynamics, self._parameters)
-        states = np.concatenate([self.data.q.values, self.data.u.values, self.data.work.values[:, None]], axis=1)
-        du = np.zeros((len(states), self.dynamics.nv))
-        multipliers = np.zeros((len(states), len(self.dynamics.rows)))
-        done = accelerations_along(context.address, self.time.values, states, du, multipliers)
-        if done < len(states):
-            du[done:], multipliers[done:] = np.nan, np.nan
-        return du, multipliers
+        return solve_along(self.dynamics, self.data, self._parameters)
 
     @property
     def accelerations(self) -> xr.DataArray:
