@@ -81,12 +81,12 @@ def show_catalogue() -> None:
     from dalembert.formulations import FORMULATIONS
     from dalembert.integrators import INTEGRATORS
     from dalembert.joints import JOINTS
-    from dalembert.library import descriptions
+    from dalembert.library import build, names
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(title="Bundled models", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 2))
-    for name, description in descriptions().items():
-        table.add_row(name, description)
+    for name in names():
+        table.add_row(name, build(name).description)
     console.print(table)
     for title, registry in (
         ("Joints", JOINTS), ("Constraints", CONSTRAINTS), ("Forces", FORCES),

@@ -18,7 +18,7 @@ from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat, Mechanism
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial import Inertia, Pose
+from dalembert.spatial import Pose, RigidInertia
 
 __all__ = ["Coordinates", "Link", "PlacedTree", "Winding"]
 
@@ -48,19 +48,22 @@ class Winding:
 class Link:
     """One body of the tree in an algebra.
 
+    The link frame L is the moved joint frame: there the joint's motion is simplest, and one constant pose leads from link to
+    link.
+
     Attributes:
         parent: index of the parent link, −1 for the ground.
-        X_PJ: joint frame on the parent, in the parent's frame.
-        X_JB: body frame in the moved joint frame.
-        inertia: in the body's frame.
+        X_PJ: joint frame on the parent, in the parent's link frame.
+        X_LB: body frame in the link frame.
+        inertia: about the origin of the link frame.
     """
 
     body: str
     parent: int
     joint: Joint
     X_PJ: Pose
-    X_JB: Pose
-    inertia: Inertia
+    X_LB: Pose
+    inertia: RigidInertia
     q: slice
     u: slice
 
@@ -176,9 +179,11 @@ class PlacedTree:
         index = {"ground": -1}
         self.links: list[Link] = []
         for slot in coordinates.slots:
-            joint, X_PJ, X_JB = self._frames(slot)
-            inertia = mechanism.inertia(slot.body)
-            self.links.append(Link(slot.body, index[slot.parent], joint, X_PJ, X_JB, inertia, slot.q, slot.u))
+            joint, X_BJ, X_LB = self._frames(slot)
+            parent = index[slot.parent]
+            X_PJ = self.links[parent].X_LB @ X_BJ if parent >= 0 else X_BJ
+            inertia = mechanism.inertia(slot.body).moved(X_LB).about_origin(self.al)
+            self.links.append(Link(slot.body, parent, joint, X_PJ, X_LB, inertia, slot.q, slot.u))
             index[slot.body] = len(self.links) - 1
         self.index = index
 
@@ -193,6 +198,7 @@ class PlacedTree:
         return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
 
     def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
+        """The joint, its frame on the parent body, and the child body in its moved frame."""
         if slot.joint is None:
             return Free(), Pose.identity(self.al), Pose.identity(self.al)
         placed = self.mechanism.joint(slot.joint)

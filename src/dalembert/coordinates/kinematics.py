@@ -1,8 +1,8 @@
 """Poses, twists and accelerations of all bodies: the outward pass.
 
-Legend (all in body axes, about the body origin):
-    X_PB  pose of the body in its parent       X_WB  pose in the world
-    S     joint subspace, V = S u              V     twist
+Legend (in link axes, about the link origin, unless said otherwise):
+    X_PL  pose of the link in its parent link    X_WL  pose in the world
+    S     joint subspace, own twist S u          V     twist
     A     rate of V (time derivative of its components)
 """
 
@@ -19,50 +19,71 @@ from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import hat
 
-__all__ = ["BodyState", "outward", "pose_jets"]
+__all__ = ["LinkState", "outward", "pose_jets"]
 
 
 @dataclass(frozen=True)
-class BodyState:
-    """One body in motion."""
+class LinkState:
+    """One link in motion, and its body."""
 
-    X_PB: Pose
-    X_WB: Pose
+    X_LB: Pose
+    X_PL: Pose
+    X_WL: Pose
     S: np.ndarray
-    V: np.ndarray
-    A: np.ndarray
+    c: np.ndarray
+    V_L: np.ndarray
+    A_L: np.ndarray
+
+    @property
+    def X_WB(self) -> Pose:
+        """World pose of the body."""
+        return self.X_WL @ self.X_LB
+
+    @property
+    def V(self) -> np.ndarray:
+        """Twist of the body in body axes."""
+        return self.X_LB.motion_inverse(self.V_L)
+
+    @property
+    def A(self) -> np.ndarray:
+        """Rate of the twist of the body in body axes."""
+        return self.X_LB.motion_inverse(self.A_L)
 
 
-def outward(tree: PlacedTree, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> list[BodyState]:
+def outward(
+    tree: PlacedTree, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None
+) -> list[LinkState]:
     """From the ground to the tips:
 
-        X_WB = X_WP X_PB,   V = X_BP V_P + S u,   A = X_BP A_P + S u̇ + Ṡ u + V × S u
+        X_WL = X_WP X_PL,   V = X_LP V_P + S u,   c = Ṡ u + V × S u,   A = X_LP A_P + S u̇ + c
 
     Args:
         du: velocities' rates; None for u̇ = 0.
         base: acceleration of the ground; (0, −g) lets bodies feel gravity.
     """
     al = tree.al
-    states: list[BodyState] = []
-    ground = BodyState(Pose.identity(al), Pose.identity(al), al.zeros(6, 0), al.zeros(6), al.zeros(6))
-    root_acceleration = ground.A if base is None else base
+    still = al.zeros(6)
+    states: list[LinkState] = []
     for link in tree.links:
-        parent = ground if link.parent < 0 else states[link.parent]
-        A_P = root_acceleration if link.parent < 0 else parent.A
-        states.append(_step(al, link, parent, A_P, q[link.q], u[link.u], None if du is None else du[link.u]))
+        if link.parent < 0:
+            X_WP, V_P, A_P = Pose.identity(al), still, still if base is None else base
+        else:
+            parent = states[link.parent]
+            X_WP, V_P, A_P = parent.X_WL, parent.V_L, parent.A_L
+        states.append(_step(al, link, X_WP, V_P, A_P, q[link.q], u[link.u], None if du is None else du[link.u]))
     return states
 
 
-def _step(al: Algebra, link: Link, parent: BodyState, A_P: Any, q: Any, u: Any, du: Any) -> BodyState:
-    X_PB = link.X_PJ @ link.joint.transform(al, q) @ link.X_JB
-    columns = [link.X_JB.motion_inverse(column) for column in link.joint.subspace(al, q).T]
-    S = np.stack(columns, axis=1) if columns else al.zeros(6, 0)
+def _step(al: Algebra, link: Link, X_WP: Pose, V_P: Any, A_P: Any, q: Any, u: Any, du: Any) -> LinkState:
+    X_PL = link.X_PJ @ link.joint.transform(al, q)
+    S = link.joint.subspace(al, q)
     own = S @ u if len(u) else al.zeros(6)
-    V = X_PB.motion_inverse(parent.V) + own
-    A = X_PB.motion_inverse(A_P) + link.X_JB.motion_inverse(link.joint.bias(al, q, u)) + cross_motion(V, own)
+    V = X_PL.motion_inverse(V_P) + own
+    c = link.joint.bias(al, q, u) + cross_motion(V, own)
+    A = X_PL.motion_inverse(A_P) + c
     if du is not None and len(u):
         A = A + S @ du
-    return BodyState(X_PB, parent.X_WB @ X_PB, S, V, A)
+    return LinkState(link.X_LB, X_PL, X_WP @ X_PL, S, c, V, A)
 
 
 def pose_jets(jets: Jets, X: Pose, V: np.ndarray, A: np.ndarray) -> Pose:

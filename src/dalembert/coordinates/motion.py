@@ -10,7 +10,7 @@ import sympy as sp
 
 from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import PlacedTree
-from dalembert.coordinates.kinematics import BodyState, pose_jets
+from dalembert.coordinates.kinematics import LinkState, pose_jets
 from dalembert.errors import ModelError
 from dalembert.expressions import TIME, Reference, evaluate
 from dalembert.model.flatten import Scope
@@ -111,7 +111,7 @@ class TreeMotion:
         return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
 
 
-def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[BodyState]) -> TreeMotion:
+def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[LinkState]) -> TreeMotion:
     """The motion in the tree's own algebra: values, no derivatives."""
     al = tree.al
     poses, twists = {"ground": Pose.identity(al)}, {"ground": al.zeros(6)}
@@ -125,7 +125,7 @@ def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[B
 
 
 def moving(
-    tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[BodyState]
+    tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[LinkState]
 ) -> TreeMotion:
     """The motion in jets: whatever is asked comes with its first and second time derivatives."""
     al, jets = tree.al, Jets(tree.al)

@@ -1,6 +1,6 @@
-"""Recursive dynamics of the tree: passes outward and inward over the bodies.
+"""Recursive dynamics of the tree: passes outward and inward over the links.
 
-Legend: I spatial inertia, F wrench on a body from its parent's side, S subspace, τ joint forces; body axes throughout.
+Legend: I inertia, F wrench on a link from its parent's side, S subspace, τ joint forces; link axes throughout.
 
 Reference: R. Featherstone, "Rigid Body Dynamics Algorithms", ch. 5-7; D. S. Bae, E. J. Haug, parts I and II.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from dalembert.algebra import Algebra
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates.base import PlacedTree
-from dalembert.coordinates.kinematics import BodyState, outward
-from dalembert.spatial.pose import cross_motion
+from dalembert.coordinates.kinematics import LinkState, outward
+from dalembert.spatial import ArticulatedInertia
 
 __all__ = ["forward_dynamics", "gravity_base", "inverse_dynamics", "mass_matrix", "tip_wrenches"]
 
@@ -25,10 +25,10 @@ def gravity_base(al: Algebra, gravity: np.ndarray) -> np.ndarray:
     return al.concatenate([al.zeros(3), -gravity])
 
 
-def inverse_dynamics(tree: PlacedTree, states: list[BodyState], wrenches: list[np.ndarray]) -> np.ndarray:
+def inverse_dynamics(tree: PlacedTree, states: list[LinkState], wrenches: list[np.ndarray]) -> np.ndarray:
     """τ = M u̇ + h − Q (recursive Newton-Euler).
 
-    ``states`` carry the accelerations, gravity included (see ``gravity_base``); ``wrenches`` act on each body.
+    ``states`` carry the accelerations, gravity included (see ``gravity_base``); ``wrenches`` act on each link.
     """
     tau = tree.al.zeros(tree.coordinates.nv)
     for link, state, F in zip(tree.links, states, tip_wrenches(tree, states, wrenches), strict=True):
@@ -37,36 +37,35 @@ def inverse_dynamics(tree: PlacedTree, states: list[BodyState], wrenches: list[n
     return tau
 
 
-def tip_wrenches(tree: PlacedTree, states: list[BodyState], wrenches: list[np.ndarray]) -> list[np.ndarray]:
-    """The wrench on each body through its tree joint:  F = I A + V ×* I V − F_ext + Σ F of its children."""
+def tip_wrenches(tree: PlacedTree, states: list[LinkState], wrenches: list[np.ndarray]) -> list[np.ndarray]:
+    """The wrench on each link through its tree joint:  F = I A + V ×* I V − F_ext + Σ F of its children."""
     F = [
-        link.inertia.apply(s.A) + link.inertia.bias(s.V) - w
+        link.inertia.apply(s.A_L) + link.inertia.bias(s.V_L) - w
         for link, s, w in zip(tree.links, states, wrenches, strict=True)
     ]
     for i in reversed(range(len(tree.links))):
         parent = tree.links[i].parent
         if parent >= 0:
-            F[parent] = F[parent] + states[i].X_PB.force(F[i])
+            F[parent] = F[parent] + states[i].X_PL.force(F[i])
     return F
 
 
-def mass_matrix(tree: PlacedTree, states: list[BodyState]) -> np.ndarray:
+def mass_matrix(tree: PlacedTree, states: list[LinkState]) -> np.ndarray:
     """M(q) by composite bodies:  M_ii = Sᵀ I_c S,  M_ji = S_jᵀ F."""
     al = tree.al
     M = al.zeros(tree.coordinates.nv, tree.coordinates.nv)
-    composite = [link.inertia.matrix(al) for link in tree.links]
+    composite = [link.inertia for link in tree.links]
     for i in reversed(range(len(tree.links))):
         link, state = tree.links[i], states[i]
         if link.parent >= 0:
-            X = state.X_PB.inverse().adjoint(al)
-            composite[link.parent] = composite[link.parent] + X.T @ composite[i] @ X
+            composite[link.parent] = composite[link.parent] + composite[i].moved(al, state.X_PL)
         if not state.S.shape[1]:
             continue
-        F = composite[i] @ state.S
+        F = np.stack([composite[i].apply(column) for column in state.S.T], axis=1)
         M[link.u, link.u] = state.S.T @ F
         j = i
         while tree.links[j].parent >= 0:
-            F = np.stack([states[j].X_PB.force(column) for column in F.T], axis=1)
+            F = np.stack([states[j].X_PL.force(column) for column in F.T], axis=1)
             j = tree.links[j].parent
             if states[j].S.shape[1]:
                 block = states[j].S.T @ F
@@ -86,43 +85,30 @@ def forward_dynamics(
     al = tree.al
     states = outward(tree, q, u)
     n = len(tree.links)
-    I = [link.inertia.matrix(al) for link in tree.links]
-    p = [link.inertia.bias(s.V) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
-    c = [_velocity_acceleration(tree, states, i, q, u) for i in range(n)]
-    U: list[Any] = [None] * n
+    I = [ArticulatedInertia.from_rigid(al, link.inertia) for link in tree.links]
+    p = [link.inertia.bias(s.V_L) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
     D_U: list[Any] = [None] * n
     D_e: list[Any] = [None] * n
     for i in reversed(range(n)):
         link, state = tree.links[i], states[i]
         I_a, p_a = I[i], p[i]
         if state.S.shape[1]:
-            U[i] = I[i] @ state.S
-            D = state.S.T @ U[i]
+            U = np.stack([I[i].apply(column) for column in state.S.T], axis=1)
+            D = state.S.T @ U
             e = tau[link.u] - state.S.T @ p[i]
-            D_U[i], D_e[i] = solve_spd(al, D, U[i].T), solve_spd(al, D, e)
-            I_a = I[i] - U[i] @ D_U[i]
-            p_a = p[i] + U[i] @ D_e[i]
+            D_U[i], D_e[i] = solve_spd(al, D, U.T), solve_spd(al, D, e)
+            I_a = I[i].without(U, D_U[i])
+            p_a = p[i] + U @ D_e[i]
         if link.parent >= 0:
-            p_a = p_a + I_a @ c[i]
-            X = state.X_PB.inverse().adjoint(al)
-            I[link.parent] = I[link.parent] + X.T @ I_a @ X
-            p[link.parent] = p[link.parent] + state.X_PB.force(p_a)
+            p_a = p_a + I_a.apply(state.c)
+            I[link.parent] = I[link.parent] + I_a.moved(al, state.X_PL)
+            p[link.parent] = p[link.parent] + state.X_PL.force(p_a)
     du, A = al.zeros(tree.coordinates.nv), []
     for i, link in enumerate(tree.links):
         A_P = base if link.parent < 0 else A[link.parent]
-        a = states[i].X_PB.motion_inverse(A_P) + c[i]
+        a = states[i].X_PL.motion_inverse(A_P) + states[i].c
         if states[i].S.shape[1]:
             du[link.u] = D_e[i] - D_U[i] @ a
             a = a + states[i].S @ du[link.u]
         A.append(a)
     return du
-
-
-def _velocity_acceleration(tree: PlacedTree, states: list[BodyState], i: int, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """c = Ṡ u + V × S u of one body."""
-    link, state = tree.links[i], states[i]
-    if not state.S.shape[1]:
-        return tree.al.zeros(6)
-    own = state.S @ u[link.u]
-    bias = link.X_JB.motion_inverse(link.joint.bias(tree.al, q[link.q], u[link.u]))
-    return bias + cross_motion(state.V, own)

@@ -82,9 +82,9 @@ def _inertia(value: Any) -> Any:
     if isinstance(value, (np.ndarray, sp.MatrixBase)):
         value = np.asarray(value, dtype=object).tolist()
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
-        rows = [list(row) for row in value]
-        if len(rows) != 3 or any(len(row) != 3 for row in rows):
+        if len(value) != 3 or any(not isinstance(row, (list, tuple)) or len(row) != 3 for row in value):
             raise ValueError("expected a 3×3 matrix of inertia")
+        rows = [list(row) for row in value]
         rows = [[_formula(entry) for entry in row] for row in rows]
         if any(rows[i][j] != rows[j][i] for i in range(3) for j in range(i)):
             raise ValueError("the matrix of inertia must be symmetric")
@@ -108,16 +108,18 @@ class Names:
         self.kind = kind
 
 
-# What stands in a file is wider than the Python type, so the schema is given; "x-type" is its word in the reference.
+# Files may say more than the Python type, so the schema is given; "x-type" is its word in the reference.
 _FORMULA = {"anyOf": [{"type": "number"}, {"type": "string"}], "x-type": "formula"}
 _ROW = {"type": "array", "items": _FORMULA, "minItems": 3, "maxItems": 3}
 _VECTOR = {"anyOf": [_ROW, {"enum": ["x", "y", "z", "-x", "-y", "-z"]}], "x-type": "vector"}
 _SIX = {"type": "array", "items": _FORMULA, "minItems": 6, "maxItems": 6}
-_INERTIA = {"anyOf": [_ROW, _SIX, {"type": "array", "items": _ROW, "minItems": 3, "maxItems": 3}], "x-type": "inertia"}
+_MATRIX = {"type": "array", "items": _ROW, "minItems": 3, "maxItems": 3}
+_INERTIA = {"anyOf": [_ROW, _SIX, _MATRIX], "x-type": "inertia"}
 
 
 def _name_schema(word: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$", "maxLength": 200, "x-type": word})
+    pattern = f"^{_NAME.pattern}$"
+    return WithJsonSchema({"type": "string", "pattern": pattern, "maxLength": 200, "x-type": word})
 
 
 Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(_plain), WithJsonSchema(_FORMULA)]

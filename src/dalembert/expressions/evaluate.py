@@ -52,6 +52,9 @@ def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[
     name = node.func.__name__
     if name in _UNARY:
         return getattr(al, _NAMES.get(name, name))(value(node.args[0]))
+    if name == "cot":
+        # SymPy turns tan(x + π/2) into −cot(x).
+        return 1 / al.tan(value(node.args[0]))
     if name == "atan2":
         return al.atan2(value(node.args[0]), value(node.args[1]))
     if name in ("Min", "Max"):
@@ -94,7 +97,11 @@ def _piecewise(al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any]) -> 
         if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
             raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
         a, b = value(condition.lts), value(condition.gts)
-        result = al.where(al.less(a, b), value(branch), result)
+        if isinstance(condition, (sp.Lt, sp.Gt)):
+            result = al.where(al.less(a, b), value(branch), result)
+        else:
+            # a ≤ b holds at equality:  not b < a
+            result = al.where(al.less(b, a), result, value(branch))
     return result
 
 

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import sympy as sp
+from sympy.core.traversal import bottom_up
 
 from dalembert.errors import ExpressionError
 from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, TIME, parameter, reference
@@ -46,18 +47,29 @@ def parse(text: str) -> sp.Expr:
         reason = getattr(error, "msg", None) or "too deeply nested"
         raise ExpressionError(f"cannot read formula {_short(text)}: {reason}") from None
     try:
-        expression = _Reader(text).read(tree.body, 0)
-        return _finite(expression, text)
+        return _finite(_settled(_Reader(text).read(tree.body, 0)), text)
     except (ArithmeticError, AttributeError, MemoryError, RecursionError, TypeError, ValueError) as error:
         # SymPy computes with numbers while it builds, and each of its functions fails in its own way.
         raise ExpressionError(f"formula {_short(text)} has no real value: {type(error).__name__}") from None
+
+
+def _settled(expression: sp.Expr) -> sp.Expr:
+    """SymPy leaves parts such as Min(0, 1) behind when it factors; building anew evaluates them."""
+    for _ in range(5):
+        if not expression.has(sp.Min, sp.Max):
+            break
+        before = expression
+        expression = bottom_up(expression, lambda node: node.func(*node.args) if node.args else node)
+        if expression == before:
+            break
+    return expression
 
 
 def _finite(expression: sp.Expr, text: str) -> sp.Expr:
     """The formula, real, with every number a double."""
     if expression.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
         raise ExpressionError(f"formula {_short(text)} has no finite value (division by zero?)")
-    if not expression.is_extended_real and expression.is_extended_real is not None:
+    if any(part.is_extended_real is False for part in sp.preorder_traversal(expression) if _is_value(part)):
         raise ExpressionError(f"formula {_short(text)} is not real")
     if any(max(abs(value.p), value.q).bit_length() > MAX_BITS for value in expression.atoms(sp.Rational)):  # type: ignore[attr-defined]
         raise ExpressionError(f"formula {_short(text)}: a number is too large")
@@ -65,11 +77,16 @@ def _finite(expression: sp.Expr, text: str) -> sp.Expr:
     for value in expression.atoms(sp.Float):
         double = float(value)
         if not math.isfinite(double) or double == 0:
-            raise ExpressionError(f"formula {_short(text)}: a number is too {'small' if double == 0 else 'large'}")
+            size = "small" if double == 0 else "large"
+            raise ExpressionError(f"formula {_short(text)}: a number is too {size}")
         # SymPy's exponents are unbounded, so a product may carry more digits than a subnormal double has.
         if sp.Float(double) != value:
             doubles[value] = sp.Float(double)
-    return expression.xreplace(doubles) if doubles else expression
+    return expression.xreplace(doubles) if doubles else expression  # type: ignore[return-value]
+
+
+def _is_value(part: Any) -> bool:
+    return isinstance(part, sp.Expr) and (part.is_number or part.is_extended_real is False)
 
 
 def _short(text: str) -> str:
@@ -146,7 +163,7 @@ class _Reader:
         raise self.fail(f"operator {_describe(node.op)} is not allowed")
 
     def sum(self, node: ast.AST, depth: int) -> sp.Expr:
-        """A long sum leans to the left; its length is no nesting, and adding all terms at once takes linear time."""
+        """A long sum leans to the left; its length is no nesting, and one addition of all terms is fast."""
         terms = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             term = self.read(node.right, depth)
@@ -196,6 +213,9 @@ class _Reader:
         if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _COMPARISONS):
             raise self.fail("the condition of 'a if c else b' must be one comparison with <, <=, > or >=")
         left, right = self.read(test.left, depth), self.read(test.comparators[0], depth)
+        if left.has(sp.Piecewise) or right.has(sp.Piecewise):
+            # SymPy would turn it into logic that has no counterpart in the other algebras.
+            raise self.fail("a condition may not contain another 'a if c else b'")
         condition = _COMPARISONS[type(test.ops[0])](left, right)
         return sp.Piecewise((self.read(node.body, depth), condition), (self.read(node.orelse, depth), True))
 

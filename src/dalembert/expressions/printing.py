@@ -19,6 +19,15 @@ class _Printer(StrPrinter):
     def _print_Float(self, expr: sp.Float) -> str:
         return repr(float(expr))
 
+    def _print_Mul(self, expr: Any) -> str:
+        number, rest = expr.as_coeff_Mul()
+        bases = [factor.as_base_exp()[0] for factor in sp.Mul.make_args(rest)]
+        if number != 1 and not rest.is_Add and any(base.is_Add for base in bases):
+            # Read from the left, the number would be multiplied into the sum: 2*(a + b)/c gives (2*a + 2*b)/c.
+            sign = "-" if number == -1 else f"{self._print(number)}*"
+            return f"{sign}({self._print(rest)})"
+        return super()._print_Mul(expr)
+
     def _print_Exp1(self, expr: Any) -> str:
         return "exp(1)"
 
@@ -29,6 +38,10 @@ class _Printer(StrPrinter):
 
     def _print_Abs(self, expr: sp.Abs) -> str:
         return f"abs({self._print(expr.args[0])})"
+
+    def _print_cot(self, expr: Any) -> str:
+        # SymPy turns tan(x + π/2) into −cot(x), so this reads back as it was.
+        return f"(-tan({self._print(expr.args[0])} + pi/2))"
 
     def _print_AppliedUndef(self, expr: AppliedUndef) -> str:
         ref = as_reference(expr)

@@ -9,16 +9,15 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.algebra import Jets
-from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.kinematics import BodyState, outward, pose_jets
+from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches
 from dalembert.elements import Load
@@ -56,7 +55,7 @@ class Equations:
     # Kinematics
 
     @cached_property
-    def states(self) -> list[BodyState]:
+    def states(self) -> list[LinkState]:
         """All bodies for u̇ = 0, gravity left out."""
         return outward(self.tree, self.q, self.u)
 
@@ -127,14 +126,15 @@ class Equations:
         return load
 
     def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
-        """Wrenches on bodies and forces on tree velocities; ``only_work`` leaves conservative ones out."""
+        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
         al, tree = self.al, self.tree
         wrenches = [al.zeros(6) for _ in tree.links]
         tau = al.zeros(self.nv)
 
         def add(body: str, wrench: np.ndarray) -> None:
             if body != "ground":
-                wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
+                i = tree.index[body]
+                wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
 
         for body, wrench, conservative in self.load.wrenches:
             if not (conservative and only_work):
@@ -176,14 +176,14 @@ class Equations:
     # Energy and momentum
 
     def kinetic_energy(self) -> Any:
-        return sum((link.inertia.energy(s.V) for link, s in zip(self.tree.links, self.states, strict=True)), self.al.constant(0))
+        return sum((link.inertia.energy(s.V_L) for link, s in zip(self.tree.links, self.states, strict=True)), self.al.constant(0))
 
     def potential_energy(self) -> Any:
         """Of gravity and of all conservative forces."""
         g = self.tree.mechanism.gravity
         energy = self.al.constant(0)
         for link, state in zip(self.tree.links, self.states, strict=True):
-            energy = energy - link.inertia.mass * (g @ state.X_WB.apply(link.inertia.com))
+            energy = energy - g @ (link.inertia.mass * state.X_WL.p + state.X_WL.R @ link.inertia.h)
         for force, scope in self.flat.forces.values():
             energy = energy + force.energy(self.motion.within(scope))
         return energy
@@ -193,14 +193,14 @@ class Equations:
         wrenches, tau = self._applied(only_work=True)
         power = tau @ self.u if self.nv else self.al.constant(0)
         for wrench, state in zip(wrenches, self.states, strict=True):
-            power = power + wrench @ state.V
+            power = power + wrench @ state.V_L
         return power
 
     def momentum(self) -> np.ndarray:
         """Angular (about the world origin) and linear momentum in world axes."""
         total = self.al.zeros(6)
         for link, state in zip(self.tree.links, self.states, strict=True):
-            total = total + state.X_WB.force(link.inertia.apply(state.V))
+            total = total + state.X_WL.force(link.inertia.apply(state.V_L))
         return total
 
     def mass_centre(self) -> np.ndarray:
@@ -208,7 +208,7 @@ class Equations:
         mass, moment = self.al.constant(0), self.al.zeros(3)
         for link, state in zip(self.tree.links, self.states, strict=True):
             mass = mass + link.inertia.mass
-            moment = moment + link.inertia.mass * state.X_WB.apply(link.inertia.com)
+            moment = moment + link.inertia.mass * state.X_WL.p + state.X_WL.R @ link.inertia.h
         return moment / mass
 
     def outputs(self) -> np.ndarray:
@@ -226,12 +226,13 @@ class Equations:
     def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
         """Wrench of each joint on its second body: world axes, about the joint's point (n, f).
 
-        Cut joints: from their multipliers. Tree joints: from the balance of all bodies beyond them, less what springs and
-        motors exert along the joint's own freedom.
+        Cut joints: from their multipliers. Tree joints: from the balance of all bodies beyond them, less what springs,
+        motors and drives exert along the joint's own freedom (see ``Joint.wrench``).
         """
         al, tree = self.al, self.tree
-        applied, tau = self._applied()
-        wrenches = [a + w for a, w in zip(applied, self._constraint_wrenches(multipliers), strict=True)]
+        applied, motors = self._applied()
+        constrained, drives = self._constraint_forces(multipliers)
+        wrenches, tau = [a + w for a, w in zip(applied, constrained, strict=True)], motors + drives
         reactions = {}
         for name, F in self._joint_wrenches(multipliers).items():
             placed = tree.mechanism.joint(name)
@@ -240,17 +241,18 @@ class Equations:
                 reactions[name] = (self.motion.body(placed.second)[0] @ placed.X_2S).force(F)
             for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
                 if body != "ground":
-                    wrenches[tree.index[body]] = wrenches[tree.index[body]] + wrench
+                    i = tree.index[body]
+                    wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
         states = outward(tree, self.q, self.u, du, self.gravity)
-        F_body = tip_wrenches(tree, states, wrenches)
-        for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, F_body, strict=True):
+        through = tip_wrenches(tree, states, wrenches)
+        for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, through, strict=True):
             if slot.joint is None:
                 continue
-            own = state.S @ solve_spd(al, state.S.T @ state.S, tau[link.u]) if len(tau[link.u]) else al.zeros(6)
-            on_child = state.X_WB.force(F - own)
+            own = link.joint.wrench(al, self.q[link.q], tau[link.u]) if link.joint.nv else al.zeros(6)
+            on_child = state.X_WL.force(F - own)
             extra = reactions.get(slot.joint, al.zeros(6))
             reactions[slot.joint] = extra + (-on_child if slot.reversed else on_child)
-        return {name: self._about_joint(name, wrench) for name, wrench in reactions.items()}
+        return {name: self._about_joint(name, reactions.get(name, al.zeros(6))) for name in self.flat.joints}
 
     def _about_joint(self, name: str, wrench: np.ndarray) -> np.ndarray:
         """A world wrench moved from the world origin to the joint's point on its second body."""
@@ -280,19 +282,19 @@ class Equations:
             found[name] = al.columns(power, 6)[0]
         return found
 
-    def _constraint_wrenches(self, multipliers: np.ndarray) -> list[np.ndarray]:
-        """What constraints between bodies do to them: the gradient of λᵀφ̈ with respect to the bodies' accelerations.
+    def _constraint_forces(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """What constraints do to bodies and to tree coordinates: the gradient of λᵀφ̈ with respect to their accelerations.
 
         What they do to tree coordinates directly is part of the joint's own motion, like a motor.
         """
-        al, tree = self.al, self.tree
+        al, tree, n = self.al, self.tree, 6 * len(self.tree.links)
         mine = {i for i, row in enumerate(self.rows) if row.owner in self.flat.constraints}
         if not mine:
-            return [al.zeros(6) for _ in tree.links]
+            return [al.zeros(6) for _ in tree.links], al.zeros(self.nv)
 
         def weighted(x: np.ndarray) -> np.ndarray:
-            states = [BodyState(s.X_PB, s.X_WB, s.S, s.V, x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
-            moved = moving(tree, self.t, self.q, self.u, al.zeros(self.nv), states)
+            states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
+            moved = moving(tree, self.t, self.q, self.u, x[n:], states)
             parts = [
                 m * _part(value, "a" if row.holonomic else "v")
                 for i, (m, (value, row)) in enumerate(zip(multipliers, _residuals(moved), strict=True))
@@ -300,10 +302,9 @@ class Equations:
             ]
             return al.array([sum(parts, al.constant(0))])
 
-        n = 6 * len(tree.links)
-        offset = weighted(al.zeros(n))
-        gradient = al.columns(lambda x: weighted(x) - offset, n)[0]
-        return [gradient[6 * i : 6 * i + 6] for i in range(len(tree.links))]
+        offset = weighted(al.zeros(n + self.nv))
+        gradient = al.columns(lambda x: weighted(x) - offset, n + self.nv)[0]
+        return [gradient[6 * i : 6 * i + 6] for i in range(len(tree.links))], gradient[n:]
 
 
 def _part(value: Any, part: str) -> Any:

@@ -4,4 +4,14 @@ from dalembert.io.files import READERS, WRITERS, read, register, write
 from dalembert.io.schema import json_schema, reference_markdown
 from dalembert.io.yaml_files import dumps, loads
 
-__all__ = ["READERS", "WRITERS", "dumps", "json_schema", "loads", "read", "reference_markdown", "register", "write"]
+__all__ = [
+    "READERS",
+    "WRITERS",
+    "dumps",
+    "json_schema",
+    "loads",
+    "read",
+    "reference_markdown",
+    "register",
+    "write",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dalembert.errors import ModelError, Problem
@@ -60,9 +60,11 @@ def write(model: Model, path: str | os.PathLike[str]) -> None:
         raise ModelError(Problem(f"cannot write {str(path)!r}: {error.strerror or error}")) from None
 
 
-def _unknown_suffix(path: Path, known: dict[str, object], done: str) -> Problem:
+def _unknown_suffix(path: Path, known: Iterable[str], done: str) -> Problem:
     names = ", ".join(sorted(known))
-    return Problem(f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}")
+    return Problem(
+        f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}"
+    )
 
 
 def _check_file(path: Path) -> None:
@@ -96,4 +98,6 @@ def _nearby(path: Path) -> str:
     near = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"
+    return (
+        f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"
+    )

@@ -56,12 +56,16 @@ class Parsed:
 def decode(raw: bytes, name: str) -> str:
     """The text of a file, which must be UTF-8 and not too long."""
     if len(raw) > MAX_BYTES:
-        raise ModelError(Problem(f"{name}: the file is too large; at most {MAX_BYTES // 1000} kB are read", where=name))
+        raise ModelError(
+            Problem(f"{name}: the file is too large; at most {MAX_BYTES // 1000} kB are read", where=name)
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise ModelError(Problem(f"{name}: the file is not UTF-8 text", "", "save it as UTF-8", f"{name}:{line}")) from None
+        raise ModelError(
+            Problem(f"{name}: the file is not UTF-8 text", "", "save it as UTF-8", f"{name}:{line}")
+        ) from None
 
 
 def scalar(text: str) -> Any:
@@ -120,9 +124,13 @@ class _Builder:
         elif isinstance(event, DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise self.stop(line, "the file holds several documents; a model is one", "remove the line ---")
+                raise self.stop(
+                    line, "the file holds several documents; a model is one", "remove the line ---"
+                )
         elif isinstance(event, AliasEvent):
-            raise self.stop(line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out")
+            raise self.stop(
+                line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out"
+            )
         elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
             self.node(event, line)
 
@@ -141,7 +149,9 @@ class _Builder:
         value: Any = {} if isinstance(event, MappingStartEvent) else []
         expected = _TAG + ("map" if isinstance(event, MappingStartEvent) else "seq")
         if event.tag not in (None, "!", expected):
-            raise self.stop(line, f"the tag {_clip(event.tag)} is not read", "remove it; plain YAML is enough")
+            raise self.stop(
+                line, f"the tag {_clip(event.tag)} is not read", "remove it; plain YAML is enough"
+            )
         if len(self.stack) >= MAX_DEPTH:
             raise self.stop(line, f"nested deeper than {MAX_DEPTH} levels")
         self.put(parent, value, path, line)
@@ -213,15 +223,27 @@ def parse_yaml(text: str, name: str) -> Parsed:
     yaml = YAML(typ="safe", pure=True)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of future changes in ruamel.yaml, which are no concern of a model's author
+            warnings.simplefilter(
+                "ignore"
+            )  # of future changes in ruamel.yaml, which are no concern of a model's author
             for event in yaml.parse(text):
                 builder.take(event)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 1 if mark is None else mark.line + 1
         reason = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise builder.stop(line, f"this is not YAML: {_clip_long(reason)}", "check indentation, colons, quotes") from None
-    except (YAMLError, AttributeError, IndexError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        raise builder.stop(
+            line, f"this is not YAML: {_clip_long(reason)}", "check indentation, colons, quotes"
+        ) from None
+    except (
+        YAMLError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         # The scanner fails in ways of its own on bytes that no person wrote.
         raise builder.stop(1, f"this is not YAML: {_clip_long(str(error) or type(error).__name__)}") from None
     return builder.result

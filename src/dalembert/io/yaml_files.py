@@ -20,7 +20,12 @@ __all__ = ["SUFFIXES", "dumps", "loads", "read", "write"]
 
 SUFFIXES = (".yaml", ".yml")
 MAX_TOTAL_BYTES = 4 * MAX_BYTES
+MAX_SUBMODELS = 1000  # read from files, each counted as often as it is used
 LINE_WIDTH = 110
+
+
+class _TooMuch(ModelError):
+    """A bound on the whole model is broken; there is no going on around it."""
 
 
 def read(path: Path) -> Model:
@@ -69,7 +74,7 @@ class _Files:
 
     def __init__(self, root: Path | None, top: Parsed, size: int):
         self.root, self.top = root, top
-        self.bytes, self.nodes = size, top.nodes
+        self.bytes, self.nodes, self.count = size, top.nodes, 0
         self.known: dict[Path, Parsed] = {}
 
     def expand(self, parsed: Parsed, file: Path | None, line: tuple[Path, ...]) -> Parsed:
@@ -94,27 +99,36 @@ class _Files:
         where = result.lines.get(f"{path}.file", "")
         try:
             if "model" in sub:
-                raise ModelError(Problem("give file or model, not both.", f"{path}.file", "remove one of them", where))
+                raise ModelError(
+                    Problem("give file or model, not both.", f"{path}.file", "remove one of them", where)
+                )
             target, parsed = self._open(sub["file"], f"{path}.file", where, file, line)
             inside = self.expand(parsed, target, (*line, target))
+        except _TooMuch:
+            raise
         except ModelError as error:
             result.problems += error.problems
             return {key: value for key, value in sub.items() if key != "file"} | {"model": UNREAD}
         for key, place in inside.lines.items():
             result.lines[f"{path}.model.{key}" if key else f"{path}.model"] = place
         result.problems += [
-            Problem(part.message, f"{path}.model.{part.path}".rstrip("."), part.fix, part.where) for part in inside.problems
+            Problem(part.message, f"{path}.model.{part.path}".rstrip("."), part.fix, part.where)
+            for part in inside.problems
         ]
         return {key: value for key, value in sub.items() if key != "file"} | {"model": inside.data}
 
-    def _open(self, given: Any, path: str, where: str, file: Path | None, line: tuple[Path, ...]) -> tuple[Path, Parsed]:
+    def _open(
+        self, given: Any, path: str, where: str, file: Path | None, line: tuple[Path, ...]
+    ) -> tuple[Path, Parsed]:
         def refuse(message: str, fix: str = "") -> ModelError:
             return ModelError(Problem(f"{message}.", path, fix, where))
 
         if not isinstance(given, str) or not given:
             raise refuse("file must be the name of a model file", "file: wheel.yaml")
         if self.root is None or file is None:
-            raise refuse("file cannot be used in a text that has no folder", "give the sub-model in place, as model: …")
+            raise refuse(
+                "file cannot be used in a text that has no folder", "give the sub-model in place, as model: …"
+            )
         name = given if len(given) <= 80 else given[:77] + "..."
         if Path(given).is_absolute() or PureWindowsPath(given).drive or given.startswith(("/", "\\", "~")):
             raise refuse(f"file {name!r} must be relative to this file", "file: wheel.yaml")
@@ -133,11 +147,13 @@ class _Files:
             names = " → ".join(part.name for part in [*line[line.index(target) :], target])
             raise refuse(f"the model contains itself: {names}", "use two different files")
         if len(line) > MAX_SUBMODEL_DEPTH:
-            raise refuse(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
+            raise _TooMuch(refuse(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}").problems)
         parsed = self._parse(target, refuse)
         self.nodes += parsed.nodes
-        if self.nodes > MAX_NODES:
-            raise refuse(f"more than {MAX_NODES} values in all sub-models", "build large models in Python")
+        self.count += 1
+        if self.nodes > MAX_NODES or self.count > MAX_SUBMODELS:
+            what = f"{MAX_NODES} values" if self.nodes > MAX_NODES else f"{MAX_SUBMODELS} sub-models"
+            raise _TooMuch(refuse(f"more than {what} in all files", "build large models in Python").problems)
         return target, parsed
 
     def _parse(self, target: Path, refuse: Any) -> Parsed:
@@ -149,7 +165,7 @@ class _Files:
                 raise refuse(f"cannot read {target.name!r}: {error.strerror or error}") from None
             self.bytes += len(raw)
             if self.bytes > MAX_TOTAL_BYTES:
-                raise refuse(f"all files of the model hold more than {MAX_TOTAL_BYTES // 1_000_000} MB")
+                raise _TooMuch(refuse(f"all files hold more than {MAX_TOTAL_BYTES // 1_000_000} MB").problems)
             name = target.relative_to(self.root).as_posix()
             self.known[target] = parse_yaml(decode(raw, name), name)
         return self.known[target]

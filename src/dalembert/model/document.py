@@ -33,7 +33,12 @@ MAX_MESSAGE = 300  # characters of a message; what a stranger wrote is quoted in
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
 _KINDS: dict[str, dict[str, type[Element]]] = {"constraints": dict(CONSTRAINTS), "forces": dict(FORCES)}
-_CLASSES: dict[str, type[Element]] = {"bodies": Body, "joints": JointData, "outputs": Output, "submodels": SubModel}
+_CLASSES: dict[str, type[Element]] = {
+    "bodies": Body,
+    "joints": JointData,
+    "outputs": Output,
+    "submodels": SubModel,
+}
 _AnyConstraint = Union[tuple(CONSTRAINTS.values())]  # type: ignore[valid-type]  # noqa: UP007
 _AnyForce = Union[tuple(FORCES.values())]  # type: ignore[valid-type]  # noqa: UP007
 
@@ -43,16 +48,24 @@ class Document(Record):
 
     name: str = Field(description="name of the mechanism")
     description: str = Field("", description="one line for lists")
-    gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
+    gravity: Vector = Field(
+        (0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)"
+    )
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
     joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
     constraints: list[_AnyConstraint] = Field([], description="gears, racks, couplers, equations and drives")
     forces: list[_AnyForce] = Field([], description="springs, bushings, forces, torques and motors")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
-    initial: dict[JointName, Formula | tuple[Formula, ...]] = Field({}, description="coordinates of joints at the start: a value or a list")
-    initial_rates: dict[JointName, Formula | tuple[Formula, ...]] = Field({}, description="velocities of joints at the start: a value or a list")
-    submodels: list[SubModel] = Field([], description="models inside this one; their elements are called name.element")
+    initial: dict[JointName, Formula | tuple[Formula, ...]] = Field(
+        {}, description="coordinates of joints at the start: a value or a list"
+    )
+    initial_rates: dict[JointName, Formula | tuple[Formula, ...]] = Field(
+        {}, description="velocities of joints at the start: a value or a list"
+    )
+    submodels: list[SubModel] = Field(
+        [], description="models inside this one; their elements are called name.element"
+    )
 
 
 # To plain data
@@ -65,7 +78,9 @@ def to_document(model: Model) -> dict[str, Any]:
 
 def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     if any(model is outer for outer in line):
-        raise ModelError(Problem(f"model {model.name!r} contains itself", "submodels", "use two different models"))
+        raise ModelError(
+            Problem(f"model {model.name!r} contains itself", "submodels", "use two different models")
+        )
     line = [*line, model]
     data: dict[str, Any] = {"name": model.name}
     if model.description:
@@ -83,7 +98,9 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
 
 def _submodel(sub: SubModel, line: list[Model]) -> dict[str, Any]:
     if not isinstance(sub.model, Model):
-        raise ModelError(Problem(f"sub-model {sub.name!r}: expected a model, got {type(sub.model).__name__}", "submodels"))
+        raise ModelError(
+            Problem(f"sub-model {sub.name!r}: expected a model, got {type(sub.model).__name__}", "submodels")
+        )
     data = _element(sub, skip=("model",))
     data["model"] = _document(sub.model, line)
     return data
@@ -94,7 +111,9 @@ def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, field in type(record).model_fields.items():
         value = getattr(record, key)
-        if key in skip or (key != "kind" and not field.is_required() and _same(value, _default(type(record), key))):
+        if key in skip or (
+            key != "kind" and not field.is_required() and _same(value, _default(type(record), key))
+        ):
             continue
         if key in ("axis", "axis_2"):
             data[key] = _axis(value)
@@ -190,7 +209,9 @@ class _Reader:
         self.drafts: dict[int, Draft] = {}
 
     def report(self, path: str, message: str, fix: str = "") -> None:
-        message, fix = (text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix))
+        message, fix = (
+            text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix)
+        )
         where = where_of(self.sources, path) or self.sources.get("", "")
         self.found.append(Problem(f"{message}.", path, fix, where))
 
@@ -201,12 +222,16 @@ class _Reader:
             return None
         if not isinstance(data, dict):
             got = "nothing" if data is None else _kind_of(data)
-            self.report(at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum")
+            self.report(
+                at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum"
+            )
             return None
         for key in data:
             if key not in Document.model_fields:
                 self.unknown(at, "model", key, list(Document.model_fields))
-        model = Model(self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description"))
+        model = Model(
+            self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description")
+        )
         if data.get("gravity") is not None:
             self.gravity(model, data["gravity"], at)
         draft = self.drafts[id(model)] = Draft()
@@ -241,7 +266,9 @@ class _Reader:
                 self.report(at.rstrip("."), "model: name is missing", "name: pendulum")
             return ""
         if not isinstance(value, str):
-            self.report(at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"')
+            self.report(
+                at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"'
+            )
             return ""
         return value
 
@@ -251,7 +278,11 @@ class _Reader:
         except ValidationError as error:
             for part in error.errors():
                 path, message, fix = _explain(Placement, part)
-                self.report(f"{at}gravity{path.removeprefix('position')}", f"gravity: {message}", fix or "[0, 0, -9.81]")
+                self.report(
+                    f"{at}gravity{path.removeprefix('position')}",
+                    f"gravity: {message}",
+                    fix or "[0, 0, -9.81]",
+                )
 
     def parameters(self, model: Model, draft: Draft, given: Any, at: str) -> None:
         path = f"{at}parameters"
@@ -321,7 +352,11 @@ class _Reader:
         if kind is None:
             return None
         item = dict(item)
-        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], list):
+        if (
+            section == "joints"
+            and item.get("reference") is not None
+            and not isinstance(item["reference"], list)
+        ):
             item["reference"] = [item["reference"]]
         if section == "submodels" and "model" in item:
             given = item["model"]
@@ -397,5 +432,7 @@ def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
         field = None if kind is None else kind.model_fields.get(str(steps[-1]))
         fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
     elif part["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace("input should", "should")
+        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace(
+            "input should", "should"
+        )
     return _path(steps), message, fix

@@ -5,7 +5,7 @@ Six-vectors are angular first: twist (ω, v), wrench (n, f). Quaternions are sca
 """
 
 from dalembert.spatial import quaternion, se3, so3
-from dalembert.spatial.inertia import Inertia
+from dalembert.spatial.inertia import ArticulatedInertia, Inertia, RigidInertia
 from dalembert.spatial.pose import Pose
 
-__all__ = ["Inertia", "Pose", "quaternion", "se3", "so3"]
+__all__ = ["ArticulatedInertia", "Inertia", "Pose", "RigidInertia", "quaternion", "se3", "so3"]

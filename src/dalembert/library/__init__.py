@@ -1,0 +1,127 @@
+"""Bundled mechanisms: ready to run, short enough to read, and a place to start from.
+
+    model = da.library.four_bar(crank=0.3)      # a function with keyword parameters
+    model = da.library.build("four-bar")        # by its name, as the command line does
+    da.library.names()                          # what there is
+
+Each mechanism is one file in ``mechanisms/``, imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dalembert.errors import DalembertError
+
+if TYPE_CHECKING:
+    from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
+    from dalembert.library.mechanisms.crank_rocker import crank_rocker
+    from dalembert.library.mechanisms.double_pendulum import double_pendulum
+    from dalembert.library.mechanisms.four_bar import four_bar
+    from dalembert.library.mechanisms.n_pendulum import n_pendulum
+    from dalembert.library.mechanisms.pendulum import pendulum
+    from dalembert.library.mechanisms.rolling_disc import rolling_disc
+    from dalembert.library.mechanisms.slider_crank import slider_crank
+    from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
+    from dalembert.library.mechanisms.spinning_top import spinning_top
+    from dalembert.library.mechanisms.stewart_platform import stewart_platform
+    from dalembert.model import Model
+
+__all__ = [
+    "LIBRARY",
+    "build",
+    "cart_pendulum",
+    "crank_rocker",
+    "double_pendulum",
+    "four_bar",
+    "n_pendulum",
+    "names",
+    "pendulum",
+    "rolling_disc",
+    "slider_crank",
+    "slider_crank_3d",
+    "spinning_top",
+    "stewart_platform",
+]
+
+
+class Entry:
+    """A function of the library that is imported when it is first called."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.function_name = name.replace("-", "_")
+
+    @property
+    def function(self) -> Callable[..., Model]:
+        """The function itself, with its signature and documentation."""
+        return getattr(
+            import_module(f"dalembert.library.mechanisms.{self.function_name}"), self.function_name
+        )
+
+    @property
+    def description(self) -> str:
+        """One line for lists: the description of the model."""
+        return self.function().description
+
+    def __call__(self, **parameters: Any) -> Model:
+        return self.function(**parameters)
+
+    def __repr__(self) -> str:
+        return f"<dalembert.library.{self.function_name}>"
+
+
+# In the order in which a person would meet them.
+LIBRARY: dict[str, Callable[..., Model]] = {
+    name: Entry(name)
+    for name in (
+        "pendulum",
+        "double-pendulum",
+        "n-pendulum",
+        "cart-pendulum",
+        "four-bar",
+        "crank-rocker",
+        "slider-crank",
+        "slider-crank-3d",
+        "spinning-top",
+        "rolling-disc",
+        "stewart-platform",
+    )
+}
+
+
+def names() -> list[str]:
+    """Names of all bundled mechanisms."""
+    return list(LIBRARY)
+
+
+def build(name: str, **parameters: Any) -> Model:
+    """A bundled mechanism by its name.
+
+    Args:
+        name: e.g. ``"four-bar"``; underscores will do for dashes.
+        parameters: passed to the function, e.g. ``crank=0.3``.
+
+    Raises:
+        DalembertError: there is none of that name; the message names the nearest.
+    """
+    entry = LIBRARY.get(str(name).replace("_", "-"))
+    if entry is None:
+        near = difflib.get_close_matches(str(name).replace("_", "-"), LIBRARY, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?  " if near else ""
+        raise DalembertError(f"unknown mechanism {name!r}.  Fix: {hint}the library has {', '.join(LIBRARY)}")
+    return entry(**parameters)
+
+
+def __getattr__(name: str) -> Any:
+    entry = LIBRARY.get(name.replace("_", "-"))
+    if isinstance(entry, Entry) and entry.function_name == name:
+        return entry.function
+    raise AttributeError(f"module 'dalembert.library' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,103 @@
+"""Uniform parts: mass, centre of mass, inertia and shape of a body in one go.
+
+    model.body("crank", **parts.bar(m, (0, 0, 0), (a, 0, 0), width=0.05))
+
+Everything is in world axes of the reference configuration; every number may be a formula of parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+__all__ = ["ball", "bar", "block", "direction", "disc", "rod"]
+
+Fields = dict[str, Any]
+
+
+def direction(start: Any, end: Any) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
+    """The vector between two points, its length, and the point halfway."""
+    d = tuple(sp.sympify(b) - a for a, b in zip(start, end, strict=True))
+    middle = tuple((sp.sympify(a) + b) / 2 for a, b in zip(start, end, strict=True))
+    return d, sp.sqrt(sum(x**2 for x in d)), middle
+
+
+def _axial(d: Any, square: Any, along: Any, across: Any) -> tuple[Any, ...]:
+    """Inertia of a body with an axis of symmetry along d:  across·1 + (along − across) d dᵀ/|d|²."""
+    k = (along - across) / square
+    x, y, z = d
+    return (across + k * x**2, across + k * y**2, across + k * z**2, k * x * y, k * x * z, k * y * z)
+
+
+def bar(mass: Any, start: Any, end: Any, width: Any, level: int = 0) -> Fields:
+    """A slender bar in the xy-plane:  J = m l²/12.  Drawn flat, with eyes at its ends.
+
+    Args:
+        width: of the drawing (m).
+        level: layer in which it is drawn, so that bars pass each other; the mass stays in the plane.
+    """
+    d, length, middle = direction(start, end)
+    square = sum(x**2 for x in d)
+    thickness = width / 3
+    shift = (0, 0, level * thickness)
+    shapes: list[Fields] = [
+        {
+            "kind": "box",
+            "size": (length, width, thickness),
+            "pose": {"position": _sum(middle, shift), "rpy": (0, 0, sp.atan2(d[1], d[0]))},
+        }
+    ]
+    for point in (start, end):
+        pose = {"position": _sum(point, shift)}
+        shapes.append(
+            {"kind": "cylinder", "radius": 0.7 * width, "length": thickness, "axis": "z", "pose": pose}
+        )
+    return {
+        "mass": mass,
+        "com": middle,
+        "inertia": _axial(d, square, 0, mass * square / 12),
+        "shapes": tuple(shapes),
+    }
+
+
+def rod(mass: Any, start: Any, end: Any, radius: Any) -> Fields:
+    """A solid round rod:  m r²/2 about its axis, m (3 r² + l²)/12 across."""
+    d, length, middle = direction(start, end)
+    square = sum(x**2 for x in d)
+    inertia = _axial(d, square, mass * radius**2 / 2, mass * (3 * radius**2 + square) / 12)
+    shape = {"kind": "cylinder", "radius": radius, "length": length, "axis": d, "pose": {"position": middle}}
+    return {"mass": mass, "com": middle, "inertia": inertia, "shapes": (shape,)}
+
+
+def disc(mass: Any, centre: Any, axis: Any, radius: Any, thickness: Any) -> Fields:
+    """A solid disc:  m r²/2 about its axis, m (3 r² + t²)/12 across."""
+    square = sum(sp.sympify(x) ** 2 for x in axis)
+    inertia = _axial(axis, square, mass * radius**2 / 2, mass * (3 * radius**2 + thickness**2) / 12)
+    shape = {
+        "kind": "cylinder",
+        "radius": radius,
+        "length": thickness,
+        "axis": axis,
+        "pose": {"position": centre},
+    }
+    return {"mass": mass, "com": centre, "inertia": inertia, "shapes": (shape,)}
+
+
+def block(mass: Any, centre: Any, size: Any) -> Fields:
+    """A solid block with edges a, b, c along x, y, z:  Ixx = m (b² + c²)/12 …"""
+    a, b, c = (sp.sympify(edge) ** 2 for edge in size)
+    inertia = (mass * (b + c) / 12, mass * (a + c) / 12, mass * (a + b) / 12)
+    shape = {"kind": "box", "size": size, "pose": {"position": centre}}
+    return {"mass": mass, "com": centre, "inertia": inertia, "shapes": (shape,)}
+
+
+def ball(mass: Any, centre: Any, radius: Any) -> Fields:
+    """A solid ball:  2/5 m r² about every axis."""
+    moment = 2 * mass * radius**2 / 5
+    shape = {"kind": "sphere", "radius": radius, "pose": {"position": centre}}
+    return {"mass": mass, "com": centre, "inertia": (moment, moment, moment), "shapes": (shape,)}
+
+
+def _sum(a: Any, b: Any) -> tuple[Any, ...]:
+    return tuple(sp.sympify(x) + y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,161 @@
+"""The command line: results for good models, words and exit code 2 for bad ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dalembert.cli import main
+
+# Bad input is told "within a second or two"; the bound leaves room for a loaded machine.
+MOST_SECONDS = 5.0
+
+ROD = "bodies: [{name: rod, mass: 1, com: [1, 0, 0], inertia: [0, 1, 1]}]"
+HINGE = "joints: [{name: A, kind: revolute, bodies: [ground, rod], point: [0, 0, 0], axis: z}]"
+
+
+def call(*arguments: str, monkeypatch, capsys) -> tuple[int, str]:
+    """Exit code and everything printed."""
+    monkeypatch.setattr(sys, "argv", ["dalembert", *arguments])
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+@pytest.fixture
+def dalembert(monkeypatch, capsys):
+    def run(*arguments: str) -> tuple[int, str]:
+        return call(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+
+    return run
+
+
+def test_run_writes_all_files(dalembert, tmp_path):
+    code, text = dalembert("run", "pendulum", "--duration", "0.5", "--out", str(tmp_path))
+    assert code == 0, text
+    assert "trusted" in text
+    assert {path.suffix for path in tmp_path.iterdir()} == {".nc", ".png", ".html"}
+
+
+def test_new_then_run(dalembert, tmp_path):
+    path = tmp_path / "mine.yaml"
+    assert dalembert("new", str(path))[0] == 0
+    code, text = dalembert("run", str(path), "--duration", "0.5", "--no-files", "--set", "length=2", "--initial", "hinge=0.1")
+    assert code == 0, text
+    code, text = dalembert("new", str(path))
+    assert code == 2
+    assert "exists already" in text
+
+
+def test_inspect_names_the_redundant_equations(dalembert):
+    code, text = dalembert("inspect", "four-bar")
+    assert code == 0, text
+    for part in ("degrees of freedom    1", "Grübler's count    -2", "redundant", "loop closed by"):
+        assert part in text
+
+
+def test_list_names_everything(dalembert):
+    code, text = dalembert("list")
+    assert code == 0, text
+    for part in ("four-bar", "stewart-platform", "revolute", "rolling-disc", "lagrange-multipliers", "absolute", "dopri8"):
+        assert part in text
+
+
+BAD = {
+    "zero axis": (f"name: m\n{ROD}\n{HINGE}".replace("axis: z", "axis: [0, 0, 0]"), ["axis must not be zero", ":3"]),
+    "negative mass": (f"name: m\n{ROD}\n{HINGE}".replace("mass: 1", "mass: -1"), ["mass", "-1"]),
+    "impossible inertia": (f"name: m\n{ROD}\n{HINGE}".replace("[0, 1, 1]", "[1, 1, 3]"), ["inertia", "moments"]),
+    "unknown body": (f"name: m\n{ROD}\n{HINGE}".replace("[ground, rod]", "[ground, rob]"), ["rob", "rod"]),
+    "duplicate names": (f"name: m\n{ROD}\n{HINGE}".replace("bodies: [{", "bodies: [{name: rod, mass: 2}, {"), ["rod"]),
+    "expression": (f"name: m\n{ROD}\n{HINGE}".replace("mass: 1", "mass: \"__import__('os')\""), ["__import__"]),
+    "alias bomb": ("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nname: m\nbodies: *c\n", ["alias"]),
+    "loop that cannot be assembled": (
+        f"name: m\n{ROD}\n"
+        "joints:\n"
+        "- {name: A, kind: revolute, bodies: [ground, rod], point: [0, 0, 0], axis: z}\n"
+        "- {name: B, kind: spherical, bodies: [ground, rod], frame_1: {position: [5, 0, 0]}, frame_2: {position: [0, 0, 0]}}\n",
+        ["cannot be assembled", "B is off by"],
+    ),
+    "several at once": (
+        f"name: m\n{ROD}\n{HINGE}".replace("mass: 1", "mass: -1").replace("axis: z", "axis: [0, 0, 0]"),
+        ["2 problems", "axis", "mass"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_models_end_in_words_and_code_2(case, dalembert, tmp_path):
+    text, expected = BAD[case]
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    began = time.monotonic()
+    code, printed = dalembert("run", str(path), "--no-files")
+    assert time.monotonic() - began < MOST_SECONDS
+    assert code == 2, printed
+    assert "Traceback" not in printed
+    for part in expected:
+        assert part in printed, printed
+
+
+def test_large_file_is_refused_at_once(dalembert, tmp_path):
+    path = tmp_path / "large.yaml"
+    path.write_text("name: m\n" + "# " + "x" * 10_000_000)
+    began = time.monotonic()
+    code, printed = dalembert("run", str(path))
+    assert time.monotonic() - began < MOST_SECONDS
+    assert code == 2
+    assert "large.yaml" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run", "four-baa"], "four-bar"),
+        (["run", "missing.yaml"], "missing.yaml"),
+        (["run", "pendulum", "--duration", "-1"], "duration"),
+        (["run", "pendulum", "--duration", "nan"], "duration"),
+        (["run", "pendulum", "--formulation", "magic"], "lagrange-multipliers"),
+        (["run", "pendulum", "--coordinates", "polar"], "relative"),
+        (["run", "pendulum", "--integrator", "magic"], "dopri8"),
+        (["run", "pendulum", "--rtol", "0"], "rtol"),
+        (["run", "pendulum", "--set", "length"], "name=number"),
+        (["run", "pendulum", "--set", "nothing=1"], "nothing"),
+        (["run", "pendulum", "--initial", "nothing=1"], "nothing"),
+        (["run", "four-bar", "--formulation", "recursive"], "cannot take"),
+        (["run", "pendulum", "--integrator", "rk4", "--rtol", "1e-3"], "fixed step"),
+    ],
+)
+def test_bad_arguments_end_in_words_and_code_2(arguments, expected, dalembert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, printed = dalembert(*arguments)
+    assert code == 2, printed
+    assert "Traceback" not in printed
+    assert expected in printed, printed
+
+
+def test_a_run_that_fails_says_so_and_keeps_what_it_has(dalembert, tmp_path):
+    # √(1 − t) ends at t = 1: the forces are not finite beyond.
+    path = tmp_path / "ends.yaml"
+    path.write_text(f'name: ends\n{ROD}\n{HINGE}\nforces: [{{name: f, kind: joint-force, joint: A, value: "sqrt(1 - t)"}}]\n')
+    code, printed = dalembert("run", str(path), "--duration", "2", "--out", str(tmp_path))
+    assert code == 1, printed
+    assert "NOT TRUSTED" in printed
+    assert (tmp_path / "ends.nc").exists()
+
+
+def test_program_is_installed_and_has_no_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "dalembert", "run", "missing.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "missing.yaml" in done.stderr
+    assert not list(Path(tmp_path).iterdir())
