@@ -33,6 +33,7 @@ _HOMES = {
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
     "ModelError": "dalembert.errors",
+    "ReadWarning": "dalembert.errors",
     "SimulationError": "dalembert.errors",
 }
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from dalembert.analyses import State, assemble, inspect, simulate
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
-    from dalembert.errors import DalembertError, ExpressionError, ModelError, SimulationError
+    from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
     from dalembert.io import read, write
     from dalembert.model import Model
     from dalembert.trajectory import Certificate, Trajectory, load

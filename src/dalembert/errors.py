@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "SimulationError"]
+__all__ = [
+    "CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "ReadWarning", "SimulationError",
+]  # fmt: skip
 
 
 class DalembertError(Exception):
@@ -56,6 +58,10 @@ class ExpressionError(DalembertError):
 
 class CompileError(DalembertError):
     """An expression graph cannot be turned into machine code."""
+
+
+class ReadWarning(UserWarning):
+    """A file says more than the model can hold; lists everything that was left out (also in ``model.notes``)."""
 
 
 class SimulationError(DalembertError):

@@ -56,6 +56,7 @@ class Link:
         X_PJ: joint frame on the parent, in the parent's link frame.
         X_LB: body frame in the link frame.
         inertia: about the origin of the link frame.
+        armature: rotor inertia on each of the joint's velocities, or None.
     """
 
     body: str
@@ -66,6 +67,7 @@ class Link:
     inertia: RigidInertia
     q: slice
     u: slice
+    armature: Any = None
 
 
 class Coordinates:
@@ -183,7 +185,8 @@ class PlacedTree:
             parent = index[slot.parent]
             X_PJ = self.links[parent].X_LB @ X_BJ if parent >= 0 else X_BJ
             inertia = mechanism.inertia(slot.body).moved(X_LB).about_origin(self.al)
-            self.links.append(Link(slot.body, parent, joint, X_PJ, X_LB, inertia, slot.q, slot.u))
+            armature = None if slot.joint is None else mechanism.armature(slot.joint)
+            self.links.append(Link(slot.body, parent, joint, X_PJ, X_LB, inertia, slot.q, slot.u, armature))
             index[slot.body] = len(self.links) - 1
         self.index = index
 

@@ -19,12 +19,12 @@ from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import hat
 
-__all__ = ["LinkState", "outward", "pose_jets"]
+__all__ = ["LinkState", "outward", "pose_jets", "step_outward"]
 
 
 @dataclass(frozen=True)
 class LinkState:
-    """One link in motion, and its body."""
+    """One link in motion, and its body; ``rotor`` is the joint force that its armature takes. Both None without one."""
 
     X_LB: Pose
     X_PL: Pose
@@ -33,6 +33,8 @@ class LinkState:
     c: np.ndarray
     V_L: np.ndarray
     A_L: np.ndarray
+    armature: Any = None
+    rotor: np.ndarray | None = None
 
     @property
     def X_WB(self) -> Pose:
@@ -70,11 +72,12 @@ def outward(
         else:
             parent = states[link.parent]
             X_WP, V_P, A_P = parent.X_WL, parent.V_L, parent.A_L
-        states.append(_step(al, link, X_WP, V_P, A_P, q[link.q], u[link.u], None if du is None else du[link.u]))
+        states.append(step_outward(al, link, X_WP, V_P, A_P, q[link.q], u[link.u], None if du is None else du[link.u]))
     return states
 
 
-def _step(al: Algebra, link: Link, X_WP: Pose, V_P: Any, A_P: Any, q: Any, u: Any, du: Any) -> LinkState:
+def step_outward(al: Algebra, link: Link, X_WP: Pose, V_P: Any, A_P: Any, q: Any, u: Any, du: Any = None) -> LinkState:
+    """One link from its parent's pose, twist and acceleration."""
     X_PL = link.X_PJ @ link.joint.transform(al, q)
     S = link.joint.subspace(al, q)
     own = S @ u if len(u) else al.zeros(6)
@@ -83,7 +86,10 @@ def _step(al: Algebra, link: Link, X_WP: Pose, V_P: Any, A_P: Any, q: Any, u: An
     A = X_PL.motion_inverse(A_P) + c
     if du is not None and len(u):
         A = A + S @ du
-    return LinkState(link.X_LB, X_PL, X_WP @ X_PL, S, c, V, A)
+    rotor = None
+    if link.armature is not None:
+        rotor = link.armature * link.joint.rotor_rate(al, u, al.zeros(len(u)) if du is None else du)
+    return LinkState(link.X_LB, X_PL, X_WP @ X_PL, S, c, V, A, link.armature, rotor)
 
 
 def pose_jets(jets: Jets, X: Pose, V: np.ndarray, A: np.ndarray) -> Pose:

@@ -17,7 +17,15 @@ from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward
 from dalembert.spatial import ArticulatedInertia
 
-__all__ = ["forward_dynamics", "gravity_base", "inverse_dynamics", "mass_matrix", "tip_wrenches"]
+__all__ = [
+    "forward_dynamics",
+    "gravity_base",
+    "inverse_dynamics",
+    "mass_matrix",
+    "step_back",
+    "step_inward",
+    "tip_wrenches",
+]
 
 
 def gravity_base(al: Algebra, gravity: np.ndarray) -> np.ndarray:
@@ -33,7 +41,7 @@ def inverse_dynamics(tree: PlacedTree, states: list[LinkState], wrenches: list[n
     tau = tree.al.zeros(tree.coordinates.nv)
     for link, state, F in zip(tree.links, states, tip_wrenches(tree, states, wrenches), strict=True):
         if state.S.shape[1]:
-            tau[link.u] = state.S.T @ F
+            tau[link.u] = state.S.T @ F if state.rotor is None else state.S.T @ F + state.rotor
     return tau
 
 
@@ -51,7 +59,7 @@ def tip_wrenches(tree: PlacedTree, states: list[LinkState], wrenches: list[np.nd
 
 
 def mass_matrix(tree: PlacedTree, states: list[LinkState]) -> np.ndarray:
-    """M(q) by composite bodies:  M_ii = Sᵀ I_c S,  M_ji = S_jᵀ F."""
+    """M(q) by composite bodies:  M_ii = Sᵀ I_c S + a 1,  M_ji = S_jᵀ F."""
     al = tree.al
     M = al.zeros(tree.coordinates.nv, tree.coordinates.nv)
     composite = [link.inertia for link in tree.links]
@@ -63,6 +71,8 @@ def mass_matrix(tree: PlacedTree, states: list[LinkState]) -> np.ndarray:
             continue
         F = np.stack([composite[i].apply(column) for column in state.S.T], axis=1)
         M[link.u, link.u] = state.S.T @ F
+        if link.armature is not None:
+            M[link.u, link.u] = M[link.u, link.u] + link.armature * al.eye(state.S.shape[1])
         j = i
         while tree.links[j].parent >= 0:
             F = np.stack([states[j].X_PL.force(column) for column in F.T], axis=1)
@@ -81,34 +91,48 @@ def forward_dynamics(
 
         inward:   U = I S,  D = Sᵀ U,  e = τ − Sᵀ p,   I_P += X* (I − U D⁻¹ Uᵀ) X,   p_P += X* (p + I_a c + U D⁻¹ e)
         outward:  u̇ = D⁻¹ (e − Uᵀ A'),   A = A' + S u̇
+
+    An armature a adds a 1 to D and takes its gyroscopic part from τ.
     """
     al = tree.al
     states = outward(tree, q, u)
-    n = len(tree.links)
     I = [ArticulatedInertia.from_rigid(al, link.inertia) for link in tree.links]
     p = [link.inertia.bias(s.V_L) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
-    D_U: list[Any] = [None] * n
-    D_e: list[Any] = [None] * n
-    for i in reversed(range(n)):
-        link, state = tree.links[i], states[i]
-        I_a, p_a = I[i], p[i]
-        if state.S.shape[1]:
-            U = np.stack([I[i].apply(column) for column in state.S.T], axis=1)
-            D = state.S.T @ U
-            e = tau[link.u] - state.S.T @ p[i]
-            D_U[i], D_e[i] = solve_spd(al, D, U.T), solve_spd(al, D, e)
-            I_a = I[i].without(U, D_U[i])
-            p_a = p[i] + U @ D_e[i]
+    handles: list[Any] = [None] * len(tree.links)
+    for i in reversed(range(len(tree.links))):
+        link = tree.links[i]
+        handles[i], I_up, p_up = step_inward(al, states[i], I[i], p[i], tau[link.u])
         if link.parent >= 0:
-            p_a = p_a + I_a.apply(state.c)
-            I[link.parent] = I[link.parent] + I_a.moved(al, state.X_PL)
-            p[link.parent] = p[link.parent] + state.X_PL.force(p_a)
+            I[link.parent], p[link.parent] = I[link.parent] + I_up, p[link.parent] + p_up
     du, A = al.zeros(tree.coordinates.nv), []
-    for i, link in enumerate(tree.links):
-        A_P = base if link.parent < 0 else A[link.parent]
-        a = states[i].X_PL.motion_inverse(A_P) + states[i].c
-        if states[i].S.shape[1]:
-            du[link.u] = D_e[i] - D_U[i] @ a
-            a = a + states[i].S @ du[link.u]
-        A.append(a)
+    for link, state, handle in zip(tree.links, states, handles, strict=True):
+        du[link.u], acceleration = step_back(al, state, handle, base if link.parent < 0 else A[link.parent])
+        A.append(acceleration)
     return du
+
+
+def step_inward(
+    al: Algebra, state: LinkState, I: ArticulatedInertia, p: np.ndarray, tau: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], ArticulatedInertia, np.ndarray]:
+    """One link as its parent feels it: (D⁻¹Uᵀ, D⁻¹e), and inertia and bias wrench in the parent's frame."""
+    S = state.S
+    if S.shape[1]:
+        U = np.stack([I.apply(column) for column in S.T], axis=1)
+        D = S.T @ U
+        if state.armature is not None:
+            D, tau = D + state.armature * al.eye(S.shape[1]), tau - state.rotor
+        W, e = solve_spd(al, D, U.T), solve_spd(al, D, tau - S.T @ p)
+        I, p = I.without(U, W), p + U @ e
+    else:
+        W, e = al.zeros(0, 6), al.zeros(0)
+    return (W, e), I.moved(al, state.X_PL), state.X_PL.force(p + I.apply(state.c))
+
+
+def step_back(al: Algebra, state: LinkState, handle: Any, A_P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """u̇ and the acceleration of one link from its parent's:  u̇ = D⁻¹e − D⁻¹Uᵀ A'."""
+    W, e = handle
+    A = state.X_PL.motion_inverse(A_P) + state.c
+    if not len(e):
+        return e, A
+    du = e - W @ A
+    return du, A + state.S @ du

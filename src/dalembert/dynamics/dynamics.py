@@ -10,8 +10,6 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates import COORDINATES, Coordinates
-from dalembert.coordinates.kinematics import outward
-from dalembert.coordinates.recursions import inverse_dynamics
 from dalembert.dynamics import native
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Equations, Formulation
@@ -172,10 +170,7 @@ class Dynamics:
     @cached_property
     def _inverse_kernel(self) -> Kernel:
         equations, du = self._equations(), CASADI.symbols("du", self.nv)
-        wrenches, tau = equations._applied()
-        states = outward(self._tree, equations.q, equations.u, du[1], equations.gravity)
-        forces = inverse_dynamics(self._tree, states, wrenches) - tau
-        return self._compile("inverse", {"tau": forces}, du=du)
+        return self._compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
 
     # Calls
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from typing import Any
 
 import sympy as sp
@@ -42,7 +43,9 @@ def parse(text: str) -> sp.Expr:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"formula of {len(text)} characters; at most {MAX_LENGTH} are read")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of Python, about what is refused below anyway
+            tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "too deeply nested"
         raise ExpressionError(f"cannot read formula {_short(text)}: {reason}") from None

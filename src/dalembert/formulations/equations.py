@@ -21,6 +21,7 @@ from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches
 from dalembert.elements import Load
+from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Equations", "Row"]
@@ -162,11 +163,51 @@ class Equations:
         """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
         wrenches, tau = self._applied()
         states = outward(self.tree, self.q, self.u, base=self.gravity)
-        return tau - inverse_dynamics(self.tree, states, wrenches)
+        return tau - inverse_dynamics(self.tree, states, wrenches) - self._cut_rotor_forces(None)
+
+    def inverse(self, du: np.ndarray) -> np.ndarray:
+        """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
+        wrenches, tau = self._applied()
+        states = outward(self.tree, self.q, self.u, du, self.gravity)
+        return inverse_dynamics(self.tree, states, wrenches) - tau + self._cut_rotor_forces(du)
 
     @cached_property
     def mass_matrix(self) -> np.ndarray:
-        return mass_matrix(self.tree, self.states)
+        M = mass_matrix(self.tree, self.states)
+        for _, a, B, _ in self._cut_rotors:
+            M = M + a * (B.T @ B)
+        return M
+
+    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of tree joints are in the recursions.
+
+    @cached_property
+    def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
+        """Joint, armature a, B and Ḃ u of every cut joint with an armature."""
+        found = []
+        for name in self.tree.coordinates.cut:
+            a = self.tree.mechanism.armature(name)
+            if a is not None:
+                bias = self._joint_acceleration(name, self.al.zeros(self.nv))
+                B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
+                found.append((self.tree.mechanism.joint(name), a, B, bias))
+        return found
+
+    def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
+        """u̇_J = B u̇ + Ḃ u."""
+        moved = moving(self.tree, self.t, self.q, self.u, du, outward(self.tree, self.q, self.u, du))
+        return moved.al.parts(moved.joint(name)[1])[1]  # type: ignore[attr-defined]
+
+    def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
+        """Joint, B and the joint force that its armature takes."""
+        loads = []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = bias if du is None else B @ du + bias
+            loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
+        return loads
+
+    def _cut_rotor_forces(self, du: np.ndarray | None) -> np.ndarray:
+        """What armatures of cut joints take from all velocities."""
+        return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
 
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
@@ -176,7 +217,15 @@ class Equations:
     # Energy and momentum
 
     def kinetic_energy(self) -> Any:
-        return sum((link.inertia.energy(s.V_L) for link, s in zip(self.tree.links, self.states, strict=True)), self.al.constant(0))
+        """Of all bodies, and ½ a uᵀu of armatures."""
+        energy = self.al.constant(0)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            energy = energy + link.inertia.energy(state.V_L)
+            if link.armature is not None:
+                energy = energy + link.armature * (self.u[link.u] @ self.u[link.u]) / 2
+        for _, a, B, _ in self._cut_rotors:
+            energy = energy + a * ((B @ self.u) @ (B @ self.u)) / 2
+        return energy
 
     def potential_energy(self) -> Any:
         """Of gravity and of all conservative forces."""
@@ -237,8 +286,14 @@ class Equations:
         for name, F in self._joint_wrenches(multipliers).items():
             placed = tree.mechanism.joint(name)
             X, _ = self.motion.relative(placed)
-            if name in tree.coordinates.cut:
-                reactions[name] = (self.motion.body(placed.second)[0] @ placed.X_2S).force(F)
+            reactions[name] = (self.motion.body(placed.second)[0] @ placed.X_2S).force(F)
+            for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
+                if body != "ground":
+                    i = tree.index[body]
+                    wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
+        for placed, _, force in self._cut_rotor_loads(du):
+            X, _ = self.motion.relative(placed)
+            F = placed.joint.wrench(al, placed.joint.coordinates(al, X), -force)
             for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
                 if body != "ground":
                     i = tree.index[body]
@@ -248,7 +303,8 @@ class Equations:
         for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, through, strict=True):
             if slot.joint is None:
                 continue
-            own = link.joint.wrench(al, self.q[link.q], tau[link.u]) if link.joint.nv else al.zeros(6)
+            force = tau[link.u] if state.rotor is None else tau[link.u] - state.rotor
+            own = link.joint.wrench(al, self.q[link.q], force) if link.joint.nv else al.zeros(6)
             on_child = state.X_WL.force(F - own)
             extra = reactions.get(slot.joint, al.zeros(6))
             reactions[slot.joint] = extra + (-on_child if slot.reversed else on_child)

@@ -64,7 +64,8 @@ _HEAD = """# Model files
 
 A model file is one YAML document (UTF-8, at most 2 MB). It holds the sections below; only `name` is
 required, and fields left out take their defaults. Units are SI, angles radians. Points, axes and inertias are
-given in **world axes at the reference configuration**, as CAD gives them, unless a field `frame` says otherwise.
+given in **world axes at the reference configuration**, as CAD gives them, unless a field `frame` says
+otherwise.
 
 YAML is read as version 1.2 (`yes` and `on` are texts). Tags, aliases, merge keys, duplicate keys, several
 documents, infinities and NaN are refused. Everything that is wrong with a file is reported at once, with line
@@ -83,7 +84,7 @@ _TYPES = """## Types of fields
 | text | a text |
 | formula | a number, or a text in the formula language below |
 | vector | three formulas `[x, y, z]`, or an axis: `x`, `y`, `z`, `-x`, `-y`, `-z` |
-| inertia | `[Ixx, Iyy, Izz]`, `[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]` or three rows of three: entries of the tensor |
+| inertia | `[Ixx, Iyy, Izz]`, `[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]` or three rows: entries of the tensor |
 | placement | a position `[x, y, z]`, or a mapping with the fields under *Placement* |
 | name | letters, digits, `_`, `-`, spaces; a letter first; at most 200 characters |
 | body, joint | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
@@ -93,8 +94,8 @@ _TYPES = """## Types of fields
 
 _FORMULAS = """## Formulas
 
-A formula is arithmetic as in Python: `+ - * / **`, parentheses, numbers, names of parameters, `pi`, and where motion is
-allowed the time `t` and references to the motion:
+A formula is arithmetic as in Python: `+ - * / **`, parentheses, numbers, names of parameters, `pi`, and
+where motion is allowed the time `t` and references to the motion:
 
 | reference | is |
 |---|---|
@@ -122,14 +123,15 @@ What may stand where:
 | `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
 """
 
-_SUBMODELS = """A sub-model is given in place (`model:` with the sections of a model) or by `file:`, relative to the file that names it
-and inside the folder of the outermost file. Its elements are called `name.element`, its ground becomes `base`.
+_SUBMODELS = """A sub-model is given in place (`model:` with the sections of a model) or by `file:`, relative
+to the file that names it and inside the folder of the outermost file. Its elements are called `name.element`,
+its ground becomes `base`.
 """
 
 _SECTION_NOTES = {
-    "parameters": "A mapping of names to numbers. Parameters stay symbolic: changing one needs no new compilation. "
+    "parameters": "A mapping of names to numbers. Parameters stay symbolic: a change needs no recompilation. "
     "Names are letters, digits and `_`; `t` and `pi` are taken.",
-    "initial": "A mapping of joints to coordinates: one value, or a list of nq. The rest follows by assembly.",
+    "initial": "A mapping of joints to coordinates: one value, or a list of nq; assembly finds the rest.",
     "initial_rates": "A mapping of joints to velocities: one value, or a list of nv.",
     "gravity": "A vector in world axes; default `[0, 0, -9.81]`.",
 }
@@ -223,8 +225,9 @@ def _joints() -> str:
     """The catalogue, from what each joint declares."""
     rows = ["| kind | what it is | needs | may have | nq | nv |", "|---|---|---|---|---|---|"]
     for kind, joint in JOINTS.items():
-        custom = CustomMotion(coordinates=1) if kind == "custom" else None
-        sizes = sizes_of(JointData(name="a", kind=kind, bodies=("ground", "a"), custom=custom))
+        custom = CustomMotion.model_validate({"coordinates": 1}) if kind == "custom" else None
+        drawn = {"name": "a", "kind": kind, "bodies": ("ground", "a"), "custom": custom}
+        sizes = sizes_of(JointData.model_validate(drawn))
         assert sizes is not None
         names = [*joint.geometry, *joint.parameters, *(["custom"] if custom else [])]
         needs = ", ".join(f"`{name}`" for name in names if name[0] != "[")

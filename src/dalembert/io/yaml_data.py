@@ -1,7 +1,8 @@
 """YAML as plain data with line numbers, safe to read from strangers.
 
-Events of ruamel.yaml are turned into dictionaries, lists and scalars by hand: no tag makes an object, nothing is expanded,
-and depth and number of values are bounded while reading. Scalars follow the core schema of YAML 1.2 (``yes`` is a text).
+Events of ruamel.yaml are turned into dictionaries, lists and scalars by hand: no tag makes an object, nothing
+is expanded, and depth and number of values are bounded while reading. Scalars follow the core schema of YAML
+1.2 (``yes`` is a text).
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class _Open:
 class _Builder:
     def __init__(self, name: str):
         self.name = name
-        self.result = Parsed()
+        self.result = Parsed(lines={"": f"{name}:1"})
         self.stack: list[_Open] = []
         self.documents = 0
 

@@ -152,6 +152,10 @@ class Joint(ABC):
         S = self.subspace(al, q)
         return solve_spd(al, S.T @ S, S.T @ V)
 
+    def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """What an armature a resists:  a · (this) is the joint force that belongs to the kinetic energy ½ a uᵀu."""
+        return du
+
     def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """A wrench on S (S axes) that does the work of the joint forces τ:  F = S (SᵀS)⁻¹ τ,  Sᵀ F = τ."""
         S = self.subspace(al, q)

@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import Algebra
 from dalembert.joints.base import Geometry, Joint
 from dalembert.spatial import Pose, quaternion
+from dalembert.spatial.so3 import cross
 
 __all__ = ["Free"]
 
@@ -35,6 +36,10 @@ class Free(Joint):
 
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return al.zeros(6)
+
+    def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
+        # The momentum a v turns with the body's axes.
+        return al.concatenate([du[:3], du[3:] + cross(u[:3], u[3:])])
 
     def qdot(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return al.concatenate([quaternion.rate(al, q[:4], u[:3]), quaternion.to_matrix(al, q[:4]) @ u[3:]])

@@ -58,6 +58,9 @@ class Reversed(Joint):
     def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
         return self.joint.velocity(al, X.inverse(), -X.motion(V))
 
+    def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
+        return self.joint.rotor_rate(al, u, du)
+
     def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """The reaction to the joint's own wrench, on P in P axes."""
         return -self.joint.transform(al, q).force(self.joint.wrench(al, q, tau))

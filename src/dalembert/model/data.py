@@ -16,12 +16,17 @@ __all__ = ["Body", "CustomMotion", "JointData", "Output", "Shape", "SubModel"]
 class Shape(Record):
     """Something to draw on a body. Sizes are numbers or formulas of parameters."""
 
-    kind: Literal["box", "cylinder", "sphere", "capsule", "cone", "torus", "line"] = Field(description="which solid")
+    kind: Literal["box", "cylinder", "sphere", "capsule", "cone", "torus", "line", "mesh", "frame"] = Field(
+        description="which solid; a mesh comes from a file, a frame is three arrows"
+    )
+    name: str | None = Field(None, max_length=200, description="what it shows, e.g. the link of a robot file")
     size: Vector | None = Field(None, description="edges of a box (m)")
     radius: Formula | None = Field(None, description="radius (m)")
-    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone (m)")
+    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone, of the arrows of a frame (m)")
     tube: Formula | None = Field(None, description="radius of the tube of a torus (m)")
     points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
+    file: str | None = Field(None, max_length=4000, description="STL or OBJ file of a mesh")
+    scale: Vector | None = Field(None, description="factors on a mesh along its axes; default: 1, 1, 1")
     pose: Placement = Field(default_factory=Placement, description="pose, in world axes of the reference configuration")
     axis: Vector | None = Field(None, description="direction of the shape's z-axis, instead of a rotation")
     frame: FrameName = Field("world", description="'world', 'body', or a body's name")
@@ -80,6 +85,9 @@ class JointData(Element):
     radius: Formula | None = Field(None, description="radius of a rolling disc or sphere (m)")
     length: Formula | None = Field(None, description="distance (m); default: as drawn")
     custom: CustomMotion | None = Field(None, description="motion of a custom joint")
+    armature: Formula | None = Field(
+        None, description="rotor inertia on each velocity of the joint (kg m², or kg): kinetic energy ½ a u²"
+    )
     cut: bool = Field(False, description="True: close a loop here, keep it out of the spanning tree")
 
     @property

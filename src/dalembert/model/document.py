@@ -1,6 +1,7 @@
 """The model as plain data, and back: the layout of model files.
 
-Only dictionaries, lists, texts and numbers appear. Fields at their defaults are left out, so that a file shows what matters.
+Only dictionaries, lists, texts and numbers appear. Fields at their defaults are left out, so that a file
+shows what matters.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import bisect
 import difflib
 from collections.abc import Mapping
-from typing import Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import sympy as sp
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -39,8 +40,11 @@ _CLASSES: dict[str, type[Element]] = {
     "outputs": Output,
     "submodels": SubModel,
 }
-_AnyConstraint = Union[tuple(CONSTRAINTS.values())]  # type: ignore[valid-type]  # noqa: UP007
-_AnyForce = Union[tuple(FORCES.values())]  # type: ignore[valid-type]  # noqa: UP007
+# Known only at run time, from the registries; to a type checker any element will do.
+if TYPE_CHECKING:
+    _AnyConstraint = _AnyForce = Element
+else:
+    _AnyConstraint, _AnyForce = Union[tuple(CONSTRAINTS.values())], Union[tuple(FORCES.values())]  # noqa: UP007
 
 
 class Document(Record):
@@ -274,7 +278,7 @@ class _Reader:
 
     def gravity(self, model: Model, value: Any, at: str) -> None:
         try:
-            model.gravity = Placement(position=value).position
+            model.gravity = Placement.model_validate({"position": value}).position
         except ValidationError as error:
             for part in error.errors():
                 path, message, fix = _explain(Placement, part)

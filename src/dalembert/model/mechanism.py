@@ -149,6 +149,11 @@ class Mechanism:
             self._joints[name] = self._place(name)
         return self._joints[name]
 
+    def armature(self, name: str) -> Any:
+        """Rotor inertia on the velocities of a joint, or None."""
+        data, _ = self.flat.joints[name]
+        return None if data.armature is None or data.armature == 0 else self.evaluate(data.armature)
+
     def _place(self, name: str) -> PlacedJoint:
         data, scope = self.flat.joints[name]
         first, second = data.bodies

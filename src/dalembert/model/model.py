@@ -33,6 +33,9 @@ class Model:
         name: of the mechanism.
         gravity: acceleration of free fall in world axes (m/s²).
         description: one line for lists.
+
+    Attributes:
+        notes: what the reader of a file in another format had to leave out; not part of the model's data.
     """
 
     t = TIME
@@ -52,6 +55,7 @@ class Model:
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
         self.initial_rates: dict[str, tuple[sp.Expr, ...]] = {}
         self.sources: dict[str, str] = {}
+        self.notes: list[str] = []
 
     # Parameters and formulas
 

@@ -1,4 +1,4 @@
-"""Validation of a model: everything that is wrong, found in one go, at the nominal values of the parameters."""
+"""Validation of a model: everything that is wrong, found in one go, at nominal values of the parameters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _reach(place: Place) -> None:
     """Names in reach, innermost first; a name that two elements share is reported where it is seen."""
     missing = place.draft.missing
     place.bodies = {body.name for body in place.model.bodies} | missing.get("bodies", set())
-    place.joints = {name: None for name in missing.get("joints", set())}
+    place.joints = dict.fromkeys(missing.get("joints", set()))
     place.joints |= {joint.name: joint for joint in place.model.joints}
     if missing.get("submodels") or "submodels" in place.unsure:
         place.unsure |= {"bodies", "joints"}
@@ -264,7 +264,9 @@ def _check_coordinate(place: Place, path: str, title: str, joint: str, index: in
         return False
     sizes = place.sizes(joint)
     if sizes is not None and index < sizes.nq and sizes.in_quaternion(index):
-        message = f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or a displacement"
+        message = (
+            f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or length"
+        )
         place.report(
             path, message, "choose a joint with an angle, or a constraint of kind equation, or a torque"
         )

@@ -15,8 +15,9 @@ __all__ = ["check_body", "check_placement"]
 INERTIA = 1e-9  # relative to the largest principal moment; lets thin rods (0, J, J) pass
 ORTHONORMAL = 1e-6  # largest entry of R Rᵀ − 1
 SHAPES = {
-    "box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length"),
-    "cone": ("radius", "length"), "torus": ("radius", "tube"), "line": ("points",),
+    "box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"), "cone": ("radius", "length"),
+    "torus": ("radius", "tube"), "line": ("points",),
 }  # fmt: skip
 SHAPE_EXAMPLES = {
     "size": "size: [0.1, 0.1, 0.1]", "radius": "radius: 0.1", "length": "length: 0.5", "tube": "tube: 0.02",
@@ -52,7 +53,8 @@ def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
         message = f"{title}: inertia must not be negative in any direction, got {moments}"
         place.report(f"{path}.inertia", message, "entries are those of the tensor: Ixy = −∫xy dm")
     elif a + b < c - tolerance:
-        message = f"{title}: no rigid body has this inertia: the largest moment exceeds the sum of the others, got {moments}"
+        rule = "no rigid body has this inertia: the largest moment exceeds the sum of the others"
+        message = f"{title}: {rule}, got {moments}"
         place.report(f"{path}.inertia", message, "check units and axes; a thin rod along x has (0, J, J)")
 
 

@@ -167,7 +167,8 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
         count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv
         if count is not None and ref.index >= count:
             what = "coordinates" if quantity == "q" else "velocities"
-            message = f"{title}: {_short(atom)!r}: joint {ref.element!r} has {count} {what}, index {ref.index} is none"
+            given = f"joint {ref.element!r} has {count} {what}, index {ref.index} is none"
+            message = f"{title}: {_short(atom)!r}: {given}"
             place.report(
                 path, message, f"an index from 0 to {count - 1}" if count else "choose another joint"
             )
@@ -218,7 +219,7 @@ def _names_inner(place: Place, part: Any) -> bool:
 
 
 def _constant_parts(formula: Any, local: tuple[str, ...]) -> Iterator[Any]:
-    """The largest parts without time and motion; branches of a choice are left out, as they may not be taken."""
+    """The largest parts without time and motion; not the branches of a choice, which may not be taken."""
     if formula.is_Number:
         return
     moving = formula.atoms(AppliedUndef) or any(s == TIME or s.name in local for s in formula.free_symbols)

@@ -128,6 +128,14 @@ def _check_axes(place: Place, path: str, title: str, joint: JointData) -> None:
 
 
 def _check_sizes(place: Place, path: str, title: str, joint: JointData) -> None:
+    armature = None if joint.armature is None else place.value(joint.armature)
+    sizes = sizes_of(joint)
+    if armature is not None and armature < 0:
+        message = f"{title}: armature must not be negative, got {armature:g}"
+        place.report(f"{path}.armature", message, "e.g. armature: 0.01")
+    elif armature is not None and sizes is not None and sizes.nv == 0:
+        message = f"{title}: armature is too much; a {joint.kind} joint has no velocity"
+        place.report(f"{path}.armature", message, "leave armature out")
     for key, fix in (("radius", "radius: 0.5"), ("length", "length: 1")):
         given = getattr(joint, key)
         value = None if given is None else place.value(given)

@@ -24,7 +24,7 @@ MAX_LISTED = 20
 
 @dataclass
 class Draft:
-    """What a reader could not build, so that validation keeps to the file's numbering and blames nothing twice.
+    """What a reader could not build, so that validation keeps the file's numbering and blames nothing twice.
 
     Attributes:
         positions: for each section, the place in the file of every element that was built.

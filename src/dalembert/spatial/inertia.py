@@ -14,8 +14,24 @@ from dalembert.spatial.so3 import cross, hat
 __all__ = ["ArticulatedInertia", "Inertia", "RigidInertia"]
 
 
+class _Operator:
+    """What every inertia can do once it can be applied to a twist."""
+
+    def apply(self, V: np.ndarray) -> np.ndarray:
+        """Momentum I V."""
+        raise NotImplementedError
+
+    def bias(self, V: np.ndarray) -> np.ndarray:
+        """Gyroscopic wrench  V ×* I V."""
+        return cross_force(V, self.apply(V))
+
+    def energy(self, V: np.ndarray) -> Any:
+        """Kinetic energy  ½ Vᵀ I V  (J)."""
+        return (V @ self.apply(V)) / 2
+
+
 @dataclass(frozen=True)
-class Inertia:
+class Inertia(_Operator):
     """Rigid-body inertia as people give it.
 
     Attributes:
@@ -50,7 +66,7 @@ class Inertia:
 
 
 @dataclass(frozen=True)
-class RigidInertia:
+class RigidInertia(_Operator):
     """Rigid-body inertia about the origin of its frame, which adds up:  [[A, ĥ], [−ĥ, m 1]].
 
     Attributes:
@@ -68,14 +84,6 @@ class RigidInertia:
         w, v = V[:3], V[3:]
         return np.concatenate([self.A @ w + cross(self.h, v), self.mass * v - cross(self.h, w)])
 
-    def bias(self, V: np.ndarray) -> np.ndarray:
-        """Gyroscopic wrench  V ×* I V."""
-        return cross_force(V, self.apply(V))
-
-    def energy(self, V: np.ndarray) -> Any:
-        """Kinetic energy  ½ Vᵀ I V  (J)."""
-        return (V @ self.apply(V)) / 2
-
     def __add__(self, other: RigidInertia) -> RigidInertia:
         return RigidInertia(self.mass + other.mass, self.h + other.h, self.A + other.A)
 
@@ -89,7 +97,7 @@ class RigidInertia:
 
 
 @dataclass(frozen=True)
-class ArticulatedInertia:
+class ArticulatedInertia(_Operator):
     """The inertia of a body with other bodies hinged to it:  [[A, B], [Bᵀ, C]], A and C symmetric."""
 
     A: np.ndarray

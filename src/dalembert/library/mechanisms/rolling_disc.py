@@ -1,8 +1,8 @@
 """A thin disc that rolls on a table without slipping: the coin, the hoop, the falling plate.
 
 Two nonholonomic constraints: the lowest point of the disc is at rest. Coordinates of the joint: contact point
-x, y, heading ψ, lean θ from upright, spin φ. An upright disc rolls stably above  v² = g r/3;  a leaning one runs
-in circles.
+x, y, heading ψ, lean θ from upright, spin φ. An upright disc rolls stably above  v² = g r/3;  a leaning one
+runs in circles.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     └────── x ──────── C ▭ ──→  slider, on a universal joint
 
 Geometry and speed after E. J. Haug, Computer Aided Kinematics and Dynamics of Mechanical Systems (1989), a
-standard test of multibody codes: crank 0.08 m at (0, 0.1, 0.12), rod 0.3 m. With the pin B at (0, y, z) the slider
-stands at  x = √(l² − y² − z²).
+standard test of multibody codes: crank 0.08 m at (0, 0.1, 0.12), rod 0.3 m. With the pin B at (0, y, z) the
+slider stands at  x = √(l² − y² − z²).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Stewart platform: six legs of variable length move a platform in all six degrees of freedom.
 
-Each leg is a cylinder on a universal joint at the base and a piston on a ball joint under the platform. The legs
-are driven so that the platform circles, heaves and tilts: their lengths follow from the wanted pose (R, p),
+Each leg is a cylinder on a universal joint at the base and a piston on a ball joint under the platform. The
+legs are driven so that the platform circles, heaves and tilts; their lengths follow from the pose (R, p),
 
     lᵢ(t) = | p(t) + R(t) bᵢ − aᵢ |
 
@@ -20,6 +20,7 @@ from dalembert.model import Model
 __all__ = ["stewart_platform"]
 
 PAIR = math.radians(12)  # half the angle between the two legs of a pair, seen from above
+ORANGE, BLUE, STEEL = "#de8f05", "#0072b2", "#b8bec7"
 
 
 def stewart_platform(
@@ -50,10 +51,8 @@ def stewart_platform(
     p = sp.Matrix([s * sine, s * (1 - cosine), h + s * sp.sin(2 * w * model.t) / 2])
     R = sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine)
 
-    platform = model.body("platform", color="#de8f05", **parts.disc(M, (0, 0, h), (0, 0, 1), 1.1 * rb, 0.06))
-    model.shape(
-        model.ground, "cylinder", radius=1.15 * ra, length=0.06, axis="z", pose=(0, 0, -0.06), opacity=0.6
-    )
+    platform = model.body("platform", color=ORANGE, **parts.disc(M, (0, 0, h), (0, 0, 1), 1.1 * rb, 0.06))
+    model.shape(model.ground, "cylinder", radius=1.15 * ra, length=0.06, axis="z", pose=(0, 0, -0.06))
 
     for i in range(6):
         # Pairs of legs meet near 0°, 120°, 240° on the base and half-way between on the platform.
@@ -67,13 +66,9 @@ def stewart_platform(
         across = tuple(sp.Matrix(along).cross(sp.Matrix(tangent)))
 
         leg = i + 1
-        end = tuple(
-            b - 0.7 * d for b, d in zip(head, along, strict=True)
-        )  # of the piston, inside the cylinder
-        cylinder = model.body(
-            f"cylinder_{leg}", color="#0072b2", **parts.rod(ml / 2, foot, middle, radius=0.05)
-        )
-        piston = model.body(f"piston_{leg}", color="#b8bec7", **parts.rod(ml / 2, end, head, radius=0.03))
+        inside = tuple(b - 0.7 * d for b, d in zip(head, along, strict=True))  # where the piston ends
+        cylinder = model.body(f"cylinder_{leg}", color=BLUE, **parts.rod(ml / 2, foot, middle, radius=0.05))
+        piston = model.body(f"piston_{leg}", color=STEEL, **parts.rod(ml / 2, inside, head, radius=0.03))
         model.universal(f"foot_{leg}", model.ground, cylinder, point=foot, axis=tangent, axis_2=across)
         stroke = model.prismatic(f"leg_{leg}", cylinder, piston, point=middle, axis=along)
         model.spherical(f"head_{leg}", piston, platform, point=head)
