@@ -11,10 +11,9 @@ from support.random_models import HOLONOMIC, NONHOLONOMIC, add_forces, add_joint
 from dalembert.joints import JOINTS
 from dalembert.model import Model
 
-__all__ = ["CASES", "LOOPS", "TREES", "case"]
+__all__ = ["CASES", "LOOPS", "TREES", "case", "parallelogram"]
 
 CASES: dict[str, Callable[[], Model]] = {}
-CONSTRAINED_TIME = 0.3
 
 
 def _case(function: Callable[[], Model]) -> Callable[[], Model]:
@@ -65,19 +64,22 @@ def a_rolling_disc_in_a_loop() -> Model:
     return model
 
 
+def parallelogram(*cranks: float) -> Model:
+    """A bar on vertical cranks of length 1 with spatial hinges: planar, so most equations of the closing hinges are redundant."""
+    model = Model("parallelogram", gravity=(0, -9.81, 0))
+    model.body("bar", mass=2, com=(1, 1, 0), inertia=(0.01, 0.4, 0.4))
+    for i, x in enumerate(cranks):
+        model.body(f"crank{i}", mass=1.2, com=(x + 0.1, 0.5, 0), inertia=(0.1, 0.02, 0.1))
+        model.revolute(f"foot{i}", "ground", f"crank{i}", point=(x, 0, 0), axis="z")
+        model.revolute(f"head{i}", f"crank{i}", "bar", point=(x, 1, 0), axis="z")
+    model.spring("spring", "ground", "bar", at=((0, 2, 0), (2, 1, 0)), stiffness=30, damping=0.5, length=0.5)
+    model.joint_force("motor", "foot0", "2*sin(t)")
+    return model
+
+
 @_case
 def planar_parallelogram_with_spatial_hinges() -> Model:
-    """Two cranks and a coupler: three of the six equations of the closing hinge are redundant, and so is one crank."""
-    model = Model("parallelogram", gravity=(0, -9.81, 0))
-    for name, x in (("left", 0.0), ("right", 2.0), ("middle", 1.0)):
-        model.body(name, mass=1.2, com=(x + 0.1, 0.5, 0), inertia=(0.1, 0.02, 0.1))
-    model.body("bar", mass=2, com=(1, 1, 0), inertia=(0.01, 0.4, 0.4))
-    for name, x in (("left", 0.0), ("right", 2.0), ("middle", 1.0)):
-        model.revolute(f"{name} foot", "ground", name, point=(x, 0, 0), axis="z")
-        model.revolute(f"{name} head", name, "bar", point=(x, 1, 0), axis="z")
-    model.spring("spring", "ground", "bar", at=((0, 2, 0), (2, 1, 0)), stiffness=30, damping=0.5, length=0.5)
-    model.joint_force("motor", "left foot", "2*sin(t)")
-    return model
+    return parallelogram(0.0, 2.0)
 
 
 @_case

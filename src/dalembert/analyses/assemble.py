@@ -134,9 +134,20 @@ class _Assembler:
         for name, value in driven.items():
             if name not in wanted:
                 wanted[name] = value
+        if not self.dynamics.rows:
+            return State(self.time, *self._free_state(wanted, wanted_rates), self.coordinates, self.parameters)
         q = self._positions(self._reference(), wanted)
         u = self._velocities(q, wanted_rates)
         return State(self.time, q, u, self.coordinates, self.parameters)
+
+    def _free_state(self, wanted: dict[str, np.ndarray], rates: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """In a tree without constraints nothing stands in the way."""
+        q, u = self._reference(), np.zeros(self.dynamics.nv)
+        for name, value in wanted.items():
+            q[self.coordinates.slot_of_joint[name].q] = value
+        for name, value in rates.items():
+            u[self.coordinates.slot_of_joint[name].u] = value
+        return q, u
 
     # What is wanted
 

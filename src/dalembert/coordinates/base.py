@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.algebra import Algebra
+from dalembert.algebra import NUMPY, Algebra
 from dalembert.expressions import references
 from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
@@ -128,7 +128,8 @@ class Coordinates:
 
     def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedTree:
         """The tree in an algebra."""
-        return PlacedTree(self, Mechanism(self.flat, al, parameters))
+        shared = al is NUMPY and parameters == self.flat.parameters
+        return PlacedTree(self, self._nominal if shared else Mechanism(self.flat, al, parameters))
 
     # In floats
 

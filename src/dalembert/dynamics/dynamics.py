@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.dynamics import native
+from dalembert.dynamics.choose import choose
+from dalembert.dynamics.context import Context
+from dalembert.dynamics.rolled import Rolled
 from dalembert.errors import DalembertError, ModelError
-from dalembert.formulations import FORMULATIONS, Equations, Formulation
+from dalembert.formulations import Equations
 from dalembert.formulations.equations import Row
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
 
-__all__ = ["Context", "Dynamics", "compile"]
+__all__ = ["Dynamics", "compile"]
+
+# From this number of bodies on, trees run by rolled recursions; up to it, unrolled code is as fast and batches better.
+ROLLED_FROM = 100
+
+
+class Bodies(NamedTuple):
+    """Where a body is and how it moves, in world axes; arrays have a leading axis for a batch."""
+
+    rotation: np.ndarray
+    position: np.ndarray
+    angular_velocity: np.ndarray
+    velocity: np.ndarray
 
 
 class Dynamics:
@@ -39,12 +53,13 @@ class Dynamics:
         model.validate()
         self.model = model
         self.flat: Flat = flatten(model)
-        self.coordinates, self.formulation, self.reason = _choose(self.flat, formulation, coordinates)
+        self.coordinates, self.formulation, self.reason = choose(self.flat, formulation, coordinates)
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
         self.rows: list[Row] = self._equations().rows
         self.holonomic = sum(row.holonomic for row in self.rows)
+        self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 
     def __repr__(self) -> str:
@@ -81,9 +96,13 @@ class Dynamics:
         values = self._symbols["p"][1]
         return self.coordinates.place(CASADI, dict(zip(self.parameter_names, values, strict=True)))
 
-    def _equations(self) -> Equations:
+    @cached_property
+    def _tau(self) -> Any:
+        return CASADI.symbols("tau", self.nv)
+
+    def _equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols."""
-        return Equations(self._tree, self._symbols["t"][1][0], self._symbols["q"][1], self._symbols["u"][1])
+        return Equations(self._tree, self._symbols["t"][1][0], self._symbols["q"][1], self._symbols["u"][1], tau)
 
     def _compile(self, name: str, outputs: dict[str, Any], **more: Any) -> Kernel:
         inputs = {key: symbol for key, (symbol, _) in {**self._symbols, **more}.items()}
@@ -96,9 +115,9 @@ class Dynamics:
     @cached_property
     def dynamics_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and the formulation's blocks."""
-        equations = self._equations()
+        equations = self._equations(self._tau[1])
         outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.blocks(equations)}
-        return self._compile("dynamics", outputs)
+        return self._compile("dynamics", outputs, tau=self._tau)
 
     @cached_property
     def constraint_kernel(self) -> Kernel:
@@ -164,6 +183,11 @@ class Dynamics:
         )
 
     @cached_property
+    def _acceleration_kernel(self) -> Kernel:
+        blocks = self.formulation.blocks(self._equations(self._tau[1]))
+        return self._compile("acceleration", {"acceleration": blocks["acceleration"]}, tau=self._tau)
+
+    @cached_property
     def _mass_kernel(self) -> Kernel:
         return self._compile("mass_matrix", {"mass_matrix": self._equations().mass_matrix})
 
@@ -171,6 +195,34 @@ class Dynamics:
     def _inverse_kernel(self) -> Kernel:
         equations, du = self._equations(), CASADI.symbols("du", self.nv)
         return self._compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
+
+    # Large trees
+
+    @property
+    def has_quaternions(self) -> bool:
+        return self.nq > self.nv + len(self.coordinates.windings)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, gravity only."""
+        flat = self.flat
+        plain = all(data.kind != "custom" and data.armature is None for data, _ in flat.joints.values())
+        return (
+            len(flat.bodies) >= ROLLED_FROM
+            and self.formulation.name == "recursive"
+            and plain
+            and not flat.forces
+            and not flat.outputs
+        )
+
+    def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
+        """The rolled recursions of a large tree, or None; kept for the last parameters used."""
+        if not self.is_large:
+            return None
+        values = {**self.flat.parameters, **(parameters or {})}
+        if self._rolled is None or self._rolled[0] != values:
+            self._rolled = (values, Rolled(self.coordinates, values))
+        return self._rolled[1]
 
     # Calls
 
@@ -182,28 +234,76 @@ class Dynamics:
         return np.array(list({**self.flat.parameters, **(values or {})}.values()), dtype=float)
 
     def acceleration(
-        self, q: Any, u: Any, t: float = 0.0, parameters: dict[str, float] | None = None
+        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """u̇ at one state or at a batch of them (rows of q, u, tau).
+
+        Args:
+            tau: forces on all velocities, besides those of the model.
+            out: array for the result.
+        """
+        if self.formulation.explicit and not self.is_large:
+            given = np.zeros(self.nv) if tau is None else tau
+            kernel = self._acceleration_kernel
+            return kernel(t, q, u, self.parameters(parameters), given, out=out)
+        du, _ = self.solve(q, u, tau, t=t, parameters=parameters)
+        if out is None:
+            return du
+        out[...] = du
+        return out
+
+    def solve(
+        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """u̇ and λ at one state."""
+        """u̇ and the multipliers λ at one state or at a batch of them."""
         context = Context(self, parameters)
-        y = np.concatenate([_checked("q", q, self.nq), _checked("u", u, self.nv), [0.0]])
-        qdot, du, multipliers = np.empty(self.nq), np.empty(self.nv), np.zeros(len(self.rows))
-        status, _ = native.accelerations(context.address, float(t), y, qdot, du, multipliers)
-        if status != 0:
-            raise DalembertError(context.failure())
-        return du, multipliers
+        q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
+        shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], np.shape(t))
+        count = int(np.prod(shape))
+        states = np.zeros((count, self.nq + self.nv + 1))
+        states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, -1)
+        states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, -1)
+        times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(count))
+        forces = np.zeros((1, self.nv)) if tau is None else _checked("tau", tau, self.nv, self.nq)
+        forces = np.ascontiguousarray(np.broadcast_to(forces.reshape(-1, self.nv), (count, self.nv)))
+        du, multipliers = np.empty((count, self.nv)), np.zeros((count, len(self.rows)))
+        done = native.accelerations_along(context.address, times, states, forces, du, multipliers)
+        if done < count:
+            raise DalembertError(f"state {done}: {context.failure()}" if shape else context.failure())
+        return du.reshape(*shape, self.nv), multipliers.reshape(*shape, len(self.rows))
 
-    def mass_matrix(self, q: Any, parameters: dict[str, float] | None = None) -> np.ndarray:
+    def mass_matrix(self, q: Any, *, parameters: dict[str, float] | None = None, out: Any = None) -> np.ndarray:
         """M(q), for one state or a batch."""
-        return self._mass_kernel(0.0, q, np.zeros(self.nv), self.parameters(parameters))
+        return self._mass_kernel(0.0, q, np.zeros(self.nv), self.parameters(parameters), out=out)
 
-    def inverse(self, q: Any, u: Any, du: Any, t: float = 0.0, parameters: dict[str, float] | None = None) -> np.ndarray:
+    def inverse(
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q; one state or a batch."""
-        return self._inverse_kernel(t, q, u, self.parameters(parameters), du)
+        rolled = self.rolled(parameters)
+        if rolled is None:
+            return self._inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
+        return rolled.inverse(*(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv))))
+
+    def bodies(self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> dict[str, Bodies]:
+        """World pose and velocities of every body, at one state or a batch."""
+        u = np.zeros(self.nv) if u is None else u
+        seen = self.observe(t, q, u, parameters)
+        names = [slot.body for slot in self.coordinates.slots]
+        pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
+        found = {}
+        for i, name in enumerate(names):
+            X, V = pose[..., 12 * i : 12 * i + 12], twist[..., 6 * i : 6 * i + 6]
+            rotation = X[..., :9].reshape(*X.shape[:-1], 3, 3)
+            found[name] = Bodies(rotation, X[..., 9:], V[..., :3], V[..., 3:])
+        return found
 
     def observe(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
         """Poses, twists, energies, momentum, joint coordinates and outputs; one state or a batch."""
-        return self.observer(t, q, u, self.parameters(parameters))
+        rolled = self.rolled(parameters)
+        if rolled is None:
+            return self.observer(t, q, u, self.parameters(parameters))
+        return rolled.observe(np.atleast_2d(q), np.atleast_2d(u))
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
         """φ, A u + b, A and M; one state or a batch."""
@@ -221,77 +321,19 @@ def compile(model: Model, *, formulation: str = "auto", coordinates: str = "auto
     return Dynamics(model, formulation, coordinates)
 
 
-class Context:
-    """The block of numbers that native functions read: addresses, sizes, parameters, scratch space, statistics."""
-
-    def __init__(self, dynamics: Dynamics, parameters: dict[str, float] | None = None):
-        kernels = (dynamics.dynamics_kernel, dynamics.constraint_kernel, dynamics.move_kernel)
-        n_in, n_out = max(k.n_in for k in kernels), max(k.n_out for k in kernels)
-        n_work = max(1, *(k.n_work for k in kernels))
-        self.values = dynamics.parameters(parameters)
-        self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0])
-        self._work = np.zeros(n_in + n_out + n_work)
-        self._block = np.zeros(native.CONTEXT_SIZE, dtype=np.int64)
-        entries = {
-            native.DYNAMICS: kernels[0].address, native.CONSTRAINTS: kernels[1].address, native.MOVE: kernels[2].address,
-            native.NQ: dynamics.nq, native.NV: dynamics.nv, native.ROWS: len(dynamics.rows),
-            native.HOLONOMIC: dynamics.holonomic, native.NP: len(self.values),
-            native.EXPLICIT: int(dynamics.formulation.explicit), native.PARAMETERS: self.values.ctypes.data,
-            native.STATS: self.statistics.ctypes.data, native.WORK: self._work.ctypes.data,
-            native.N_INPUT: n_in, native.N_OUTPUT: n_out, native.N_WORK: n_work,
-        }  # fmt: skip
-        for index, value in entries.items():
-            self._block[index] = value
-        self._owner = kernels
-
-    @property
-    def address(self) -> int:
-        return self._block.ctypes.data
-
-    def failure(self) -> str:
-        """Why the native code gave up, in words."""
-        return {
-            native.NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and "
-            "inertia, or constrain it",
-            native.NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative "
-            "number in the formulas, or for a coordinate singularity",
-            native.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or reached a "
-            "position where it locks",
-        }.get(int(self.statistics[native.FAILURE]), "the native code gave up without a reason")
-
-
 @lru_cache(maxsize=1)
 def _native() -> tuple[Any, Any]:
     return native.native_rhs(), native.native_retract()
-
-
-def _choose(flat: Flat, formulation: str, coordinates: str) -> tuple[Coordinates, Formulation, str]:
-    """Coordinates and formulation by name; ``auto`` looks at the topology."""
-    _known("coordinates", coordinates, COORDINATES)
-    _known("formulation", formulation, FORMULATIONS)
-    chosen = COORDINATES["relative" if coordinates == "auto" else coordinates](flat)
-    constrained = bool(chosen.cut or flat.constraints) or any(
-        chosen.nominal_joint(name).joint.nonholonomic for name in flat.joints
-    )
-    if formulation != "auto":
-        return chosen, FORMULATIONS[formulation](), "as asked"
-    if constrained or chosen.name != "relative":
-        why = f"{len(chosen.cut)} closed joints" if chosen.cut else "constraints between joints"
-        return chosen, FORMULATIONS["lagrange-multipliers"](), f"{why}: all constraints are solved for together"
-    return chosen, FORMULATIONS["recursive"](), "a tree without constraints: elimination in linear time"
-
-
-def _known(what: str, name: str, registry: dict[str, Any]) -> None:
-    if name != "auto" and name not in registry:
-        raise DalembertError(f"unknown {what} {name!r}; expected 'auto' or one of {', '.join(sorted(registry))}")
 
 
 def _owners(rows: list[Row], holonomic: bool) -> list[str]:
     return list(dict.fromkeys(row.owner for row in rows if row.holonomic == holonomic))
 
 
-def _checked(name: str, values: Any, n: int) -> np.ndarray:
-    array = np.asarray(values, dtype=float).reshape(-1)
-    if len(array) != n:
-        raise DalembertError(f"{name} must have length {n}, got {len(array)}")
+def _checked(name: str, values: Any, n: int, other: int) -> np.ndarray:
+    """Contiguous floats with n entries in the last axis; a wrong length says what was probably meant."""
+    array = np.ascontiguousarray(values, dtype=float)
+    if array.ndim == 0 or array.shape[-1] != n:
+        hint = " (that is the length of the other of q and u)" if array.ndim and array.shape[-1] == other else ""
+        raise DalembertError(f"{name} must have {n} entries in its last axis, got shape {array.shape}{hint}")
     return array

@@ -13,15 +13,20 @@ from numba import carray, cfunc, njit
 
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.linear import FAILED, OK, solve_constrained
+from dalembert.dynamics.rolled import LAYOUT_COLUMNS, forward
 from dalembert.integrators.native import SIGNATURE, float_pointer, integer_pointer
 
 __all__ = ["CONTEXT_SIZE", "STATISTICS", "accelerations", "accelerations_along", "native_retract", "native_rhs"]
 
 # Context entries.
 (
-    DYNAMICS, CONSTRAINTS, MOVE, NQ, NV, ROWS, HOLONOMIC, NP, EXPLICIT, PARAMETERS, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
-) = range(15)  # fmt: skip
-CONTEXT_SIZE = 15
+    DYNAMICS, CONSTRAINTS, MOVE, NQ, NV, ROWS, HOLONOMIC, NP, MODE, PARAMETERS, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK, TAU,
+    LAYOUT, N_KINDS, LINKS, N_LINKS, RECORD, N_RECORD, BASE,
+) = range(23)  # fmt: skip
+CONTEXT_SIZE = 23
+
+# How u̇ is found: solved for together with λ, given by the kernel, or by rolled recursion.
+SOLVED, EXPLICIT, ROLLED = 0, 1, 2
 
 # What the native functions report on the way.
 STATISTICS = ("smallest_pivot", "lowest_rank", "highest_rank", "largest_conflict", "projections", "failure")
@@ -49,16 +54,25 @@ def accelerations(context, t, y, qdot, du, multipliers):
     c = carray(integer_pointer(context), CONTEXT_SIZE)
     nq, nv, rows, parameters = c[NQ], c[NV], c[ROWS], c[NP]
     work = carray(float_pointer(c[WORK]), c[N_INPUT] + c[N_OUTPUT] + c[N_WORK])
+    tau = carray(float_pointer(c[TAU]), nv)
+    if c[MODE] == ROLLED:
+        layout = carray(integer_pointer(c[LAYOUT]), (c[N_KINDS], LAYOUT_COLUMNS))
+        links = carray(integer_pointer(c[LINKS]), (c[N_LINKS], 5))
+        record = carray(float_pointer(c[RECORD]), c[N_RECORD])
+        base = carray(float_pointer(c[BASE]), 6)
+        forward(layout, links, record, y[:nq], y[nq : nq + nv], tau, base, qdot, du, work)
+        return OK, 0.0
     inp = work[: c[N_INPUT]]
     out = work[c[N_INPUT] : c[N_INPUT] + c[N_OUTPUT]]
     inp[0] = t
     inp[1 : 1 + nq + nv] = y[: nq + nv]
     inp[1 + nq + nv : 1 + nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    inp[1 + nq + nv + parameters : 1 + nq + 2 * nv + parameters] = tau
     call_kernel(c[DYNAMICS], inp, out, work[c[N_INPUT] + c[N_OUTPUT] :])
     qdot[:] = out[:nq]
     power = out[nq]
     at = nq + 1
-    if c[EXPLICIT]:
+    if c[MODE] == EXPLICIT:
         du[:] = out[at : at + nv]
         return OK, power
     M = out[at : at + nv * nv].reshape(nv, nv)
@@ -131,7 +145,8 @@ def _retract(context, t, y, unused):
     state = carray(y, nq + nv + 1)
     stats = carray(float_pointer(c[STATS]), 6)
     du, multipliers, zero = np.zeros(nv), np.empty(rows), np.zeros(nv)
-    _move(c, state[:nq], zero, inp, out, rest)
+    if c[MOVE] != 0:
+        _move(c, state[:nq], zero, inp, out, rest)
     if rows == 0:
         return OK
     stats[PROJECTIONS] += 1
@@ -169,11 +184,12 @@ def _retract(context, t, y, unused):
 
 
 @njit(cache=True, nogil=True)
-def accelerations_along(context, times, states, du, multipliers):
+def accelerations_along(context, times, states, forces, du, multipliers):
     """u̇ and λ at many states; returns the number of states done before one failed."""
     c = carray(integer_pointer(context), CONTEXT_SIZE)
-    qdot = np.empty(c[NQ])
+    qdot, tau = np.empty(c[NQ]), carray(float_pointer(c[TAU]), c[NV])
     for i in range(times.shape[0]):
+        tau[:] = forces[i]
         status, _ = accelerations(context, times[i], states[i], qdot, du[i], multipliers[i])
         if status != OK:
             return i

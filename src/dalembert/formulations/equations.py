@@ -45,13 +45,15 @@ class Equations:
     Args:
         tree: coordinates placed in an algebra.
         t, q, u: time, coordinates, velocities, as scalars and arrays of that algebra.
+        tau: forces on all velocities, besides those of the model.
     """
 
-    def __init__(self, tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray):
+    def __init__(self, tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, tau: np.ndarray | None = None):
         self.tree, self.al = tree, tree.al
         self.t, self.q, self.u = t, q, u
         self.flat = tree.coordinates.flat
         self.nv = tree.coordinates.nv
+        self.tau = self.al.zeros(self.nv) if tau is None else tau
 
     # Kinematics
 
@@ -130,7 +132,7 @@ class Equations:
         """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
         al, tree = self.al, self.tree
         wrenches = [al.zeros(6) for _ in tree.links]
-        tau = al.zeros(self.nv)
+        tau = self.tau.copy()
 
         def add(body: str, wrench: np.ndarray) -> None:
             if body != "ground":

@@ -23,11 +23,10 @@ def direction(start: Any, end: Any) -> tuple[tuple[Any, ...], Any, tuple[Any, ..
     return d, sp.sqrt(sum(x**2 for x in d)), middle
 
 
-def _axial(d: Any, square: Any, along: Any, across: Any) -> tuple[Any, ...]:
-    """Inertia of a body with an axis of symmetry along d:  across·1 + (along − across) d dᵀ/|d|²."""
-    k = (along - across) / square
-    x, y, z = d
-    return (across + k * x**2, across + k * y**2, across + k * z**2, k * x * y, k * x * z, k * y * z)
+def _slender(mass: Any, d: Any) -> tuple[Any, ...]:
+    """Inertia of a slender rod along d, about its middle:  m/12 (|d|² 1 − d dᵀ)."""
+    (x, y, z), k = d, mass / 12
+    return (k * (y**2 + z**2), k * (x**2 + z**2), k * (x**2 + y**2), -k * x * y, -k * x * z, -k * y * z)
 
 
 def bar(mass: Any, start: Any, end: Any, width: Any, level: int = 0) -> Fields:
@@ -38,7 +37,6 @@ def bar(mass: Any, start: Any, end: Any, width: Any, level: int = 0) -> Fields:
         level: layer in which it is drawn, so that bars pass each other; the mass stays in the plane.
     """
     d, length, middle = direction(start, end)
-    square = sum(x**2 for x in d)
     thickness = width / 3
     shift = (0, 0, level * thickness)
     shapes: list[Fields] = [
@@ -56,32 +54,34 @@ def bar(mass: Any, start: Any, end: Any, width: Any, level: int = 0) -> Fields:
     return {
         "mass": mass,
         "com": middle,
-        "inertia": _axial(d, square, 0, mass * square / 12),
+        "inertia": _slender(mass, d),
         "shapes": tuple(shapes),
     }
 
 
 def rod(mass: Any, start: Any, end: Any, radius: Any) -> Fields:
-    """A solid round rod:  m r²/2 about its axis, m (3 r² + l²)/12 across."""
+    """A slender round rod:  m l²/12 across, none about its axis.  The radius is that of the drawing."""
     d, length, middle = direction(start, end)
-    square = sum(x**2 for x in d)
-    inertia = _axial(d, square, mass * radius**2 / 2, mass * (3 * radius**2 + square) / 12)
     shape = {"kind": "cylinder", "radius": radius, "length": length, "axis": d, "pose": {"position": middle}}
-    return {"mass": mass, "com": middle, "inertia": inertia, "shapes": (shape,)}
+    return {"mass": mass, "com": middle, "inertia": _slender(mass, d), "shapes": (shape,)}
 
 
-def disc(mass: Any, centre: Any, axis: Any, radius: Any, thickness: Any) -> Fields:
-    """A solid disc:  m r²/2 about its axis, m (3 r² + t²)/12 across."""
-    square = sum(sp.sympify(x) ** 2 for x in axis)
-    inertia = _axial(axis, square, mass * radius**2 / 2, mass * (3 * radius**2 + thickness**2) / 12)
+def disc(mass: Any, centre: Any, radius: Any, thickness: Any) -> Fields:
+    """A solid disc with its axis along z:  m r²/2 about it, m (3 r² + t²)/12 across."""
+    across = mass * (3 * radius**2 + thickness**2) / 12
     shape = {
         "kind": "cylinder",
         "radius": radius,
         "length": thickness,
-        "axis": axis,
+        "axis": "z",
         "pose": {"position": centre},
     }
-    return {"mass": mass, "com": centre, "inertia": inertia, "shapes": (shape,)}
+    return {
+        "mass": mass,
+        "com": centre,
+        "inertia": (across, across, mass * radius**2 / 2),
+        "shapes": (shape,),
+    }
 
 
 def block(mass: Any, centre: Any, size: Any) -> Fields:

@@ -22,7 +22,7 @@ class Shape(Record):
     name: str | None = Field(None, max_length=200, description="what it shows, e.g. the link of a robot file")
     size: Vector | None = Field(None, description="edges of a box (m)")
     radius: Formula | None = Field(None, description="radius (m)")
-    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone, of the arrows of a frame (m)")
+    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone; of a frame's arrows (m)")
     tube: Formula | None = Field(None, description="radius of the tube of a torus (m)")
     points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
     file: str | None = Field(None, max_length=4000, description="STL or OBJ file of a mesh")

@@ -39,7 +39,7 @@ class Scope:
 class Flat:
     """All elements with full names and, for each, the scope it was drawn in.
 
-    ``ground_shapes`` also tell the body that is the ground of their scope.
+    ``ground_shapes`` also tell the body that is the ground of their scope; ``nominal`` keeps the model in floats.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Flat:
     ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
     initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
+    nominal: Any = field(default=None, repr=False, compare=False)
 
 
 def flatten(model: Model) -> Flat:

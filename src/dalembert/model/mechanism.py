@@ -55,8 +55,12 @@ class Mechanism:
 
     @classmethod
     def nominal(cls, flat: Flat, values: dict[str, float] | None = None) -> Mechanism:
-        """In floats, at the parameters' values or some others."""
-        return cls(flat, NUMPY, {**flat.parameters, **(values or {})})
+        """In floats, at the parameters' values (one shared object for each flat model) or at some others."""
+        if values:
+            return cls(flat, NUMPY, {**flat.parameters, **values})
+        if flat.nominal is None:
+            flat.nominal = cls(flat, NUMPY, dict(flat.parameters))
+        return flat.nominal
 
     def evaluate(self, formula: sp.Expr) -> Any:
         """A formula of parameters."""

@@ -17,11 +17,11 @@ ORTHONORMAL = 1e-6  # largest entry of R Rᵀ − 1
 SHAPES = {
     "box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"), "cone": ("radius", "length"),
-    "torus": ("radius", "tube"), "line": ("points",),
+    "torus": ("radius", "tube"), "line": ("points",), "mesh": ("file", "[scale]"), "frame": ("length",),
 }  # fmt: skip
 SHAPE_EXAMPLES = {
     "size": "size: [0.1, 0.1, 0.1]", "radius": "radius: 0.1", "length": "length: 0.5", "tube": "tube: 0.02",
-    "points": "points: [[0, 0, 0], [1, 0, 0]]",
+    "points": "points: [[0, 0, 0], [1, 0, 0]]", "file": "file: wheel.stl", "scale": "scale: [0.001, 0.001, 0.001]",
 }  # fmt: skip
 
 

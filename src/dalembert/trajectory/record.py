@@ -106,7 +106,7 @@ def solve_along(dynamics: Dynamics, data: xr.Dataset, parameters: dict[str, floa
     context = Context(dynamics, parameters)
     states = np.concatenate([data.q.values, data.u.values, data.work.values[:, None]], axis=1)
     du, multipliers = np.zeros((len(states), dynamics.nv)), np.zeros((len(states), len(dynamics.rows)))
-    done = accelerations_along(context.address, data.time.values, states, du, multipliers)
+    done = accelerations_along(context.address, data.time.values, states, np.zeros_like(du), du, multipliers)
     du[done:], multipliers[done:] = np.nan, np.nan
     return du, multipliers
 
@@ -140,7 +140,7 @@ def _constraint_checks(dynamics: Dynamics, data: xr.Dataset, context: Context, s
         return []
     q, u, t = data.q.values, data.u.values, data.time.values
     values = dynamics.constraint_kernel(t, q, u, context.values)
-    blocks = dynamics.dynamics_kernel(t, q, u, context.values)
+    blocks = dynamics.dynamics_kernel(t, q, u, context.values, np.zeros(dynamics.nv))
     acceleration = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0]) + np.asarray(blocks.gamma)
     checks = []
     if dynamics.holonomic:

@@ -43,7 +43,7 @@ def slider_crank(
     )
     A, B, C = (0, 0, 0), (a, 0, 0), (a + l, 0, 0)  # drawn with the piston farthest out
 
-    flywheel = model.body("flywheel", **parts.disc(mf, A, (0, 0, 1), radius=1.3 * a, thickness=0.3 * a))
+    flywheel = model.body("flywheel", **parts.disc(mf, A, radius=1.3 * a, thickness=0.3 * a))
     for point in (A, B):
         model.shape(
             flywheel, "cylinder", radius=0.12 * a, length=0.8 * a, axis="z", pose=point, color="#444c56"

@@ -37,7 +37,7 @@ def slider_crank_3d(
     Args:
         crank, rod: lengths (m).
         offset, height: y and z of the crank's axis, which is parallel to the slider's (m).
-        crank_mass, rod_mass, slider_mass: of round bars and of a cube (kg).
+        crank_mass, rod_mass, slider_mass: of slender rods and of a block (kg).
         speed: of the crank at the start (rad/s).
     """
     model = Model(

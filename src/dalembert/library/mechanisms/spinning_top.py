@@ -36,7 +36,7 @@ def spinning_top(
     m, r, t, h = model.parameters(mass=mass, radius=radius, thickness=thickness, height=height)
     theta, n, omega = model.parameters(tilt=tilt, spin=spin, precession=precession)
 
-    top = model.body("top", **parts.disc(m, (0, 0, h), (0, 0, 1), r, t))
+    top = model.body("top", **parts.disc(m, (0, 0, h), r, t))
     model.shape(top, "cylinder", radius=r / 15, length=h * 1.2, axis="z", pose=(0, 0, 0.8 * h))
     model.shape(top, "cone", radius=r / 15, length=0.2 * h, axis=(0, 0, -1), pose=(0, 0, 0.1 * h))
     model.shape(top, "sphere", radius=r / 8, pose=(0.8 * r, 0, h + t / 2), color="#444c56")  # shows the spin

@@ -1,0 +1,108 @@
+"""Generated pages are fresh, links lead somewhere, equations have one number each, models load."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from docs_pages import DOCS, ROOT, blocks, pages, text_without_code
+
+from dalembert import io
+
+PAGES = pages()
+
+
+def _id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _generator():
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_pages_are_not_stale():
+    expected = _generator().expected()
+    assert len(expected) >= 4
+    stale = [path for path, text in expected.items() if (DOCS / path).read_text(encoding="utf-8") != text]
+    assert not stale, "run: python docs/generate.py"
+
+
+def test_every_formulation_has_a_page():
+    from dalembert.formulations import FORMULATIONS
+
+    for name in FORMULATIONS:
+        assert (DOCS / "theory" / "formulations" / f"{name}.md").exists(), name
+
+
+def _slug(heading: str) -> str:
+    """The anchor that MkDocs gives a heading."""
+    text = re.sub(r"[^\w\s-]", "", re.sub(r"[`*]", "", heading)).strip().lower()
+    return re.sub(r"[\s-]+", "-", text)
+
+
+def _anchors(page: Path) -> set[str]:
+    return {_slug(heading) for heading in re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_id)
+def test_links_resolve(page: Path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_without_code(page)):
+        if re.match(r"[a-z]+://|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page if not path else (page.parent / path).resolve()
+        assert file.exists(), f"{target} does not exist"
+        assert not anchor or anchor in _anchors(file), f"{target}: no such heading"
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"[\w/-]+\.md", text))
+    assert listed == {str(page.relative_to(DOCS)) for page in PAGES if page.is_relative_to(DOCS)}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "theory" in p.parts], ids=_id)
+def test_equations_are_numbered_once_and_in_order(page: Path):
+    number = re.match(r"# (F?\d+)\. ", page.read_text(encoding="utf-8"))
+    assert number, "a theory page has a number"
+    found = re.findall(r"  \((F?\d+)\.(\d+)\)$", "\n".join(b.text for b in blocks(page, "text")), re.MULTILINE)
+    assert [chapter for chapter, _ in found] == [number[1]] * len(found)
+    assert [int(index) for _, index in found] == list(range(1, len(found) + 1))
+
+
+def test_cited_equations_exist():
+    known, cited = set(), []
+    for page in PAGES:
+        if "theory" in page.parts:
+            code = "\n".join(block.text for block in blocks(page, "text"))
+            known |= set(re.findall(r"  \((F?\d+\.\d+)\)$", code, re.MULTILINE))
+        cited += [(page, number) for number in re.findall(r"\((F?\d+\.\d+)\)", text_without_code(page))]
+    assert known
+    assert cited
+    missing = [(_id(page), number) for page, number in cited if number not in known]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "yaml")], ids=_id)
+def test_models_in_yaml_load(page: Path):
+    for block in blocks(page, "yaml"):
+        model = io.loads(block.text, name=f"{_id(page)} (block at line {block.line})")
+        model.validate()
+        assert io.loads(io.dumps(model)) == model
+
+
+def test_no_page_needs_the_network_to_be_read():
+    """No scripts, fonts or pictures from elsewhere; links for the reader are fine."""
+    for page in PAGES:
+        text = text_without_code(page)
+        assert not re.search(r"<script|!\[[^\]]*\]\(https?:|@import", text), _id(page)
+    assert "font: false" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

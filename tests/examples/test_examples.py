@@ -1,0 +1,48 @@
+"""Every example runs, keeps its own assertions, and leaves pictures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in SLOW else ())
+        for path in EXAMPLES
+    ],
+)
+def test_example(example, tmp_path):
+    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        "DALEMBERT_EXAMPLES_OUT": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    result = subprocess.run(
+        [sys.executable, str(example)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    for suffix in (".png", ".html"):
+        picture = tmp_path / example.with_suffix(suffix).name
+        assert picture.stat().st_size > 10_000
+
+
+def test_examples_are_listed():
+    readme = (ROOT / "examples" / "README.md").read_text()
+    assert len(EXAMPLES) >= 8
+    assert all(f"`{path.name}`" in readme for path in EXAMPLES)

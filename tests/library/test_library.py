@@ -1,0 +1,199 @@
+"""Every bundled mechanism: valid, written and read back, assembled, the same motion in all coordinates."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from library_runs import run_of
+
+import dalembert as da
+from dalembert.io import dumps, loads
+
+NAMES = da.library.names()
+# Degrees of freedom with all drives at work.
+FREEDOM = {
+    "pendulum": 1,
+    "double-pendulum": 2,
+    "n-pendulum": 5,
+    "cart-pendulum": 2,
+    "four-bar": 1,
+    "crank-rocker": 0,
+    "slider-crank": 1,
+    "slider-crank-3d": 1,
+    "spinning-top": 3,
+    "rolling-disc": 3,
+    "stewart-platform": 0,
+}
+# The same with the drives taken out.
+MOBILITY = {"crank-rocker": 1, "stewart-platform": 6}
+CONSERVATIVE = [name for name in NAMES if name not in MOBILITY]
+# A parameter to change for each mechanism; loops must close with the new value too.
+CHANGES = {
+    "pendulum": {"length": 1.3},
+    "double-pendulum": {"upper_length": 1.2, "lower_mass": 2.0},
+    "n-pendulum": {"length": 3.0},
+    "cart-pendulum": {"cart_mass": 1.0, "length": 0.7},
+    "four-bar": {"crank": 0.3, "rocker": 0.9},
+    "crank-rocker": {"coupler": 0.8, "speed": 5.0},
+    "slider-crank": {"crank": 0.08, "rod": 0.35},
+    "slider-crank-3d": {"rod": 0.33, "height": 0.1},
+    "spinning-top": {"height": 0.12, "spin": 180.0, "tilt": 0.3},
+    "rolling-disc": {"radius": 0.25, "spin": 7.0},
+    "stewart-platform": {"height": 1.1, "base_radius": 0.9},
+}
+SLOW = {"stewart-platform"}  # seventy-eight constraints in absolute coordinates take a minute to compile
+AGREEMENT = 1e-7  # m: far above the tolerance of the runs, far below anything visible
+
+
+def _slow_marked(names: list[str]) -> list:
+    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
+
+
+# The registry
+
+
+def test_tables_of_these_tests_are_complete():
+    assert set(FREEDOM) == set(NAMES) == set(CHANGES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_function_and_description(name):
+    function = getattr(da.library, name.replace("-", "_"))
+    model = function()
+    assert callable(da.library.LIBRARY[name])
+    assert da.library.LIBRARY[name].description == model.description
+    assert 10 < len(model.description) < 80
+    assert "\n" not in model.description
+    assert function.__doc__
+    assert da.library.build(name) == model == da.library.build(name.replace("-", "_"))
+
+
+def test_unknown_name_says_what_is_near():
+    with pytest.raises(da.DalembertError, match="did you mean 'four-bar'"):
+        da.library.build("fourbar")
+    with pytest.raises(da.DalembertError, match="the library has pendulum, "):
+        da.library.build("xyzzy")
+
+
+def test_unknown_attribute():
+    with pytest.raises(AttributeError, match="no attribute 'five_bar'"):
+        da.library.five_bar  # noqa: B018
+
+
+def test_import_is_cheap():
+    heavy = ("sympy", "casadi", "numba", "dalembert.model")
+    code = f"import sys, dalembert.library; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_wrong_number_of_links():
+    with pytest.raises(da.ModelError, match="n must be 1 or more"):
+        da.library.n_pendulum(n=0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_chain_has_as_many_links_as_asked_for(n):
+    model = da.library.n_pendulum(n=n)
+    assert len(model.bodies) == len(model.joints) == da.inspect(model).freedom == n
+
+
+# Each model
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_valid_and_drawn(name):
+    model = da.library.build(name)
+    model.validate()
+    assert all(body.shapes for body in model.bodies), "every body looks like something"
+    assert model.ground_shapes
+    assert model.outputs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_round_trip_through_yaml(name):
+    model = da.library.build(name)
+    again = loads(dumps(model))
+    assert again == model
+    assert dumps(again) == dumps(model)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_round_trip_keeps_what_is_drawn_on_the_ground(name):
+    model = da.library.build(name)
+    assert loads(dumps(model)).ground_shapes == model.ground_shapes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_freedom(name):
+    model = da.library.build(name)
+    assert da.inspect(model).freedom == FREEDOM[name]
+    if name in MOBILITY:
+        model.constraints.clear()
+        assert da.inspect(model).freedom == MOBILITY[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_starts_as_it_says(name):
+    """The assembled state has the coordinates and rates that the model asks for."""
+    model = da.library.build(name)
+    state = da.assemble(model)
+    flat = state.coordinates.flat
+    for given, index in ((flat.initial_values, 0), (flat.initial_rates, 1)):
+        for joint, values in given.items():
+            wanted = [
+                float(value.subs({s: flat.parameters[s.name] for s in value.free_symbols}))
+                for value in values
+            ]
+            np.testing.assert_allclose(state.joint(joint)[index], wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trusted(name):
+    certificate = run_of(name).certificate
+    assert certificate.trusted, certificate
+    assert certificate["energy balance"] < 1e-8
+
+
+@pytest.mark.parametrize("name", _slow_marked(NAMES))
+def test_same_motion_in_relative_and_absolute_coordinates(name):
+    relative, absolute = run_of(name), run_of(name, "absolute")
+    assert absolute.certificate.trusted, absolute.certificate
+    assert absolute.data.attrs["coordinate_kind"] == "absolute"
+    for field in ("position", "orientation"):
+        a, b = (run.data[field].sel(body=relative.data.body).values for run in (relative, absolute))
+        assert np.abs(a - b).max() < AGREEMENT, field
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_moves(name):
+    """A mechanism that stands still would agree with everything."""
+    position = run_of(name).data.position.values
+    extent = np.ptp(position, axis=0).max()
+    assert extent > 0.02
+
+
+@pytest.mark.parametrize("name", CONSERVATIVE)
+def test_energy_is_conserved(name):
+    energy = run_of(name).energy
+    total = (energy.kinetic + energy.potential).values
+    assert np.abs(energy.work.values).max() == 0
+    assert np.ptp(total) < 1e-9 * (1 + np.abs(energy.kinetic.values).max())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_symbolic(name):
+    """A changed parameter gives the same motion as a model that was built with it."""
+    changes = CHANGES[name]
+    swept = da.simulate(
+        da.library.build(name), 0.2, parameters=changes, output_step=0.02, rtol=1e-10, atol=1e-12
+    )
+    built = da.simulate(da.library.build(name, **changes), 0.2, output_step=0.02, rtol=1e-10, atol=1e-12)
+    assert np.abs(swept.data.position.values - built.data.position.values).max() < 1e-9
+    assert (
+        np.abs(swept.data.position.values[0] - run_of(name).data.position.values[0]).max() > 1e-6
+        or np.abs(swept.data.position.values[-1] - run_of(name).data.position.values[40]).max() > 1e-4
+    )
