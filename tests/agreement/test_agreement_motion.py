@@ -119,13 +119,15 @@ def test_inverse_dynamics_inverts_forward_dynamics(name):
     dynamics = dynamics_of(name, "recursive", "relative")
     q, u = state_in(name, 0, dynamics.coordinates)
     du, _ = dynamics.solve(q, u, t=TIME)
-    tau = dynamics.inverse(q, u, du, TIME)
+    tau = dynamics.inverse(q, u, du, t=TIME)
     rng = np.random.default_rng(0)
     more = rng.normal(size=dynamics.nv)
     M = dynamics.mass_matrix(q)
     size = np.abs(M).max() * np.abs(du).max()
     np.testing.assert_allclose(tau, 0.0, atol=AGREEMENT * size)
-    np.testing.assert_allclose(dynamics.inverse(q, u, du + more, TIME), M @ more, atol=AGREEMENT * size)
+    np.testing.assert_allclose(dynamics.inverse(q, u, du + more, t=TIME), M @ more, atol=AGREEMENT * size)
+    # And forces given as an argument do what inverse dynamics asks of them.
+    np.testing.assert_allclose(dynamics.acceleration(q, u, M @ more, t=TIME), du + more, atol=AGREEMENT * np.abs(du).max())
 
 
 def test_redundant_equations_are_seen():

@@ -83,6 +83,8 @@ def _add_shapes(model: Model) -> None:
     model.shape("body 1", "capsule", radius=1, length=2, pose={"position": (1, 2, 3), "rpy": (0, 0, "pi/4")})
     model.shape("body 1", "cone", radius=1, length=2, frame="body")
     model.shape("body 1", "torus", radius=1, tube=0.1)
+    model.shape("body 1", "mesh", file="wheel.stl", scale=(1, -1, "a"), name="left wheel")
+    model.shape("body 1", "frame", length=0.1)
     model.shape("body 1", "line", points=((0, 0, 0), (1, 0, "a")))
 
 

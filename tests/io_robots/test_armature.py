@@ -33,13 +33,13 @@ def with_armature(model: Model, seed: int = 0) -> Model:
 
 
 def tree(seed: int) -> Model:
-    kinds = [*MOVING, "spherical", "revolute"]
-    np.random.default_rng(seed).shuffle(kinds)
+    """Four joints; the seeds together cover the catalogue."""
+    kinds = [MOVING[(4 * seed + i) % len(MOVING)] for i in range(4)]
     return with_armature(tree_model(seed, tuple(kinds)), seed)
 
 
 def loops(seed: int) -> Model:
-    return with_armature(loop_model(seed, ("spherical", "revolute", "universal", "free"), ("revolute", "cylindrical")), seed)
+    return with_armature(loop_model(seed, ("spherical", "revolute", "free"), ("cylindrical",)), seed)
 
 
 def random_state(coordinates: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -334,6 +334,7 @@ def test_check_of_joint_kind(fields: dict[str, Any], blamed: str | None, words: 
     [
         {"kind": "sphere"}, {"kind": "cylinder", "radius": 1}, {"kind": "capsule", "length": 1}, {"kind": "cone"},
         {"kind": "torus", "radius": 1}, {"kind": "line"}, {"kind": "box"}, {"kind": "sphere", "radius": -1},
+        {"kind": "mesh"}, {"kind": "frame"}, {"kind": "mesh", "file": "a.stl", "scale": [1, 0, 1]},
         {"kind": "sphere", "radius": 1, "axis": "x", "pose": {"rpy": [0, 0, 1]}},
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from support.algebras import ALGEBRAS, flat, run, trace_casadi
 
 from dalembert.algebra import NUMPY
-from dalembert.spatial import Inertia, Pose, quaternion, se3, so3
+from dalembert.spatial import ArticulatedInertia, Inertia, Pose, quaternion, se3, so3
 from dalembert.spatial.pose import cross_force, cross_motion
 
 # Angles: the identity, next to it, both sides of the switch between series and closed form (θ² = 0.05), large ones,
@@ -295,6 +295,37 @@ def kinetic_energy_does_not_depend_on_the_frame(al, s):
     centre = s.V[3:] + so3.cross(s.V[:3], s.c)
     koenig = 1.7 * (centre @ centre) / 2 + s.V[:3] @ (s.J @ s.V[:3]) / 2
     return [I.moved(X).energy(X.motion(s.V)), I.energy(s.V)], [I.energy(s.V), koenig]
+
+
+@axiom
+def inertia_about_the_origin_is_the_same_inertia(al, s):
+    X, I = se3.exp(al, s.xi), Inertia(1.7, s.c, s.J)
+    R = I.about_origin(al)
+    return (
+        [R.apply(s.V), R.energy(s.V), R.bias(s.V), R.moved(al, X).apply(s.V)],
+        [I.apply(s.V), I.energy(s.V), I.bias(s.V), I.moved(X).apply(s.V)],
+    )
+
+
+@axiom
+def inertias_add_up(al, s):
+    I, K = Inertia(1.7, s.c, s.J).about_origin(al), Inertia(0.4, -s.c / 2, 2 * s.J).about_origin(al)
+    both = ArticulatedInertia.from_rigid(al, I) + ArticulatedInertia.from_rigid(al, K)
+    expected = I.apply(s.V) + K.apply(s.V)
+    return [(I + K).apply(s.V), both.apply(s.V)], [expected, expected]
+
+
+@axiom
+def articulated_inertia_moves_with_the_frame(al, s):
+    """I' = X* I X⁻¹, also for an inertia that is no rigid body's: with one direction taken out."""
+    X, I = se3.exp(al, s.xi), ArticulatedInertia.from_rigid(al, Inertia(1.7, s.c, s.J).about_origin(al))
+    U = I.apply(s.W)
+    W = U / (s.W @ U)
+    cut = I.without(U.reshape(6, 1), W.reshape(1, 6))
+    return (
+        [cut.apply(s.V), cut.apply(s.W), cut.moved(al, X).apply(X.motion(s.V))],
+        [I.apply(s.V) - U * (W @ s.V), al.zeros(6), X.force(cut.apply(s.V))],
+    )
 
 
 @axiom

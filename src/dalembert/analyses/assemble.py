@@ -207,7 +207,7 @@ class _Assembler:
             )
             q[slot.q] = placed.joint.coordinates(NUMPY, X)
             if data.reference is not None:
-                q[slot.q] = self.mechanism.vector(data.reference)
+                q[slot.q] = placed.joint.normalise(NUMPY, self.mechanism.vector(data.reference))
         return self._with_windings(q)
 
     def _with_windings(self, q: np.ndarray) -> np.ndarray:

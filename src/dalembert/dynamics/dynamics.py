@@ -188,6 +188,10 @@ class Dynamics:
         return self._compile("acceleration", {"acceleration": blocks["acceleration"]}, tau=self._tau)
 
     @cached_property
+    def _output_kernel(self) -> Kernel:
+        return self._compile("outputs", {"outputs": self._equations().outputs()})
+
+    @cached_property
     def _mass_kernel(self) -> Kernel:
         return self._compile("mass_matrix", {"mass_matrix": self._equations().mass_matrix})
 
@@ -212,7 +216,6 @@ class Dynamics:
             and self.formulation.name == "recursive"
             and plain
             and not flat.forces
-            and not flat.outputs
         )
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
@@ -261,11 +264,11 @@ class Dynamics:
         shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], np.shape(t))
         count = int(np.prod(shape))
         states = np.zeros((count, self.nq + self.nv + 1))
-        states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, -1)
-        states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, -1)
+        states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, self.nq)
+        states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, self.nv)
         times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(count))
-        forces = np.zeros((1, self.nv)) if tau is None else _checked("tau", tau, self.nv, self.nq)
-        forces = np.ascontiguousarray(np.broadcast_to(forces.reshape(-1, self.nv), (count, self.nv)))
+        forces = np.zeros(self.nv) if tau is None else _checked("tau", tau, self.nv, self.nq)
+        forces = np.ascontiguousarray(np.broadcast_to(forces, (*shape, self.nv)).reshape(count, self.nv))
         du, multipliers = np.empty((count, self.nv)), np.zeros((count, len(self.rows)))
         done = native.accelerations_along(context.address, times, states, forces, du, multipliers)
         if done < count:
@@ -303,7 +306,12 @@ class Dynamics:
         rolled = self.rolled(parameters)
         if rolled is None:
             return self.observer(t, q, u, self.parameters(parameters))
-        return rolled.observe(np.atleast_2d(q), np.atleast_2d(u))
+        q, u = np.atleast_2d(q), np.atleast_2d(u)
+        seen = rolled.observe(q, u)
+        if not self.flat.outputs:
+            return seen
+        times = np.broadcast_to(np.asarray(t, dtype=float), len(q))
+        return seen._replace(outputs=self._output_kernel(times, q, u, self.parameters(parameters)))
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
         """φ, A u + b, A and M; one state or a batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from dalembert.constraints import CONSTRAINTS
@@ -215,9 +216,18 @@ def _word(field: dict[str, Any], definitions: dict[str, Any]) -> str:
     return names.get(field.get("type", ""), "any")
 
 
+def _needs(names: Iterable[str]) -> tuple[str, str]:
+    """Names that are required, and those in brackets, which are not."""
+    names = list(names)
+    required = ", ".join(f"`{name}`" for name in names if name[0] != "[")
+    return required, ", ".join(f"`{name.strip('[]')}`" for name in names if name[0] == "[")
+
+
 def _shapes() -> str:
-    rows = ["| kind | needs |", "|---|---|"]
-    rows += [f"| `{kind}` | {', '.join(f'`{key}`' for key in needs)} |" for kind, needs in SHAPES.items()]
+    rows = ["| kind | needs | may have |", "|---|---|---|"]
+    for kind, names in SHAPES.items():
+        needs, may = _needs(names)
+        rows.append(f"| `{kind}` | {needs} | {may} |")
     return "\n".join(rows) + "\n"
 
 
@@ -230,8 +240,7 @@ def _joints() -> str:
         sizes = sizes_of(JointData.model_validate(drawn))
         assert sizes is not None
         names = [*joint.geometry, *joint.parameters, *(["custom"] if custom else [])]
-        needs = ", ".join(f"`{name}`" for name in names if name[0] != "[")
-        may = ", ".join(f"`{name.strip('[]')}`" for name in names if name[0] == "[")
+        needs, may = _needs(names)
         what = " ".join((joint.__doc__ or "").strip().split("\n\n")[0].split())
         nq, nv = ("1 … 5", "1 … 5") if custom else (sizes.nq, sizes.nv)
         rows.append(f"| `{kind}` | {what} | {needs} | {may} | {nq} | {nv} |")

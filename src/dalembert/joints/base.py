@@ -99,7 +99,7 @@ class Joint(ABC):
         """World poses of P and S in the reference configuration."""
         R = al.eye(3) if drawn.axis is None else axis_frame(al, drawn.axis, drawn.nominal["axis"])
         X = Pose(R, drawn.origin)
-        q = al.array(self.neutral()) if drawn.reference is None else drawn.reference
+        q = al.array(self.neutral()) if drawn.reference is None else self.normalise(al, drawn.reference)
         return X, X @ self.transform(al, q)
 
     @abstractmethod

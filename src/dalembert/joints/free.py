@@ -26,7 +26,8 @@ class Free(Joint):
         """P is the world frame as drawn, S the second body's own, so that q is the body's pose."""
         if drawn.reference is None:
             return Pose.identity(al), drawn.X_2
-        return drawn.X_2 @ self.transform(al, drawn.reference).inverse(), drawn.X_2
+        q = self.normalise(al, drawn.reference)
+        return drawn.X_2 @ self.transform(al, q).inverse(), drawn.X_2
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return Pose(quaternion.to_matrix(al, q[:4]), q[4:])

@@ -20,7 +20,7 @@ from dalembert.elements.base import AXES
 from dalembert.elements.base import _plain as plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES
-from dalembert.model.data import Body, JointData, Output, SubModel
+from dalembert.model.data import Body, JointData, Output, Shape, SubModel
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.validate import TITLES, problems
@@ -61,6 +61,7 @@ class Document(Record):
     constraints: list[_AnyConstraint] = Field([], description="gears, racks, couplers, equations and drives")
     forces: list[_AnyForce] = Field([], description="springs, bushings, forces, torques and motors")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
+    ground_shapes: list[Shape] = Field([], description="what to draw on the ground")
     initial: dict[JointName, Formula | tuple[Formula, ...]] = Field(
         {}, description="coordinates of joints at the start: a value or a list"
     )
@@ -94,6 +95,7 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     data["parameters"] = dict(model.parameter_values)
     for section in ("bodies", "joints", "constraints", "forces", "outputs"):
         data[section] = [_element(element) for element in getattr(model, section)]
+    data["ground_shapes"] = [_element(shape) for shape in model.ground_shapes]
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}
     data["initial_rates"] = {name: _scalar(values) for name, values in model.initial_rates.items()}
     data["submodels"] = [_submodel(sub, line) for sub in model.submodels]
@@ -242,6 +244,7 @@ class _Reader:
         self.parameters(model, draft, data.get("parameters"), at)
         for section in SECTIONS:
             self.section(model, draft, section, data.get(section), at, depth)
+        self.ground_shapes(model, data.get("ground_shapes"), f"{at}ground_shapes")
         self.initial(model.initial_values, data.get("initial"), f"{at}initial")
         self.initial(model.initial_rates, data.get("initial_rates"), f"{at}initial_rates")
         model.sources = self.below(at)
@@ -322,6 +325,20 @@ class _Reader:
                     steps = _path(part["loc"]) if isinstance(value, list) else ""
                     _, message, fix = _explain(None, part)
                     self.report(f"{path}.{_clip(name)}{steps}", f"initial of {_clip(name)!r}: {message}", fix)
+
+    def ground_shapes(self, model: Model, given: Any, path: str) -> None:
+        if given is None:
+            return
+        if not isinstance(given, list):
+            self.report(path, f"ground_shapes: expected a list, got {_kind_of(given)}", "- kind: box")
+            return
+        for i, item in enumerate(given):
+            try:
+                model.ground_shapes.append(Shape.model_validate(item))
+            except ValidationError as error:
+                for part in error.errors():
+                    steps, message, fix = _explain(Shape, part)
+                    self.report(f"{path}[{i}].{steps}".rstrip("."), f"ground_shapes: {steps}: {message}", fix)
 
     def section(self, model: Model, draft: Draft, section: str, given: Any, at: str, depth: int) -> None:
         if given is None:

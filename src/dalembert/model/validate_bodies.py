@@ -14,6 +14,7 @@ __all__ = ["check_body", "check_placement"]
 
 INERTIA = 1e-9  # relative to the largest principal moment; lets thin rods (0, J, J) pass
 ORTHONORMAL = 1e-6  # largest entry of R Rᵀ − 1
+# What each kind needs; a name in brackets is optional.
 SHAPES = {
     "box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"), "cone": ("radius", "length"),
@@ -21,7 +22,8 @@ SHAPES = {
 }  # fmt: skip
 SHAPE_EXAMPLES = {
     "size": "size: [0.1, 0.1, 0.1]", "radius": "radius: 0.1", "length": "length: 0.5", "tube": "tube: 0.02",
-    "points": "points: [[0, 0, 0], [1, 0, 0]]", "file": "file: wheel.stl", "scale": "scale: [0.001, 0.001, 0.001]",
+    "points": "points: [[0, 0, 0], [1, 0, 0]]", "file": "file: wheel.stl",
+    "scale": "scale: [0.001, 0.001, 0.001]",
 }  # fmt: skip
 
 
@@ -85,19 +87,23 @@ def check_placement(place: Place, path: str, title: str, placement: Placement) -
 
 
 def _check_shape(place: Place, path: str, title: str, shape: Shape) -> None:
-    needs = SHAPES[shape.kind]
-    for key in SHAPE_EXAMPLES:
+    needs = {key.strip("[]"): not key.startswith("[") for key in SHAPES[shape.kind]}
+    for key, example in SHAPE_EXAMPLES.items():
         given = getattr(shape, key)
-        if given is None and key in needs:
-            place.report(path, f"{title}: {key} is missing", f"e.g. {SHAPE_EXAMPLES[key]}")
+        if given is None and needs.get(key):
+            place.report(path, f"{title}: {key} is missing", f"e.g. {example}")
         elif given is not None and key not in needs:
             message = f"{title}: {key} is too much; a {shape.kind} has {', '.join(needs)}"
             place.report(f"{path}.{key}", message, f"leave {key} out")
-        elif given is not None and key != "points":
+        elif given is not None and key in ("size", "radius", "length", "tube"):
             values = place.vector(given if key == "size" else (given,))
             if values is not None and min(values) <= 0:
                 message = f"{title}: {key} must be positive, got {min(values):g}"
-                place.report(f"{path}.{key}", message, f"e.g. {SHAPE_EXAMPLES[key]}")
+                place.report(f"{path}.{key}", message, f"e.g. {example}")
+    # A negative factor mirrors a mesh; zero would flatten it.
+    scale = None if shape.scale is None else place.vector(shape.scale)
+    if scale is not None and 0 in scale:
+        place.report(f"{path}.scale", f"{title}: scale must not be zero", f"e.g. {SHAPE_EXAMPLES['scale']}")
     if shape.points is not None and len(shape.points) < 2:
         message = f"{title}: a line needs two points or more, got {len(shape.points)}"
         place.report(f"{path}.points", message, f"e.g. {SHAPE_EXAMPLES['points']}")
