@@ -42,9 +42,7 @@ assert abs(angle[-1] + sag) < 5e-4
 J, b = 20 * 0.25 + 0.9, 0.25
 decay, frequency = 500 * b**2 / (2 * J), np.sqrt(40e3 * b**2 / J - (500 * b**2 / (2 * J)) ** 2)
 t, swing = run.time.values, angle - angle[-1]
-peaks = [
-    i for i in range(1, len(t) - 1) if swing[i] > swing[i - 1] and swing[i] > swing[i + 1] and t[i] < 1.5
-]
+peaks = [i for i in range(1, len(t) - 1) if swing[i] > swing[i - 1] and swing[i] > swing[i + 1] and t[i] < 1.5]
 measured = -np.polyfit(t[peaks], np.log(swing[peaks]), 1)[0]
 period = np.mean(np.diff(t[peaks]))
 print(f"decay {measured:.3f} 1/s, by hand {decay:.3f} 1/s")

@@ -37,7 +37,27 @@ _HOMES = {
     "SimulationError": "dalembert.errors",
 }
 
-__all__ = [*_HOMES, "library"]
+__all__ = [
+    "Certificate",
+    "DalembertError",
+    "Dynamics",
+    "ExpressionError",
+    "Model",
+    "ModelError",
+    "Placement",
+    "ReadWarning",
+    "SimulationError",
+    "State",
+    "Trajectory",
+    "assemble",
+    "compile",
+    "inspect",
+    "library",
+    "load",
+    "read",
+    "simulate",
+    "write",
+]
 
 if TYPE_CHECKING:
     from dalembert import library

@@ -157,7 +157,7 @@ def test_poses_are_those_of_the_outward_pass(make):
 
 
 def test_screws_are_read_off_the_drawing():
-    """Y = (a, p × a + h a) from axis, point and pitch as drawn, whatever the body frames; minus it if reversed."""
+    """Y = (a, p × a + h a) from axis, point and pitch as drawn, whatever the body frames; reversed: −Y."""
     rng = np.random.default_rng(5)
     model = Model("drawn", gravity=(0, 0, 0))
     expected, last = [], "ground"

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from docs_pages import ROOT, blocks, pages
 
-TIMEOUT = 180  # seconds for one page, compilation on a busy machine included
+TIMEOUT = 300  # seconds for one page, compilation on a busy machine included
 
 # Pages that take more than about ten seconds with an empty cache.
 SLOW: set[str] = set()

@@ -16,10 +16,7 @@ SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
 
 @pytest.mark.parametrize(
     "example",
-    [
-        pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in SLOW else ())
-        for path in EXAMPLES
-    ],
+    [pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in SLOW else ()) for path in EXAMPLES],
 )
 def test_example(example, tmp_path):
     paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]

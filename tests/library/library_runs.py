@@ -13,6 +13,4 @@ RTOL, ATOL = 1e-11, 1e-13
 @cache
 def run_of(name: str, coordinates: str = "relative") -> da.Trajectory:
     """One second of a mechanism, with its default parameters."""
-    return da.simulate(
-        da.library.build(name), 1.0, coordinates=coordinates, rtol=RTOL, atol=ATOL, output_step=0.005
-    )
+    return da.simulate(da.library.build(name), 1.0, coordinates=coordinates, rtol=RTOL, atol=ATOL, output_step=0.005)

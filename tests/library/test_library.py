@@ -144,10 +144,7 @@ def test_starts_as_it_says(name):
     flat = state.coordinates.flat
     for given, index in ((flat.initial_values, 0), (flat.initial_rates, 1)):
         for joint, values in given.items():
-            wanted = [
-                float(value.subs({s: flat.parameters[s.name] for s in value.free_symbols}))
-                for value in values
-            ]
+            wanted = [float(value.subs({s: flat.parameters[s.name] for s in value.free_symbols})) for value in values]
             np.testing.assert_allclose(state.joint(joint)[index], wanted, atol=1e-9)
 
 
@@ -188,9 +185,7 @@ def test_energy_is_conserved(name):
 def test_parameters_are_symbolic(name):
     """A changed parameter gives the same motion as a model that was built with it."""
     changes = CHANGES[name]
-    swept = da.simulate(
-        da.library.build(name), 0.2, parameters=changes, output_step=0.02, rtol=1e-10, atol=1e-12
-    )
+    swept = da.simulate(da.library.build(name), 0.2, parameters=changes, output_step=0.02, rtol=1e-10, atol=1e-12)
     built = da.simulate(da.library.build(name, **changes), 0.2, output_step=0.02, rtol=1e-10, atol=1e-12)
     assert np.abs(swept.data.position.values - built.data.position.values).max() < 1e-9
     assert (

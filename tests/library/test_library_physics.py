@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from library_runs import run_of
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_simpson, solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj, ellipk
 
@@ -46,9 +46,7 @@ def _chain(lengths, masses, angles, t):
     def rhs(_, y):
         theta, rate = y[:n], y[n:]
         d = theta[:, None] - theta[None, :]
-        return np.concatenate(
-            [rate, -np.linalg.solve(a * np.cos(d), (a * np.sin(d)) @ rate**2 + g * np.sin(theta))]
-        )
+        return np.concatenate([rate, -np.linalg.solve(a * np.cos(d), (a * np.sin(d)) @ rate**2 + g * np.sin(theta))])
 
     return _solve(rhs, np.concatenate([angles, np.zeros(n)]), t)[:n]
 
@@ -115,11 +113,7 @@ def test_four_bar_against_one_degree_of_freedom():
     V = (
         density
         * G
-        * (
-            a**2 / 2 * np.sin(theta)
-            + b * (a * np.sin(theta) + b / 2 * np.sin(coupler))
-            + c**2 / 2 * np.sin(rocker)
-        )
+        * (a**2 / 2 * np.sin(theta) + b * (a * np.sin(theta) + b / 2 * np.sin(coupler)) + c**2 / 2 * np.sin(rocker))
     )
     E = J[0] * 8.0**2 / 2 + V[0]
     np.testing.assert_allclose(speed, np.sqrt(2 * (E - V) / J), atol=1e-7)
@@ -142,8 +136,6 @@ def test_motor_of_the_crank_rocker_supplies_the_energy():
     run = da.simulate(da.library.crank_rocker(), 1.0, rtol=1e-11, atol=1e-13, output_step=1e-3)
     power = 2 * np.pi * run.reaction("motor").values
     energy = (run.energy.kinetic + run.energy.potential).values
-    from scipy.integrate import cumulative_simpson
-
     work = cumulative_simpson(power, x=run.time.values, initial=0)
     np.testing.assert_allclose(work, energy - energy[0], atol=1e-6)
     np.testing.assert_allclose(run.energy.work.values, energy - energy[0], atol=1e-8)

@@ -273,12 +273,15 @@ class Kernel:
         for view, array in zip(buffers.views, arrays, strict=True):
             view[...] = array
         function(*buffers.pointers)
-        flat = buffers.out.copy()
+        results = self._outputs(buffers.out.copy())
+        return [results] if len(self._layout_out.fields) == 1 else list(results)
+
+    def _outputs(self, flat: np.ndarray) -> Any:
+        """The output, or the named tuple of outputs, as views into one block of memory."""
         fields = self._layout_out.fields
         if len(fields) == 1:
-            return [flat.reshape(fields[0].shape)]
-        # Outputs of one call share one block of memory.
-        return [flat[f.start : f.stop].reshape(f.shape) for f in fields]
+            return flat.reshape(fields[0].shape)
+        return self._result(*[flat[f.start : f.stop].reshape(f.shape) for f in fields])
 
     def _many(self, arrays: list[np.ndarray], n: int, threads: int) -> list[np.ndarray]:
         if not isinstance(threads, int) or threads < 1:

@@ -6,7 +6,6 @@ Every kind of coordinates here is a tree of joints from the ground to all bodies
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

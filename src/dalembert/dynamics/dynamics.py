@@ -13,6 +13,7 @@ from dalembert.dynamics import native
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.single import SingleState
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Equations
 from dalembert.formulations.equations import Row
@@ -59,6 +60,8 @@ class Dynamics:
         self.parameter_names = list(self.flat.parameters)
         self.rows: list[Row] = self._equations().rows
         self.holonomic = sum(row.holonomic for row in self.rows)
+        self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
+        self._no_force = np.zeros(self.nv)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 
@@ -188,6 +191,10 @@ class Dynamics:
         return self._compile("acceleration", {"acceleration": blocks["acceleration"]}, tau=self._tau)
 
     @cached_property
+    def _single_acceleration(self) -> SingleState:
+        return SingleState(self._acceleration_kernel, self.nq, self.nv, self._defaults)
+
+    @cached_property
     def _output_kernel(self) -> Kernel:
         return self._compile("outputs", {"outputs": self._equations().outputs()})
 
@@ -231,6 +238,8 @@ class Dynamics:
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
         """The parameter vector, with some values replaced."""
+        if not values:
+            return self._defaults
         unknown = [name for name in values or {} if name not in self.flat.parameters]
         if unknown:
             raise DalembertError(f"unknown parameters {unknown}; the model has {self.parameter_names}")
@@ -246,9 +255,12 @@ class Dynamics:
             out: array for the result.
         """
         if self.formulation.explicit and not self.is_large:
-            given = np.zeros(self.nv) if tau is None else tau
-            kernel = self._acceleration_kernel
-            return kernel(t, q, u, self.parameters(parameters), given, out=out)
+            given = self._no_force if tau is None else tau
+            if parameters is None and out is None and type(t) is float and t == 0.0:
+                single = self._single_acceleration(q, u, given)
+                if single is not None:
+                    return single
+            return self._acceleration_kernel(t, q, u, self.parameters(parameters), given, out=out)
         du, _ = self.solve(q, u, tau, t=t, parameters=parameters)
         if out is None:
             return du

@@ -183,15 +183,19 @@ class Equations:
     # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of tree joints are in the recursions.
 
     @cached_property
+    def _outside_armatures(self) -> list[tuple[str, Any]]:
+        names = [name for name in self.flat.joints if name not in self.tree.coordinates.slot_of_joint]
+        armatures = [(name, self.tree.mechanism.armature(name)) for name in names]
+        return [(name, a) for name, a in armatures if a is not None]
+
+    @cached_property
     def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
-        """Joint, armature a, B and Ḃ u of every cut joint with an armature."""
+        """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
         found = []
-        for name in self.tree.coordinates.cut:
-            a = self.tree.mechanism.armature(name)
-            if a is not None:
-                bias = self._joint_acceleration(name, self.al.zeros(self.nv))
-                B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
-                found.append((self.tree.mechanism.joint(name), a, B, bias))
+        for name, a in self._outside_armatures:
+            bias = self._joint_acceleration(name, self.al.zeros(self.nv))
+            B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
+            found.append((self.tree.mechanism.joint(name), a, B, bias))
         return found
 
     def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
@@ -225,8 +229,9 @@ class Equations:
             energy = energy + link.inertia.energy(state.V_L)
             if link.armature is not None:
                 energy = energy + link.armature * (self.u[link.u] @ self.u[link.u]) / 2
-        for _, a, B, _ in self._cut_rotors:
-            energy = energy + a * ((B @ self.u) @ (B @ self.u)) / 2
+        for name, a in self._outside_armatures:
+            u_J = self.motion.joint(name)[1]
+            energy = energy + a * (u_J @ u_J) / 2
         return energy
 
     def potential_energy(self) -> Any:

@@ -58,9 +58,7 @@ class Entry:
     @property
     def function(self) -> Callable[..., Model]:
         """The function itself, with its signature and documentation."""
-        return getattr(
-            import_module(f"dalembert.library.mechanisms.{self.function_name}"), self.function_name
-        )
+        return getattr(import_module(f"dalembert.library.mechanisms.{self.function_name}"), self.function_name)
 
     @property
     def description(self) -> str:

@@ -48,9 +48,7 @@ def bar(mass: Any, start: Any, end: Any, width: Any, level: int = 0) -> Fields:
     ]
     for point in (start, end):
         pose = {"position": _sum(point, shift)}
-        shapes.append(
-            {"kind": "cylinder", "radius": 0.7 * width, "length": thickness, "axis": "z", "pose": pose}
-        )
+        shapes.append({"kind": "cylinder", "radius": 0.7 * width, "length": thickness, "axis": "z", "pose": pose})
     return {
         "mass": mass,
         "com": middle,

@@ -7,7 +7,18 @@ from typing import Any, Literal
 import sympy as sp
 from pydantic import Field
 
-from dalembert.elements import BodyName, Element, Formula, FrameName, Inertia3, JointName, Name, Placement, Record, Vector
+from dalembert.elements import (
+    BodyName,
+    Element,
+    Formula,
+    FrameName,
+    Inertia3,
+    JointName,
+    Name,
+    Placement,
+    Record,
+    Vector,
+)
 from dalembert.expressions import reference
 
 __all__ = ["Body", "CustomMotion", "JointData", "Output", "Shape", "SubModel"]

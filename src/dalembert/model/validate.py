@@ -15,7 +15,7 @@ from dalembert.expressions import TIME
 from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.model import Model
-from dalembert.model.validate_bodies import check_body, check_placement
+from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_formulas import check_formula, check_formulas
 from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
@@ -181,6 +181,10 @@ def _check_place(place: Place) -> None:
             label = f"{title} {element.name!r}"
             check_formulas(place, path, label, element)
             _CHECKS[section](place, path, element)
+    for i, shape in enumerate(model.ground_shapes):
+        path, label = f"ground_shapes[{i}]", f"ground: {shape.kind}"
+        check_formulas(place, path, label, shape)
+        check_shape(place, path, label, shape)
     for section, given in (("initial", model.initial_values), ("initial_rates", model.initial_rates)):
         for name, values in given.items():
             for i, value in enumerate(values):

@@ -10,7 +10,7 @@ from dalembert.elements import Placement
 from dalembert.model.data import Body, Shape
 from dalembert.model.validate_scope import Place
 
-__all__ = ["check_body", "check_placement"]
+__all__ = ["check_body", "check_placement", "check_shape"]
 
 INERTIA = 1e-9  # relative to the largest principal moment; lets thin rods (0, J, J) pass
 ORTHONORMAL = 1e-6  # largest entry of R Rᵀ − 1
@@ -40,7 +40,7 @@ def check_body(place: Place, path: str, body: Body) -> None:
     if body.pose is not None:
         check_placement(place, f"{path}.pose", title, body.pose)
     for i, shape in enumerate(body.shapes):
-        _check_shape(place, f"{path}.shapes[{i}]", f"{title}: {shape.kind}", shape)
+        check_shape(place, f"{path}.shapes[{i}]", f"{title}: {shape.kind}", shape)
 
 
 def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
@@ -86,7 +86,8 @@ def check_placement(place: Place, path: str, title: str, placement: Placement) -
             place.report(f"{path}.rotation", message, "change the sign of one row")
 
 
-def _check_shape(place: Place, path: str, title: str, shape: Shape) -> None:
+def check_shape(place: Place, path: str, title: str, shape: Shape) -> None:
+    """Sizes and placement of a shape on a body or on the ground."""
     needs = {key.strip("[]"): not key.startswith("[") for key in SHAPES[shape.kind]}
     for key, example in SHAPE_EXAMPLES.items():
         given = getattr(shape, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from dalembert.spatial import Pose, quaternion
 from dalembert.trajectory.trajectory import Trajectory
 from dalembert.view import Plot, Scene, SceneBody, SceneJoint, SceneSpring, plot_series
 from dalembert.view import Shape as Drawn
+from dalembert.view.files import ViewError
+from dalembert.view.meshes import read_mesh
 
 __all__ = ["figure", "panels", "scene"]
 
@@ -156,14 +159,13 @@ class _Builder:
 
     def shapes(self, body: str) -> list[Drawn]:
         """The body's own shapes, else links from joint to joint (or to the centre of mass)."""
-        fixed = [
-            self._drawn(shape, body, scope, GROUND_COLOR) for shape, scope, base in self.flat.ground_shapes if base == body
-        ]
+        fixed = [(shape, scope, GROUND_COLOR) for shape, scope, base in self.flat.ground_shapes if base == body]
         if body == "ground":
-            return fixed
+            return self._visible(body, fixed)
         data, scope = self.flat.bodies[body]
-        if data.shapes or fixed:
-            return [self._drawn(shape, body, scope, data.color) for shape in data.shapes] + fixed
+        drawn = self._visible(body, [(shape, scope, data.color) for shape in data.shapes] + fixed)
+        if drawn:
+            return drawn
         com = self.mechanism.inertia(body).com
         points = self.points.get(body, [])
         if len(points) == 1 and np.linalg.norm(points[0] - com) > 1e-9:
@@ -173,6 +175,16 @@ class _Builder:
         hub = np.mean(points, axis=0) if len(points) > 2 else points[0]
         lines = [np.array([hub, point]) for point in points if np.linalg.norm(point - hub) > 1e-12]
         return [Drawn("line", points=line, radius=self.thickness, color=data.color) for line in lines]
+
+    def _visible(self, body: str, shapes: list[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
+        """Without what is transparent, and without meshes whose file is missing: a picture must not stop a run."""
+        drawn = []
+        for shape, scope, color in shapes:
+            try:
+                drawn += [self._drawn(shape, body, scope, color)] if shape.opacity > 0 else []
+            except ViewError:
+                continue
+        return drawn
 
     def _drawn(self, shape: Shape, body: str, scope: Scope, color: str | None) -> Drawn:
         number = self.mechanism.evaluate
@@ -188,6 +200,9 @@ class _Builder:
             sizes["size"] = tuple(self.mechanism.vector(shape.size))
         if shape.points is not None:
             sizes["points"] = np.array([self.mechanism.vector(point) for point in shape.points])
+        if shape.file is not None:
+            vertices, sizes["faces"] = read_mesh(Path(shape.file))
+            sizes["vertices"] = vertices * (1.0 if shape.scale is None else self.mechanism.vector(shape.scale))
         return Drawn(
             shape.kind,
             **sizes,

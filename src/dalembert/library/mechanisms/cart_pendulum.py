@@ -32,17 +32,13 @@ def cart_pendulum(
         angle: of the pole from hanging straight down, at the start (rad).
         speed: of the cart at the start (m/s).
     """
-    model = Model(
-        "cart with pendulum", gravity=(0, -9.81, 0), description="a cart on a rail with a swinging pole"
-    )
+    model = Model("cart with pendulum", gravity=(0, -9.81, 0), description="a cart on a rail with a swinging pole")
     M, m, l = model.parameters(cart_mass=cart_mass, pole_mass=pole_mass, length=length)
 
     cart = model.body("cart", **parts.block(M, (0, 0, 0), (0.5, 0.16, 0.2)))
     for x in (-0.16, 0.16):
         for z in (-0.13, 0.13):
-            model.shape(
-                cart, "cylinder", radius=0.07, length=0.04, axis="z", pose=(x, -0.08, z), color="#444c56"
-            )
+            model.shape(cart, "cylinder", radius=0.07, length=0.04, axis="z", pose=(x, -0.08, z), color="#444c56")
     pole = model.body("pole", **parts.bar(m, (0, 0, 0), (0, -l, 0), width=0.05))
     for z in (-0.13, 0.13):
         model.shape(model.ground, "box", size=(3, 0.02, 0.05), pose=(0, -0.16, z))

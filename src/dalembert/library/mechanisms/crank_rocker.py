@@ -28,9 +28,7 @@ def crank_rocker(
         crank, coupler, rocker, base: lengths (m); the crank must be the shortest (see ``four_bar``).
         speed: of the motor (rad/s).
     """
-    model = Model(
-        "crank-rocker", gravity=(0, -9.81, 0), description="motor-driven crank that makes a rocker swing"
-    )
+    model = Model("crank-rocker", gravity=(0, -9.81, 0), description="motor-driven crank that makes a rocker swing")
     add_linkage(model, crank, coupler, rocker, base)
     model.shape(model.ground, "cylinder", radius=0.1, length=0.12, axis="z", pose=(0, 0, -0.14))  # the motor
 

@@ -33,9 +33,7 @@ def four_bar(
         crank, coupler, rocker, base: lengths (m).
         speed: of the crank at the start (rad/s).
     """
-    model = Model(
-        "four-bar", gravity=(0, -9.81, 0), description="four-bar linkage that coasts without friction"
-    )
+    model = Model("four-bar", gravity=(0, -9.81, 0), description="four-bar linkage that coasts without friction")
     add_linkage(model, crank, coupler, rocker, base)
     model.initial("A", 0, rate=speed)
     return model
@@ -43,9 +41,7 @@ def four_bar(
 
 def add_linkage(model: Model, crank: float, coupler: float, rocker: float, base: float) -> None:
     """Bodies, joints and outputs of the linkage, drawn with the crank pointing at D."""
-    a, b, c, d, density = model.parameters(
-        crank=crank, coupler=coupler, rocker=rocker, base=base, density=DENSITY
-    )
+    a, b, c, d, density = model.parameters(crank=crank, coupler=coupler, rocker=rocker, base=base, density=DENSITY)
     # C is where the circle of the coupler about B meets the circle of the rocker about D.
     s = d - a
     x = (s**2 + b**2 - c**2) / (2 * s)

@@ -35,9 +35,7 @@ def slider_crank(
         rod_mass, piston_mass: of the slender rod and of the piston (kg).
         speed: of the crank at the start (rad/s).
     """
-    model = Model(
-        "slider-crank", gravity=(0, -9.81, 0), description="piston, connecting rod and flywheel of an engine"
-    )
+    model = Model("slider-crank", gravity=(0, -9.81, 0), description="piston, connecting rod and flywheel of an engine")
     a, l, mf, mr, mp = model.parameters(
         crank=crank, rod=rod, flywheel_mass=flywheel_mass, rod_mass=rod_mass, piston_mass=piston_mass
     )
@@ -45,9 +43,7 @@ def slider_crank(
 
     flywheel = model.body("flywheel", **parts.disc(mf, A, radius=1.3 * a, thickness=0.3 * a))
     for point in (A, B):
-        model.shape(
-            flywheel, "cylinder", radius=0.12 * a, length=0.8 * a, axis="z", pose=point, color="#444c56"
-        )
+        model.shape(flywheel, "cylinder", radius=0.12 * a, length=0.8 * a, axis="z", pose=point, color="#444c56")
     conrod = model.body("connecting_rod", **parts.bar(mr, B, C, width=0.3 * a, level=3))
     piston = model.body("piston", **parts.block(mp, C, (0.8 * a, 0.7 * a, 0.7 * a)))
     for y in (-0.45 * a, 0.45 * a):

@@ -39,9 +39,7 @@ def stewart_platform(
         turn: amplitude of roll, pitch and yaw (rad).
         rate: angular frequency of the motion (rad/s).
     """
-    model = Model(
-        "Stewart platform", description="platform on six driven legs, moving in six degrees of freedom"
-    )
+    model = Model("Stewart platform", description="platform on six driven legs, moving in six degrees of freedom")
     ra, rb, h, M, ml, s, tilt, w = model.parameters(
         base_radius=base_radius, platform_radius=platform_radius, height=height, platform_mass=platform_mass,
         leg_mass=leg_mass, travel=travel, turn=turn, rate=rate,
