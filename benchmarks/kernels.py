@@ -49,7 +49,9 @@ def compare(name: str, dynamics, pin_model, mj_model, to_peer, table: Table) -> 
     began = time.perf_counter()
     du = dynamics.acceleration(q, u, tau)
     compiled = time.perf_counter() - began
-    expected = np.array([pin.aba(pin_model, data, pq[:, i].copy(), pu[:, i].copy(), ptau[:, i].copy()) for i in range(50)])
+    expected = np.array(
+        [pin.aba(pin_model, data, pq[:, i].copy(), pu[:, i].copy(), ptau[:, i].copy()) for i in range(50)]
+    )
     scale = np.abs(expected).max()
     ours = to_peer(q[:50], u[:50], du[:50])[2]
     error = np.abs(ours - expected).max() / scale
@@ -183,7 +185,12 @@ def scaling(sizes: tuple[int, ...], picture: str | None) -> None:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append((n, forward.best / n * 1e6, inverse.best / n * 1e6))
         table.add_row(
-            str(n), f"{rows[-1][1]:.3f}", f"{rows[-1][2]:.3f}", f"{forward.best * 1e3:.3f}", f"{setup:.1f}", f"{memory:.0f}"
+            str(n),
+            f"{rows[-1][1]:.3f}",
+            f"{rows[-1][2]:.3f}",
+            f"{forward.best * 1e3:.3f}",
+            f"{setup:.1f}",
+            f"{memory:.0f}",
         )
     console.print(table)
     if picture:

@@ -36,7 +36,7 @@ print(f"the platform follows its path within {error:.1e} m")
 assert error < 1e-9
 
 # Newton's second law for everything together: force on the feet, less the weight, is the rate of momentum.
-feet = sum(run.reaction(f"foot_{i}").sel(kind="force").values for i in range(1, 7))
+feet = np.sum([run.reaction(f"foot_{i}").sel(kind="force").values for i in range(1, 7)], axis=0)
 momentum = sum(mass[name] * run.body(name).velocity.values for name in mass)
 law = np.gradient(momentum, t, axis=0, edge_order=2) - (feet - [0, 0, weight])
 print(f"Newton's law holds within {np.abs(law).max():.1e} N of {np.abs(feet).max():.0f} N")

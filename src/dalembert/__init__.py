@@ -1,11 +1,11 @@
 """dalembert: multibody dynamics. One model, every formulation, native speed.
 
-    import dalembert as da
+import dalembert as da
 
-    model = da.library.four_bar()
-    run = da.simulate(model, 10.0)
-    print(run.certificate)
-    run.animate("four-bar.html")
+model = da.library.four_bar()
+run = da.simulate(model, 10.0)
+print(run.certificate)
+run.animate("four-bar.html")
 """
 
 from __future__ import annotations

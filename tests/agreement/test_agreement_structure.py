@@ -185,9 +185,10 @@ def test_momentum_is_that_of_the_mass_centre(name):
 )
 def test_machine_code_equals_the_oracle_in_numpy(name, coordinates):
     e, dynamics = setting(name, coordinates), dynamics_of(name, coordinates)
-    got = dynamics.dynamics_kernel(TIME, e.q, e.u, dynamics.parameters())
+    tau = np.random.default_rng(4).normal(size=e.nv)
+    got = dynamics.dynamics_kernel(t=TIME, q=e.q, u=e.u, p=dynamics.parameters(), tau=tau)
     for field, expected in {
-        "qdot": e.qdot(), "power": e.power(), "mass_matrix": e.mass_matrix, "forcing": e.forcing,
+        "qdot": e.qdot(), "power": e.power() + tau @ e.u, "mass_matrix": e.mass_matrix, "forcing": e.forcing + tau,
         "jacobian": e.jacobian, "gamma": e.gamma, "b": e.velocity_bias,
     }.items():  # fmt: skip
         close(np.asarray(getattr(got, field)).reshape(np.shape(expected)), expected, ROUND_OFF)
@@ -223,7 +224,7 @@ def test_parameters_reach_the_machine_code():
     e, dynamics = setting(name, "relative"), dynamics_of(name, "relative")
     values = {key: 1.1 * value for key, value in dynamics.flat.parameters.items()}
     other = Equations(e.tree.coordinates.place(NUMPY, values), TIME, e.q, e.u)
-    got = dynamics.dynamics_kernel(TIME, e.q, e.u, dynamics.parameters(values))
+    got = dynamics.dynamics_kernel(t=TIME, q=e.q, u=e.u, p=dynamics.parameters(values), tau=np.zeros(e.nv))
     close(got.mass_matrix, other.mass_matrix, ROUND_OFF)
     close(got.forcing, other.forcing, ROUND_OFF)
     assert np.abs(other.forcing - e.forcing).max() > 1e-3

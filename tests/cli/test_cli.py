@@ -48,7 +48,9 @@ def test_run_writes_all_files(dalembert, tmp_path):
 def test_new_then_run(dalembert, tmp_path):
     path = tmp_path / "mine.yaml"
     assert dalembert("new", str(path))[0] == 0
-    code, text = dalembert("run", str(path), "--duration", "0.5", "--no-files", "--set", "length=2", "--initial", "hinge=0.1")
+    code, text = dalembert(
+        "run", str(path), "--duration", "0.5", "--no-files", "--set", "length=2", "--initial", "hinge=0.1"
+    )
     assert code == 0, text
     code, text = dalembert("new", str(path))
     assert code == 2
@@ -65,7 +67,15 @@ def test_inspect_names_the_redundant_equations(dalembert):
 def test_list_names_everything(dalembert):
     code, text = dalembert("list")
     assert code == 0, text
-    for part in ("four-bar", "stewart-platform", "revolute", "rolling-disc", "lagrange-multipliers", "absolute", "dopri8"):
+    for part in (
+        "four-bar",
+        "stewart-platform",
+        "revolute",
+        "rolling-disc",
+        "lagrange-multipliers",
+        "absolute",
+        "dopri8",
+    ):
         assert part in text
 
 
@@ -144,7 +154,9 @@ def test_bad_arguments_end_in_words_and_code_2(arguments, expected, dalembert, t
 def test_a_run_that_fails_says_so_and_keeps_what_it_has(dalembert, tmp_path):
     # √(1 − t) ends at t = 1: the forces are not finite beyond.
     path = tmp_path / "ends.yaml"
-    path.write_text(f'name: ends\n{ROD}\n{HINGE}\nforces: [{{name: f, kind: joint-force, joint: A, value: "sqrt(1 - t)"}}]\n')
+    path.write_text(
+        f'name: ends\n{ROD}\n{HINGE}\nforces: [{{name: f, kind: joint-force, joint: A, value: "sqrt(1 - t)"}}]\n'
+    )
     code, printed = dalembert("run", str(path), "--duration", "2", "--out", str(tmp_path))
     assert code == 1, printed
     assert "NOT TRUSTED" in printed
@@ -153,7 +165,11 @@ def test_a_run_that_fails_says_so_and_keeps_what_it_has(dalembert, tmp_path):
 
 def test_program_is_installed_and_has_no_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "dalembert", "run", "missing.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "dalembert", "run", "missing.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

@@ -54,7 +54,7 @@ class Algebra(ABC):
 
     def number(self, value: Any) -> Scalar:
         """A SymPy number as a scalar of this algebra."""
-        return self.constant(float(value))
+        return self.constant(value.p if value.is_Integer else float(value))
 
     @abstractmethod
     def atan2(self, y: Scalar, x: Scalar) -> Scalar: ...

@@ -256,7 +256,9 @@ class _Assembler:
                 return q, None
             du = -np.linalg.lstsq(jacobian, residual, rcond=_RCOND)[0]
             longest = np.abs(du).max()
-            q = self.tree.normalise(self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du))
+            q = self.tree.normalise(
+                self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
+            )
             q = self._with_windings(q) if self.coordinates.windings else q
         return q, residual
 
@@ -308,7 +310,8 @@ class _Assembler:
             Problem(
                 f"{self.flat.name!r} cannot be assembled: {'; '.join(parts) or 'Newton did not converge'} (m or rad)",
                 "initial" if wanted else "joints",
-                "check lengths and points of the loop" + (", and whether the wanted coordinates can be reached" if wanted else ""),
+                "check lengths and points of the loop"
+                + (", and whether the wanted coordinates can be reached" if wanted else ""),
             )
         )
 

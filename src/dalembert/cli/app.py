@@ -35,7 +35,9 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except DalembertError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"{type(error).__name__}: {error}", style="red", markup=False)
+        Console(stderr=True, soft_wrap=True, highlight=False).print(
+            f"{type(error).__name__}: {error}", style="red", markup=False
+        )
         sys.exit(BAD_INPUT)
 
 

@@ -31,7 +31,9 @@ def get_model(name: str) -> Any:
     return build(name)
 
 
-def run_model(name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool) -> bool:
+def run_model(
+    name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool
+) -> bool:
     """Simulate, write files, print the result; True if the certificate is good."""
     console = Console(highlight=False)
     model = get_model(name)
@@ -72,7 +74,12 @@ def _progress(console: Console, title: str) -> Iterator[Any]:
     if not console.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"simulating {title}", total=1.0)
         yield lambda fraction: bar.update(task, completed=fraction)
@@ -93,5 +100,7 @@ def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
         table.add_row(name, f"{value}  {verdict}", style=style)
     for remark in certificate.remarks:
         table.add_row("remark", remark)
-    table.add_row("wall time", f"{seconds:.2f} s for {float(trajectory.time[-1] - trajectory.time[0]):g} s, compilation included")
+    table.add_row(
+        "wall time", f"{seconds:.2f} s for {float(trajectory.time[-1] - trajectory.time[0]):g} s, compilation included"
+    )
     console.print(table)

@@ -155,9 +155,7 @@ class _Emitter:
 
     def _store(self, base: str, index: int, text: str) -> None:
         pointer = f"%s{base}{index}.{len(self.lines)}"
-        self.lines.append(
-            f"  {pointer} = getelementptr inbounds double, ptr %{base}, i64 {index * self.width}"
-        )
+        self.lines.append(f"  {pointer} = getelementptr inbounds double, ptr %{base}, i64 {index * self.width}")
         self.lines.append(f"  store {self.type} {text}, ptr {pointer}, align 8")
 
     def _truth(self, v: int) -> str:

@@ -200,10 +200,7 @@ class Kernel:
         def text(shapes: dict[str, tuple[int, ...]]) -> str:
             return ", ".join(f"{name}{list(shape)}" for name, shape in shapes.items())
 
-        return (
-            f"<Kernel {self.name}({text(self.inputs)}) -> {text(self.outputs)}, "
-            f"{self.instructions} instructions>"
-        )
+        return f"<Kernel {self.name}({text(self.inputs)}) -> {text(self.outputs)}, {self.instructions} instructions>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -231,9 +228,7 @@ class Kernel:
 
     # -- calling it ---------------------------------------------------------------------------------
 
-    def __call__(
-        self, *args: Any, out: Any = None, threads: int = 1, check_finite: bool = False, **kwargs: Any
-    ) -> Any:
+    def __call__(self, *args: Any, out: Any = None, threads: int = 1, check_finite: bool = False, **kwargs: Any) -> Any:
         """Evaluate for one state or for many.
 
         Args:
@@ -252,8 +247,7 @@ class Kernel:
             if array.ndim > len(field.shape):
                 if n >= 0 and len(array) != n:
                     raise ValueError(
-                        f"kernel '{self.name}': '{field.name}' holds {len(array)} states, "
-                        f"the inputs before it {n}"
+                        f"kernel '{self.name}': '{field.name}' holds {len(array)} states, the inputs before it {n}"
                     )
                 n = len(array)
             arrays.append(array)
@@ -294,9 +288,7 @@ class Kernel:
         if n == 0:
             return results
         batch = bool(self._options["batch"])
-        outputs = [
-            (f, result.reshape(n, f.size)) for f, result in zip(self._layout_out.fields, results, strict=True)
-        ]
+        outputs = [(f, result.reshape(n, f.size)) for f, result in zip(self._layout_out.fields, results, strict=True)]
         width = self.width if batch else 1
         run_batch(self._code(batch), width, (self.n_in, self.n_out), inputs, outputs, n, threads)
         return results
@@ -314,8 +306,6 @@ class Kernel:
         for name, target, result in zip(names, targets, results, strict=True):
             if not isinstance(target, np.ndarray) or target.shape != result.shape:
                 got = target.shape if isinstance(target, np.ndarray) else type(target).__name__
-                raise ValueError(
-                    f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}"
-                )
+                raise ValueError(f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}")
             target[...] = result
         return out

@@ -16,9 +16,7 @@ from dalembert.codegen.jit import build_object, load_object
 
 __all__ = ["Mover", "mover"]
 
-_MOVE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
-)
+_MOVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 @dataclass(frozen=True)

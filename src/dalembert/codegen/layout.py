@@ -41,9 +41,7 @@ class Layout:
     fields: tuple[Field, ...]
 
     @classmethod
-    def from_expressions(
-        cls, kernel: str, named: Mapping[str, ca.SX], shapes: Mapping[str, Sequence[int]]
-    ) -> Layout:
+    def from_expressions(cls, kernel: str, named: Mapping[str, ca.SX], shapes: Mapping[str, Sequence[int]]) -> Layout:
         """Shapes of SX expressions: a column of length n is an array (n,), anything else a matrix."""
         fields, start = [], 0
         for name, expression in named.items():
@@ -100,9 +98,7 @@ class Layout:
         array = np.asarray(value)
         if array.dtype is not _FLOAT64:
             if array.dtype.kind not in "fiub":
-                raise TypeError(
-                    f"kernel '{kernel}': '{field.name}' must hold real numbers, got dtype {array.dtype}"
-                )
+                raise TypeError(f"kernel '{kernel}': '{field.name}' must hold real numbers, got dtype {array.dtype}")
             array = array.astype(np.float64)
         if array.shape == field.shape or (array.ndim and array.shape[1:] == field.shape):
             return array

@@ -114,9 +114,7 @@ def _expression(name: str, key: str, value: Any) -> ca.SX:
     try:
         return ca.SX(value)
     except (NotImplementedError, TypeError) as error:
-        raise CompileError(
-            f"kernel '{name}': output '{key}' must be an SX expression, got {_short(value)}"
-        ) from error
+        raise CompileError(f"kernel '{name}': output '{key}' must be an SX expression, got {_short(value)}") from error
 
 
 def _short(value: object) -> str:

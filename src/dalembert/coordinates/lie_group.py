@@ -282,12 +282,8 @@ class LieGroupTree:
             try:
                 motions, X_WL = _joint_motions(al, link, X_WP @ link.X_PJ)
             except NotImplementedError as reason:
-                message = (
-                    f"joint {slot.joint!r}: a {reason} joint is no product of motions in subgroups of SE(3)"
-                )
-                problems.append(
-                    Problem(message, fix="cut it, or use the recursions (formulation 'recursive')")
-                )
+                message = f"joint {slot.joint!r}: a {reason} joint is no product of motions in subgroups of SE(3)"
+                problems.append(Problem(message, fix="cut it, or use the recursions (formulation 'recursive')"))
                 motions, X_WL = (), X_WP @ link.X_PJ
             link_poses.append(X_WL)
             inertia = tree.mechanism.inertia(link.body)
@@ -562,9 +558,7 @@ def _at(K: np.ndarray, point: np.ndarray) -> np.ndarray:
 # From joints to screws
 
 
-def _factors(
-    al: Algebra, joint: Joint
-) -> list[tuple[int, int, Callable[[Algebra, np.ndarray], Pose], np.ndarray]]:
+def _factors(al: Algebra, joint: Joint) -> list[tuple[int, int, Callable[[Algebra, np.ndarray], Pose], np.ndarray]]:
     """Elementary motions of a joint: nq, nv, N(q), and the constant basis of its twists N⁻¹Ṅ."""
     if isinstance(joint, Product):
         return [(factor.nq, factor.nv, factor.transform, factor.subspace(al)) for factor in joint.factors]

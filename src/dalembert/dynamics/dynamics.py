@@ -218,12 +218,7 @@ class Dynamics:
         """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, gravity only."""
         flat = self.flat
         plain = all(data.kind != "custom" and data.armature is None for data, _ in flat.joints.values())
-        return (
-            len(flat.bodies) >= ROLLED_FROM
-            and self.formulation.name == "recursive"
-            and plain
-            and not flat.forces
-        )
+        return len(flat.bodies) >= ROLLED_FROM and self.formulation.name == "recursive" and plain and not flat.forces
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
@@ -246,7 +241,14 @@ class Dynamics:
         return np.array(list({**self.flat.parameters, **(values or {})}.values()), dtype=float)
 
     def acceleration(
-        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+        self,
+        q: Any,
+        u: Any,
+        tau: Any = None,
+        *,
+        t: Any = 0.0,
+        parameters: dict[str, float] | None = None,
+        out: Any = None,
     ) -> np.ndarray:
         """u̇ at one state or at a batch of them (rows of q, u, tau).
 
@@ -298,9 +300,13 @@ class Dynamics:
         rolled = self.rolled(parameters)
         if rolled is None:
             return self._inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
-        return rolled.inverse(*(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv))))
+        return rolled.inverse(
+            *(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv)))
+        )
 
-    def bodies(self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> dict[str, Bodies]:
+    def bodies(
+        self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+    ) -> dict[str, Bodies]:
         """World pose and velocities of every body, at one state or a batch."""
         u = np.zeros(self.nv) if u is None else u
         seen = self.observe(t, q, u, parameters)

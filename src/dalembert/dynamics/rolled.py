@@ -260,7 +260,9 @@ class _Steps:
     def newton(self) -> dict[str, Any]:
         """Outward step of inverse dynamics: pose, twist and acceleration, and the wrench the link needs."""
         al, link = CASADI, self.link
-        state = step_outward(al, link, Pose.identity(al), self["V_P"], self["A_P_in"], self["q"], self["u"], self["du_in"])
+        state = step_outward(
+            al, link, Pose.identity(al), self["V_P"], self["A_P_in"], self["q"], self["u"], self["du_in"]
+        )
         F = link.inertia.apply(state.A_L) + link.inertia.bias(state.V_L)
         return {"VA": al.concatenate([state.V_L, state.A_L]), "F": F}
 
@@ -271,7 +273,6 @@ class _Steps:
         S = joint.subspace(al, self["q"])
         tau = S.T @ self["F"] if S.shape[1] else al.zeros(0)
         return {"tau": tau, "F_up": X_PL.force(self["F"])}
-
 
     def observe(self) -> dict[str, Any]:
         """World pose of the link; pose and twist of its body, kinetic energy, first moment and momentum."""

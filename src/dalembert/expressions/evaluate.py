@@ -26,6 +26,8 @@ def evaluate(al: Algebra, expression: sp.Expr, lookup: Callable[[sp.Symbol | Ref
     Args:
         lookup: gives the scalar of a symbol (parameter or time) or of a reference.
     """
+    if expression.is_Number:  # nearly all of a model's numbers
+        return al.number(expression)
     done: dict[sp.Basic, Any] = {}
 
     def value(node: Any) -> Any:

@@ -18,7 +18,9 @@ class PointForce(Force):
     kind: Literal["force"] = "force"
     body: BodyName = Field(description="the body it acts on")
     value: Vector = Field(description="components (N), formulas of t, q(), u(), x() … and parameters")
-    at: Vector | None = Field(None, description="point of the body in the reference configuration (m); default: its origin")
+    at: Vector | None = Field(
+        None, description="point of the body in the reference configuration (m); default: its origin"
+    )
     axes: Literal["world", "body"] = Field("world", description="axes of the components")
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 

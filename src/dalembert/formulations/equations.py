@@ -335,7 +335,9 @@ class Equations:
             joint, (X, _) = placed.joint, self.motion.relative(placed)
             holonomic = any(row.holonomic for _, row in mine)
 
-            def power(A: np.ndarray, joint: Any = joint, X: Any = X, mine: Any = mine, holonomic: bool = holonomic) -> Any:
+            def power(
+                A: np.ndarray, joint: Any = joint, X: Any = X, mine: Any = mine, holonomic: bool = holonomic
+            ) -> Any:
                 moved = pose_jets(jets, X, al.zeros(6), A)
                 q = joint.coordinates(jets, moved) if joint.measured else None
                 rates = [_part(v, "a") for v in joint.position(jets, moved, q)] if holonomic else []

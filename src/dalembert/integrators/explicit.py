@@ -69,7 +69,25 @@ def _first_step(rhs, context, t, y, f, order, rtol, atol, scratch, k):
 
 @njit(cache=True, nogil=True)
 def _adaptive(
-    rhs, retract, context, A, c, b, e, e_low, dense, main, error_order, y, times, out, rtol, atol, largest, most, monitor
+    rhs,
+    retract,
+    context,
+    A,
+    c,
+    b,
+    e,
+    e_low,
+    dense,
+    main,
+    error_order,
+    y,
+    times,
+    out,
+    rtol,
+    atol,
+    largest,
+    most,
+    monitor,
 ):
     """Integrate through all output times; returns (status, outputs written, t, steps, rejected, evaluations)."""
     n, stages = y.shape[0], A.shape[0]

@@ -17,9 +17,7 @@ from numba.extending import intrinsic
 __all__ = ["SIGNATURE", "call_address", "float_pointer", "integer_pointer"]
 
 # The C signature of both functions, for numba.cfunc.
-SIGNATURE = types.int64(
-    types.int64, types.float64, types.CPointer(types.float64), types.CPointer(types.float64)
-)
+SIGNATURE = types.int64(types.int64, types.float64, types.CPointer(types.float64), types.CPointer(types.float64))
 
 
 def _typed_call(typing_context: Any, address: Any, context: Any, t: Any, y: Any, out: Any) -> Any:

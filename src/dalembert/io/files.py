@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from dalembert.errors import ModelError, Problem
-from dalembert.io import yaml_files
+from dalembert.io import robot_files, yaml_files
 from dalembert.model import Model
 
 __all__ = ["READERS", "WRITERS", "read", "register", "write"]
 
-READERS: dict[str, Callable[[Path], Model]] = {}
+READERS: dict[str, Callable[..., Model]] = {}
 WRITERS: dict[str, Callable[[Model, Path], None]] = {}
 
 
 def register(
     suffix: str,
-    reader: Callable[[Path], Model] | None = None,
+    reader: Callable[..., Model] | None = None,
     writer: Callable[[Model, Path], None] | None = None,
 ) -> None:
     """Tell which function reads or writes files with a suffix such as ``.urdf``."""
@@ -32,20 +34,32 @@ def register(
 
 for _suffix in yaml_files.SUFFIXES:
     register(_suffix, yaml_files.read, yaml_files.write)
+for _suffix in robot_files.SUFFIXES:
+    register(_suffix, robot_files.read)
 
 
-def read(path: str | os.PathLike[str]) -> Model:
+def read(path: str | os.PathLike[str], **options: Any) -> Model:
     """The model of a file; the suffix says how it is written.
+
+    Args:
+        options: of the reader; robot files (URDF, MJCF) have some, see ``dalembert.io.robot_files``, YAML has none.
 
     Raises:
         ModelError: listing everything that is wrong with the file.
+
+    Warns:
+        ReadWarning: what a robot file says and the model does not hold; also in ``model.notes``.
     """
     path = Path(path)
     _check_file(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise ModelError(_unknown_suffix(path, READERS, "read"))
-    return reader(path)
+    known = list(inspect.signature(reader).parameters.values())[1:]
+    unknown = [name for name in options if name not in [part.name for part in known]]
+    if unknown and not any(part.kind is part.VAR_KEYWORD for part in known):
+        raise ModelError(Problem(f"{path.name!r}: {path.suffix} files are read without option {', '.join(unknown)}"))
+    return reader(path, **options)
 
 
 def write(model: Model, path: str | os.PathLike[str]) -> None:
@@ -62,9 +76,7 @@ def write(model: Model, path: str | os.PathLike[str]) -> None:
 
 def _unknown_suffix(path: Path, known: Iterable[str], done: str) -> Problem:
     names = ", ".join(sorted(known))
-    return Problem(
-        f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}"
-    )
+    return Problem(f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}")
 
 
 def _check_file(path: Path) -> None:
@@ -98,6 +110,4 @@ def _nearby(path: Path) -> str:
     near = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return (
-        f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"
-    )
+    return f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"

@@ -5,21 +5,21 @@ Legend: X_PL pose of a link in its parent, both at the zero of the file; frames 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
 from dalembert.elements import Placement
 from dalembert.errors import ModelError
 from dalembert.io.report import Names, Report
 from dalembert.io.xml_data import Node
+from dalembert.joints.base import axis_frame
 from dalembert.model import Body, JointData, Model, Shape
 from dalembert.model.validate import problems
 from dalembert.spatial import Pose, so3
 from dalembert.spatial.so3 import hat
-from dalembert.algebra import NUMPY
-from dalembert.joints.base import axis_frame
 
 __all__ = ["Inertial", "Joint", "Link", "Loop", "Robot", "along", "pose_of", "snapped"]
 
@@ -124,10 +124,11 @@ class Robot:
 
     Args:
         merge_fixed: put links that cannot move against their parent into it.
+        repair_inertia: change inertias that no rigid body has, instead of refusing them.
     """
 
-    def __init__(self, name: str, report: Report, merge_fixed: bool = True):
-        self.report, self.merge_fixed = report, merge_fixed
+    def __init__(self, name: str, report: Report, merge_fixed: bool = True, repair_inertia: bool = False):
+        self.report, self.merge_fixed, self.repair_inertia = report, merge_fixed, repair_inertia
         self.links: dict[str, Link] = {}
         self.loops: list[Loop] = []
         self.model = Model(name if name and name.isprintable() and len(name) <= 200 else "robot")
@@ -199,7 +200,7 @@ class Robot:
         return made
 
     def _body(self, name: str, inertial: Inertial, X: Pose, shapes: list[Shape]) -> Body:
-        I = inertial.central
+        I = self._possible(name, inertial)
         entries = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         return Body(
             name=name,
@@ -210,6 +211,21 @@ class Robot:
             frame="body",
             shapes=tuple(shapes),
         )
+
+    def _possible(self, name: str, inertial: Inertial) -> np.ndarray:
+        """The inertia without the round-off of moving it about and, if asked for, made possible."""
+        I = inertial.central
+        dust = 1e-14 * (np.abs(I).max() + inertial.mass * (inertial.com @ inertial.com))
+        I = np.where(np.abs(I) < dust, 0.0, I)
+        if not self.repair_inertia:
+            return I
+        (a, b, c), axes = np.linalg.eigh(I)
+        a, b = max(a, 0.0), max(b, 0.0)
+        if np.allclose((a, b, min(c, a + b)), np.linalg.eigvalsh(I), rtol=1e-9, atol=dust):
+            return I
+        self.report.note("impossible inertia repaired (largest moment reduced to the sum of the others); bodies", name)
+        repaired = axes @ np.diag([a, b, min(c, a + b)]) @ axes.T
+        return (repaired + repaired.T) / 2
 
     def _joint(self, link: Link) -> None:
         host, X = self.locate(link.parent)
@@ -256,6 +272,9 @@ class Robot:
         """
         self.report.raise_if_any()
         found = problems(self.model)
+        if any(problem.path.endswith(".inertia") for problem in found):
+            fix = "mend the file, or read it with repair_inertia=True"
+            found = [replace(part, fix=fix) if part.path.endswith(".inertia") else part for part in found]
         if found:
             raise ModelError(found)
         self.model.notes = self.report.notes

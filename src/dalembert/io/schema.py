@@ -178,9 +178,7 @@ def _table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         description = field.get(
             "description", "which kind" if name == "kind" else "unique name" if name == "name" else ""
         )
-        rows.append(
-            f"| `{name}` | {_word(field, definitions)} | {default} | {description.replace('|', '∣')} |"
-        )
+        rows.append(f"| `{name}` | {_word(field, definitions)} | {default} | {description.replace('|', '∣')} |")
     return "\n".join(rows) + "\n"
 
 

@@ -57,9 +57,7 @@ class Parsed:
 def decode(raw: bytes, name: str) -> str:
     """The text of a file, which must be UTF-8 and not too long."""
     if len(raw) > MAX_BYTES:
-        raise ModelError(
-            Problem(f"{name}: the file is too large; at most {MAX_BYTES // 1000} kB are read", where=name)
-        )
+        raise ModelError(Problem(f"{name}: the file is too large; at most {MAX_BYTES // 1000} kB are read", where=name))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -125,13 +123,9 @@ class _Builder:
         elif isinstance(event, DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise self.stop(
-                    line, "the file holds several documents; a model is one", "remove the line ---"
-                )
+                raise self.stop(line, "the file holds several documents; a model is one", "remove the line ---")
         elif isinstance(event, AliasEvent):
-            raise self.stop(
-                line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out"
-            )
+            raise self.stop(line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out")
         elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
             self.node(event, line)
 
@@ -150,9 +144,7 @@ class _Builder:
         value: Any = {} if isinstance(event, MappingStartEvent) else []
         expected = _TAG + ("map" if isinstance(event, MappingStartEvent) else "seq")
         if event.tag not in (None, "!", expected):
-            raise self.stop(
-                line, f"the tag {_clip(event.tag)} is not read", "remove it; plain YAML is enough"
-            )
+            raise self.stop(line, f"the tag {_clip(event.tag)} is not read", "remove it; plain YAML is enough")
         if len(self.stack) >= MAX_DEPTH:
             raise self.stop(line, f"nested deeper than {MAX_DEPTH} levels")
         self.put(parent, value, path, line)

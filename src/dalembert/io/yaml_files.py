@@ -99,9 +99,7 @@ class _Files:
         where = result.lines.get(f"{path}.file", "")
         try:
             if "model" in sub:
-                raise ModelError(
-                    Problem("give file or model, not both.", f"{path}.file", "remove one of them", where)
-                )
+                raise ModelError(Problem("give file or model, not both.", f"{path}.file", "remove one of them", where))
             target, parsed = self._open(sub["file"], f"{path}.file", where, file, line)
             inside = self.expand(parsed, target, (*line, target))
         except _TooMuch:
@@ -126,9 +124,7 @@ class _Files:
         if not isinstance(given, str) or not given:
             raise refuse("file must be the name of a model file", "file: wheel.yaml")
         if self.root is None or file is None:
-            raise refuse(
-                "file cannot be used in a text that has no folder", "give the sub-model in place, as model: …"
-            )
+            raise refuse("file cannot be used in a text that has no folder", "give the sub-model in place, as model: …")
         name = given if len(given) <= 80 else given[:77] + "..."
         if Path(given).is_absolute() or PureWindowsPath(given).drive or given.startswith(("/", "\\", "~")):
             raise refuse(f"file {name!r} must be relative to this file", "file: wheel.yaml")

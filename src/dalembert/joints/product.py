@@ -179,7 +179,9 @@ class Product(Joint):
         return self._each(al, q0, between)
 
     def neutral(self) -> np.ndarray:
-        return np.concatenate([np.eye(4)[0] if factor.nq == 4 else np.zeros(factor.nq) for factor in self.factors] or [np.zeros(0)])
+        return np.concatenate(
+            [np.eye(4)[0] if factor.nq == 4 else np.zeros(factor.nq) for factor in self.factors] or [np.zeros(0)]
+        )
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         q = rng.uniform(-1.0, 1.0, self.nq)

@@ -33,7 +33,9 @@ class Shape(Record):
     name: str | None = Field(None, max_length=200, description="what it shows, e.g. the link of a robot file")
     size: Vector | None = Field(None, description="edges of a box (m)")
     radius: Formula | None = Field(None, description="radius (m)")
-    length: Formula | None = Field(None, description="length along z of a cylinder, capsule or cone; of a frame's arrows (m)")
+    length: Formula | None = Field(
+        None, description="length along z of a cylinder, capsule or cone; of a frame's arrows (m)"
+    )
     tube: Formula | None = Field(None, description="radius of the tube of a torus (m)")
     points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
     file: str | None = Field(None, max_length=4000, description="STL or OBJ file of a mesh")
@@ -73,7 +75,9 @@ class CustomMotion(Record):
     """
 
     coordinates: int = Field(1, ge=1, le=5, description="number of coordinates")
-    position: Vector = Field((0, 0, 0), validate_default=True, description="origin of the second frame in the first (m)")
+    position: Vector = Field(
+        (0, 0, 0), validate_default=True, description="origin of the second frame in the first (m)"
+    )
     rpy: Vector = Field((0, 0, 0), validate_default=True, description="roll, pitch, yaw of the second frame (rad)")
     equations: tuple[Formula, ...] | None = Field(None, description="6 − coordinates formulas that vanish")
     measure: tuple[Formula, ...] | None = Field(None, description="the coordinates from the relative pose")

@@ -52,9 +52,7 @@ class Document(Record):
 
     name: str = Field(description="name of the mechanism")
     description: str = Field("", description="one line for lists")
-    gravity: Vector = Field(
-        (0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)"
-    )
+    gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
     joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
@@ -68,9 +66,7 @@ class Document(Record):
     initial_rates: dict[JointName, Formula | tuple[Formula, ...]] = Field(
         {}, description="velocities of joints at the start: a value or a list"
     )
-    submodels: list[SubModel] = Field(
-        [], description="models inside this one; their elements are called name.element"
-    )
+    submodels: list[SubModel] = Field([], description="models inside this one; their elements are called name.element")
 
 
 # To plain data
@@ -83,9 +79,7 @@ def to_document(model: Model) -> dict[str, Any]:
 
 def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     if any(model is outer for outer in line):
-        raise ModelError(
-            Problem(f"model {model.name!r} contains itself", "submodels", "use two different models")
-        )
+        raise ModelError(Problem(f"model {model.name!r} contains itself", "submodels", "use two different models"))
     line = [*line, model]
     data: dict[str, Any] = {"name": model.name}
     if model.description:
@@ -117,9 +111,7 @@ def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, field in type(record).model_fields.items():
         value = getattr(record, key)
-        if key in skip or (
-            key != "kind" and not field.is_required() and _same(value, _default(type(record), key))
-        ):
+        if key in skip or (key != "kind" and not field.is_required() and _same(value, _default(type(record), key))):
             continue
         if key in ("axis", "axis_2"):
             data[key] = _axis(value)
@@ -228,16 +220,12 @@ class _Reader:
             return None
         if not isinstance(data, dict):
             got = "nothing" if data is None else _kind_of(data)
-            self.report(
-                at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum"
-            )
+            self.report(at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum")
             return None
         for key in data:
             if key not in Document.model_fields:
                 self.unknown(at, "model", key, list(Document.model_fields))
-        model = Model(
-            self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description")
-        )
+        model = Model(self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description"))
         if data.get("gravity") is not None:
             self.gravity(model, data["gravity"], at)
         draft = self.drafts[id(model)] = Draft()
@@ -273,9 +261,7 @@ class _Reader:
                 self.report(at.rstrip("."), "model: name is missing", "name: pendulum")
             return ""
         if not isinstance(value, str):
-            self.report(
-                at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"'
-            )
+            self.report(at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"')
             return ""
         return value
 
@@ -373,11 +359,7 @@ class _Reader:
         if kind is None:
             return None
         item = dict(item)
-        if (
-            section == "joints"
-            and item.get("reference") is not None
-            and not isinstance(item["reference"], list)
-        ):
+        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], list):
             item["reference"] = [item["reference"]]
         if section == "submodels" and "model" in item:
             given = item["model"]
@@ -453,7 +435,5 @@ def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
         field = None if kind is None else kind.model_fields.get(str(steps[-1]))
         fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
     elif part["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace(
-            "input should", "should"
-        )
+        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace("input should", "should")
     return _path(steps), message, fix

@@ -81,7 +81,9 @@ class Model:
             number = math.nan
         if not math.isfinite(number):
             raise ModelError(
-                Problem(f"parameter {name!r} must be a finite number, got {value!r}", f"parameters.{name}", f"{name}=1.0")
+                Problem(
+                    f"parameter {name!r} must be a finite number, got {value!r}", f"parameters.{name}", f"{name}=1.0"
+                )
             )
         self.parameter_values[name] = number
 
@@ -259,10 +261,14 @@ class Model:
         for target, given in ((self.initial_values, value), (self.initial_rates, rate)):
             if given is not None:
                 given = given if isinstance(given, (list, tuple)) else (given,)
-                drawn = _checked(JointData, f"initial of {name!r}", name=name, kind="", bodies=("a", "b"), reference=given)
+                drawn = _checked(
+                    JointData, f"initial of {name!r}", name=name, kind="", bodies=("a", "b"), reference=given
+                )
                 target[name] = drawn.reference or ()
 
-    def add(self, model: Model, name: str, *, pose: Any = None, base: Any = "ground", parameters: Any = None) -> SubModel:
+    def add(
+        self, model: Model, name: str, *, pose: Any = None, base: Any = "ground", parameters: Any = None
+    ) -> SubModel:
         """Put a model inside this one; its elements are called ``name.element``."""
         fields = {"pose": pose} if pose is not None else {}
         sub = _checked(

@@ -56,15 +56,11 @@ def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list
     for i, (path, sub) in enumerate(place.elements("submodels")):
         title, inner = f"sub-model {sub.name!r}", sub.model
         if not isinstance(inner, Model):
-            place.report(
-                f"{path}.model", f"{title}: expected a model, got {type(inner).__name__}", "model=da.Model(…)"
-            )
+            place.report(f"{path}.model", f"{title}: expected a model, got {type(inner).__name__}", "model=da.Model(…)")
             continue
         if any(inner is outer for outer in line):
             names = " → ".join(repr(outer.name) for outer in [*line, inner])
-            place.report(
-                f"{path}.model", f"{title}: the model contains itself: {names}", "use two different models"
-            )
+            place.report(f"{path}.model", f"{title}: the model contains itself: {names}", "use two different models")
             continue
         if len(line) > MAX_SUBMODEL_DEPTH:
             place.report(f"{path}.model", f"{title}: sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
@@ -73,9 +69,7 @@ def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list
         if count[0] > MAX_ELEMENTS:
             place.report(path, f"{title}: more than {MAX_ELEMENTS} elements in all sub-models")
             return
-        child = Place(
-            inner, drafts.get(id(inner)), place, f"{place.path}{path}.model.", f"{place.prefix}{sub.name}."
-        )
+        child = Place(inner, drafts.get(id(inner)), place, f"{place.path}{path}.model.", f"{place.prefix}{sub.name}.")
         place.children.append((i, sub, child))
         _grow(child, [*line, inner], drafts, count)
 
@@ -168,9 +162,7 @@ def _check_place(place: Place) -> None:
     model = place.model
     for key, text in (("name", model.name), ("description", model.description)):
         if not isinstance(text, str) or not printable(text) or len(text) > (200 if key == "name" else 10_000):
-            place.report(
-                key, f"model: {key} must be a short text without control characters", f"{key}: pendulum"
-            )
+            place.report(key, f"model: {key} must be a short text without control characters", f"{key}: pendulum")
     for i, component in enumerate(model.gravity):
         check_formula(place, f"gravity[{i}]", "gravity", component)
     for name in model.parameter_values:
@@ -218,9 +210,7 @@ def _check_names(place: Place, section: str, title: str) -> None:
     first: dict[str, str] = {}
     for path, element in place.elements(section):
         name = element.name
-        if section in ("bodies", "joints") and (
-            name in RESERVED if section == "bodies" else name == "ground"
-        ):
+        if section in ("bodies", "joints") and (name in RESERVED if section == "bodies" else name == "ground"):
             place.report(f"{path}.name", f"{title} {name!r}: the name is reserved", "choose another name")
         if name in first:
             message = f"{title} {name!r}: the name is used twice, first at {place.path}{first[name]}"
@@ -268,12 +258,8 @@ def _check_coordinate(place: Place, path: str, title: str, joint: str, index: in
         return False
     sizes = place.sizes(joint)
     if sizes is not None and index < sizes.nq and sizes.in_quaternion(index):
-        message = (
-            f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or length"
-        )
-        place.report(
-            path, message, "choose a joint with an angle, or a constraint of kind equation, or a torque"
-        )
+        message = f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or length"
+        place.report(path, message, "choose a joint with an angle, or a constraint of kind equation, or a torque")
     elif sizes is not None and sizes.nq == 0:
         place.report(path, f"{title}: joint {joint!r} has no coordinates", "choose another joint")
         return False
@@ -285,9 +271,7 @@ def _check_index(place: Place, path: str, title: str, joint: str, index: int, wh
     count = None if sizes is None else sizes.nq if what == "coordinates" else sizes.nv
     if count is not None and index >= count:
         message = f"{title}: index {index} is out of range; joint {joint!r} has {count} {what}"
-        place.report(
-            f"{path}.index", message, f"an index from 0 to {count - 1}" if count else "choose another joint"
-        )
+        place.report(f"{path}.index", message, f"an index from 0 to {count - 1}" if count else "choose another joint")
 
 
 def _check_force(place: Place, path: str, force: Any) -> None:

@@ -77,9 +77,7 @@ def check_placement(place: Place, path: str, title: str, placement: Placement) -
             determinant = float(np.linalg.det(R))
         fix = "give rpy or a quaternion, or more digits"
         if not error <= ORTHONORMAL:
-            message = (
-                f"{title}: the rotation matrix is not orthonormal: largest entry of R Rᵀ − 1 is {error:.3g}"
-            )
+            message = f"{title}: the rotation matrix is not orthonormal: largest entry of R Rᵀ − 1 is {error:.3g}"
             place.report(f"{path}.rotation", message, fix)
         elif determinant < 0:
             message = f"{title}: the rotation matrix is a reflection (determinant −1)"

@@ -148,18 +148,14 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
 
 def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
     quantity, args = type(atom).__name__, atom.args
-    fits = (
-        args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
-    )
+    fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
     if quantity not in POSITIONS | VELOCITIES or not fits:
         fix = f"references are {', '.join([*JOINT_QUANTITIES, *BODY_QUANTITIES])} of an element"
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
     ref = as_reference(atom)
     if quantity not in allowed.quantities:
-        place.report(
-            path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter"
-        )
+        place.report(path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter")
     elif quantity in BODY_QUANTITIES:
         place.check_body(path, title, ref.element)
     elif place.check_joint(path, title, ref.element):
@@ -169,9 +165,7 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
             what = "coordinates" if quantity == "q" else "velocities"
             given = f"joint {ref.element!r} has {count} {what}, index {ref.index} is none"
             message = f"{title}: {_short(atom)!r}: {given}"
-            place.report(
-                path, message, f"an index from 0 to {count - 1}" if count else "choose another joint"
-            )
+            place.report(path, message, f"an index from 0 to {count - 1}" if count else "choose another joint")
 
 
 def _short(formula: Any) -> str:
@@ -191,13 +185,9 @@ def _check_value(place: Place, path: str, title: str, formula: Any, allowed: All
     for part in _constant_parts(formula, allowed.local):
         if place.value(part) is None and not _names_inner(place, part):
             inside = "" if part == formula else f" in {_short(formula)!r}"
-            values = ", ".join(
-                f"{s.name} = {place.values[s.name]:g}" for s in sorted(parameters_of(part), key=str)
-            )
+            values = ", ".join(f"{s.name} = {place.values[s.name]:g}" for s in sorted(parameters_of(part), key=str))
             given = f" for {values}" if values else ""
-            place.report(
-                path, f"{title}: {_short(part)!r}{inside} has no finite value{given}", "change a parameter"
-            )
+            place.report(path, f"{title}: {_short(part)!r}{inside} has no finite value{given}", "change a parameter")
 
 
 def _misunderstood(place: Place, formula: Any) -> str:
@@ -250,9 +240,7 @@ def _check_linear(place: Place, path: str, title: str, formula: sp.Expr) -> None
     if not guilty and not _is_affine(place, formula, speeds):
         guilty = speeds
     if guilty:
-        names = ", ".join(
-            f"{ref.quantity}({ref.element}{f', {ref.index}' if ref.index else ''})" for ref in guilty
-        )
+        names = ", ".join(f"{ref.quantity}({ref.element}{f', {ref.index}' if ref.index else ''})" for ref in guilty)
         message = f"{title}: formula must be linear in velocities, but {_short(formula)!r} is not, in {names}"
         place.report(path, message, "write it as a sum of (formula of positions) * velocity")
 

@@ -77,9 +77,7 @@ def _check_fields(place: Place, path: str, title: str, joint: JointData) -> None
         given = getattr(joint, key) is not None
         if given and key not in needs:
             reason = (
-                "frame_1 and frame_2 take its place"
-                if framed and key in GEOMETRY
-                else f"a {joint.kind} joint has none"
+                "frame_1 and frame_2 take its place" if framed and key in GEOMETRY else f"a {joint.kind} joint has none"
             )
             place.report(f"{path}.{key}", f"{title}: {key} is too much; {reason}", f"leave {key} out")
         elif not given and needs.get(key):
@@ -116,9 +114,7 @@ def _check_axes(place: Place, path: str, title: str, joint: JointData) -> None:
             fix = "draw the joint with its cross at right angles, as a Cardan joint has it"
             place.report(f"{path}.axis_2", message, fix)
         elif joint.kind == "rolling-disc" and sine < PARALLEL:
-            message = (
-                f"{title}: axis_2 (of the disc) must not be parallel to axis (the normal); the disc lies flat"
-            )
+            message = f"{title}: axis_2 (of the disc) must not be parallel to axis (the normal); the disc lies flat"
             place.report(f"{path}.axis_2", message, "draw the disc upright")
     if joint.kind == "distance" and joint.point is not None and joint.point_2 is not None:
         ends = [place.vector(end) for end in (joint.point, joint.point_2)]
@@ -167,9 +163,7 @@ def _check_count(place: Place, path: str, title: str, given: Any, sizes: Sizes, 
     if len(given) != expected:
         what = ("velocities" if rates else "coordinates", "coordinates" if rates else "velocities")
         note = f"; {other} is the number of its {what[1]}" if len(given) == other != expected else ""
-        place.report(
-            path, f"{title}: expected {expected} {what[0]}, got {len(given)} values{note}", f"give {expected}"
-        )
+        place.report(path, f"{title}: expected {expected} {what[0]}, got {len(given)} values{note}", f"give {expected}")
         return
     if rates:
         return

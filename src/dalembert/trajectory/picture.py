@@ -103,7 +103,8 @@ def scene(run: Trajectory) -> Scene:
         position, turn = data.position.values[keep, i], data.orientation.values[keep, i]
         bodies.append(SceneBody(name, builder.shapes(name), position, turn))
     plots = [
-        Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()}) for plot in panels(run)
+        Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()})
+        for plot in panels(run)
     ]
     return Scene(
         title=run.dynamics.model.name,

@@ -111,10 +111,16 @@ def solve_along(dynamics: Dynamics, data: xr.Dataset, parameters: dict[str, floa
     return du, multipliers
 
 
-def certify(dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, parameters: dict[str, float]) -> Certificate:
+def certify(
+    dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, parameters: dict[str, float]
+) -> Certificate:
     """Measure what the trajectory leaves open."""
     solved = solve_along(dynamics, data, parameters)
-    checks = [*_constraint_checks(dynamics, data, context, solved), *_energy_checks(data), *_norm_checks(dynamics, data)]
+    checks = [
+        *_constraint_checks(dynamics, data, context, solved),
+        *_energy_checks(data),
+        *_norm_checks(dynamics, data),
+    ]
     checks += _momentum_checks(dynamics, data)
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
     finished = result.status == Status.FINISHED
@@ -154,7 +160,9 @@ def _constraint_checks(dynamics: Dynamics, data: xr.Dataset, context: Context, s
 
 def _energy_checks(data: xr.Dataset) -> list[Check]:
     balance = data.balance.values
-    moved = max(np.ptp(data.kinetic.values), np.ptp(data.potential.values), np.ptp(data.work.values), data.kinetic.values.max())
+    moved = max(
+        np.ptp(data.kinetic.values), np.ptp(data.potential.values), np.ptp(data.work.values), data.kinetic.values.max()
+    )
     drift = np.abs(balance - balance[0]).max()
     relative = drift / moved if moved > 0 else drift
     return [Check("energy balance", float(relative), ENERGY_LIMIT, "", "|Δ(T + V − W)| over the energy that moves")]
@@ -175,9 +183,9 @@ def _norm_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
 def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
     """Momenta that must be conserved because nothing outside acts."""
     flat = dynamics.flat
-    touches = any(
-        "ground" in joint.bodies and joint.kind != "free" for joint, _ in flat.joints.values()
-    ) or bool(flat.constraints)
+    touches = any("ground" in joint.bodies and joint.kind != "free" for joint, _ in flat.joints.values()) or bool(
+        flat.constraints
+    )
     for force, _ in flat.forces.values():
         inner = force.kind in ("torsional-spring", "joint-force") or (
             hasattr(force, "bodies") and "ground" not in force.bodies
@@ -192,11 +200,17 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
         along = gravity / np.linalg.norm(gravity)
         linear = linear - np.outer(linear @ along, along)
     size = max(np.abs(momentum[:, 1]).max(), 1e-300)
-    checks = [Check("linear momentum", float(np.abs(linear).max() / max(size, 1.0)), 1e-8, "", "conserved: nothing outside acts")]
+    checks = [
+        Check(
+            "linear momentum", float(np.abs(linear).max() / max(size, 1.0)), 1e-8, "", "conserved: nothing outside acts"
+        )
+    ]
     if not gravity.any():
         angular = momentum[:, 0] - momentum[:1, 0]
         size = max(np.abs(momentum[:, 0]).max(), 1.0)
-        checks.append(Check("angular momentum", float(np.abs(angular).max() / size), 1e-8, "", "conserved: nothing outside acts"))
+        checks.append(
+            Check("angular momentum", float(np.abs(angular).max() / size), 1e-8, "", "conserved: nothing outside acts")
+        )
     return checks
 
 
@@ -209,7 +223,9 @@ def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
                 f"{rows - int(high)} of {rows} constraint equations are redundant; reactions are those of least norm"
             )
         if low < high:
-            remarks.append(f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position")
+            remarks.append(
+                f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position"
+            )
         if conflict > 1e-6:
             remarks.append(f"redundant constraints contradict each other by up to {conflict:.1e}")
         if pivot < 1e-5:

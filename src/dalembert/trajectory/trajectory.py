@@ -77,7 +77,10 @@ class Trajectory:
             raise DalembertError(f"unknown joint {name!r}; the trajectory has {', '.join(names)}")
         rates = [e for e in map(str, self.data.joint_u.values) if e == name or e.startswith(f"{name}[")]
         q, u = self.data.joint_coordinates.sel(joint_q=mine), self.data.joint_velocities.sel(joint_u=rates)
-        return JointMotion(q.squeeze("joint_q", drop=True) if len(mine) == 1 else q, u.squeeze("joint_u", drop=True) if len(rates) == 1 else u)
+        return JointMotion(
+            q.squeeze("joint_q", drop=True) if len(mine) == 1 else q,
+            u.squeeze("joint_u", drop=True) if len(rates) == 1 else u,
+        )
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs."""
@@ -104,7 +107,9 @@ class Trajectory:
     @property
     def accelerations(self) -> xr.DataArray:
         """u̇."""
-        return xr.DataArray(self._solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity})
+        return xr.DataArray(
+            self._solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity}
+        )
 
     @property
     def multipliers(self) -> xr.DataArray:

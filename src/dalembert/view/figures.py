@@ -53,9 +53,7 @@ def plot_series(time: ArrayLike, plots: Sequence[Plot], *, title: str = "") -> F
     if time.size > 1 and time[-1] > time[0]:
         axes[-1].set_xlim(time[0], time[-1])
     if title:
-        figure.suptitle(
-            title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False
-        )
+        figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
     figure.align_ylabels(axes)
     return figure
 

@@ -65,6 +65,6 @@ def _obj(raw: bytes) -> tuple[np.ndarray, np.ndarray]:
             corners = [corner - 1 if corner > 0 else len(vertices) + corner for corner in corners]
             faces += [[corners[0], corners[i], corners[i + 1]] for i in range(1, len(corners) - 1)]
     points, triangles = np.array(vertices, dtype=float).reshape(-1, 3), np.array(faces, dtype=int).reshape(-1, 3)
-    if len(triangles) and not (0 <= triangles.min() and triangles.max() < len(points)):
+    if len(triangles) and not (triangles.min() >= 0 and triangles.max() < len(points)):
         raise IndexError
     return points, triangles

@@ -94,10 +94,6 @@ def _library(name: str) -> str:
         if file.is_file():
             text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
             if re.search(r"</script|<!--", text, re.IGNORECASE):
-                raise ViewError(
-                    f"{file} cannot be put inline: it contains a script end tag or a comment start"
-                )
+                raise ViewError(f"{file} cannot be put inline: it contains a script end tag or a comment start")
             return text
-    raise ViewError(
-        f"three.js not found: meshcat/{name} is missing.  Fix: pip install --force-reinstall meshcat"
-    )
+    raise ViewError(f"three.js not found: meshcat/{name} is missing.  Fix: pip install --force-reinstall meshcat")

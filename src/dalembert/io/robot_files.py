@@ -1,0 +1,51 @@
+"""Robot files: the root element tells whether XML is URDF or MJCF; what is left out is told once."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import ModelError, Problem, ReadWarning
+from dalembert.io.mjcf import read_mjcf
+from dalembert.io.urdf import read_urdf
+from dalembert.io.xml_data import Node, clip, parse_xml, read_bytes
+from dalembert.model import Model
+
+__all__ = ["SUFFIXES", "loads_robot", "read"]
+
+SUFFIXES = (".urdf", ".xml", ".mjcf")
+_FORMATS = {"robot": read_urdf, "mujoco": read_mjcf}
+
+
+def read(path: Path, **options: Any) -> Model:
+    """The model of a URDF or MJCF file; see ``read_urdf`` and ``read_mjcf`` for the options.
+
+    Warns:
+        ReadWarning: listing what the file says and the model does not hold.
+    """
+    return _read(parse_xml(read_bytes(path), path.name, path), **options)
+
+
+def loads_robot(text: str, name: str = "<text>", **options: Any) -> Model:
+    """The model of a URDF or MJCF text; files beside it cannot be used."""
+    return _read(parse_xml(text.encode(), name), **options)
+
+
+def _read(root: Node, **options: Any) -> Model:
+    reader = _FORMATS.get(root.tag)
+    if reader is None:
+        message = f"<{clip(root.tag)}> is neither URDF (<robot>) nor MJCF (<mujoco>)"
+        raise ModelError(Problem(message, where=root.where))
+    try:
+        model = reader(root, **options)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise ModelError(Problem(f"{root.where.split(':')[0]}: {error}")) from None
+    if model.notes:
+        listed = "\n".join(f"  - {note}" for note in model.notes)
+        warnings.warn(
+            f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning, stacklevel=4
+        )
+    return model
