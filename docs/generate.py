@@ -147,9 +147,9 @@ def feature_matrix() -> str:
         needs = ", ".join(f"`{part}`" for part in (*joint.geometry, *joint.parameters) if part[0] != "[")
         rows.append([f"`{name}`", summary(joint), needs])
     parts.append(
-        "## Joints\n\nEvery joint may be in the tree or close a loop, with every formulation that takes its equations; a "
-        "custom joint closes a loop only if its `equations` are given. Equations: [theory of joints](../theory/joints.md).\n\n"
-        + table(["joint", "what it is", "needs"], rows)
+        "## Joints\n\nEvery joint may be in the tree or close a loop, with every formulation that takes its equations; "
+        "a custom joint closes a loop only if its `equations` are given. Equations: "
+        "[theory of joints](../theory/joints.md).\n\n" + table(["joint", "what it is", "needs"], rows)
     )
     for title, registry in (("Constraints", CONSTRAINTS), ("Forces", FORCES)):
         rows = [[f"`{name}`", summary(kind)] for name, kind in registry.items()]

@@ -34,9 +34,7 @@ def close(got, expected, size: float | None = None) -> None:
     """Equal up to AGREEMENT of the largest expected entry."""
     expected = np.asarray(expected, dtype=float)
     scale = np.abs(expected).max(initial=0.0) if size is None else size
-    np.testing.assert_allclose(
-        np.asarray(got, dtype=float), expected, rtol=0, atol=AGREEMENT * max(scale, 1e-3)
-    )
+    np.testing.assert_allclose(np.asarray(got, dtype=float), expected, rtol=0, atol=AGREEMENT * max(scale, 1e-3))
 
 
 @dataclass(frozen=True)
@@ -168,9 +166,7 @@ def test_screws_are_read_off_the_drawing():
         across = np.cross(a, unit(rng))
         across /= np.linalg.norm(across)
         fields = {"point": tuple(p), "axis": tuple(a)}
-        fields |= (
-            {"pitch": 0.7} if kind == "screw" else {"axis_2": tuple(across)} if kind == "universal" else {}
-        )
+        fields |= {"pitch": 0.7} if kind == "screw" else {"axis_2": tuple(across)} if kind == "universal" else {}
         ends = (f"b{i}", last) if turned else (last, f"b{i}")
         model.joint(kind, f"j{i}", *ends, **fields)
         turn, slide = np.r_[a, np.cross(p, a)], np.r_[np.zeros(3), a]
@@ -296,8 +292,7 @@ def test_structure_coefficients_are_brackets_of_the_fields(make):
     n = s.lie.nv
     brackets = [slopes[c] @ fields[b] - slopes[b] @ fields[c] for b in range(n) for c in range(n)]
     N, found = (
-        np.array(ca.DM(x))
-        for x in ca.Function("f", [symbol], [ca.horzcat(*fields), ca.horzcat(*brackets)])(s.q)
+        np.array(ca.DM(x)) for x in ca.Function("f", [symbol], [ca.horzcat(*fields), ca.horzcat(*brackets)])(s.q)
     )
     gamma = s.lie.structure_coefficients
     close(N @ gamma.reshape(n, -1), found, 1.0)
@@ -492,9 +487,7 @@ def test_the_double_pendulum_of_textbooks():
         al,
         [
             ScrewBody("upper", -1, (ScrewMotion.about(al, [0, 0, 1], [0, 0, 0], 0),), one, rod(m1, c1, I1)),
-            ScrewBody(
-                "lower", 0, (ScrewMotion.about(al, [0, 0, 1], [l, 0, 0], 1),), one, rod(m2, l + c2, I2)
-            ),
+            ScrewBody("lower", 0, (ScrewMotion.about(al, [0, 0, 1], [l, 0, 0], 1),), one, rod(m2, l + c2, I2)),
         ],
         al.array([0, -g, 0]),
     )

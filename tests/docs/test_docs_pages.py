@@ -79,6 +79,11 @@ def test_equations_are_numbered_once_and_in_order(page: Path):
     assert [int(index) for _, index in found] == list(range(1, len(found) + 1))
 
 
+def test_theory_pages_have_different_numbers():
+    numbers = [page.read_text(encoding="utf-8").split(".", 1)[0] for page in PAGES if "theory" in page.parts]
+    assert len(set(numbers)) == len(numbers)
+
+
 def test_cited_equations_exist():
     known, cited = set(), []
     for page in PAGES:

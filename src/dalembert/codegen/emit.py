@@ -50,6 +50,7 @@ def _sincos_count(tape: Tape) -> int:
     return len({tape.a[k] for k, op in enumerate(tape.ops) if op in ("sin", "cos")})
 
 
+_MANY_ZEROS = 64  # outputs
 _ARGS = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work"
 _POINTERS = "ptr %in, ptr %out, ptr %work"
 
@@ -100,6 +101,7 @@ class _Emitter:
         self.literals = [self._literal(value) for value in tape.constants]
         self.zero = self._literal(0.0)
         self.one = self._literal(1.0)
+        self.cleared = self._zeros()
         self.name: dict[int, str] = {}
         self.truth: dict[int, str] = {}
         self.lines: list[str] = []
@@ -120,6 +122,8 @@ class _Emitter:
         kind = "alwaysinline" if len(self.plan.pieces) == 1 else "noinline"
         self.lines = [f"define internal void @{symbol}({_ARGS}) {kind} #0 {{"]
         ops, a, b = self.tape.ops, self.tape.a, self.tape.b
+        if p == 0 and self.cleared:
+            self._clear()
         for k in self.plan.pieces[p]:
             op = ops[k]
             if op != "input" and op != "const" and k not in self.name:
@@ -129,9 +133,35 @@ class _Emitter:
                 if k + 1 in self.name and k + 1 in self.plan.slot:
                     self._store("work", self.plan.slot[k + 1], self.name[k + 1])
         for i, v in self.plan.outputs[p]:
-            self._store("out", i, self._operand(v))
+            if i not in self.cleared:
+                self._store("out", i, self._operand(v))
         self.lines += ["  ret void", "}"]
         return "\n".join(self.lines)
+
+    def _zeros(self) -> set[int]:
+        """Outputs that are zero, if there are many, as in sparse matrices; else none.
+
+        Thousands of single stores would take the compiler longer than all arithmetic.
+        """
+        tape = self.tape
+        zeros = {i for i, v in enumerate(tape.results) if tape.ops[v] == "const" and tape.constants[tape.a[v]] == 0.0}
+        return zeros if len(zeros) >= _MANY_ZEROS else set()
+
+    def _clear(self) -> None:
+        """A loop that zeroes all outputs; the pieces then store those that are not zero."""
+        self.lines += [
+            "entry:",
+            "  br label %clear",
+            "clear:",
+            "  %zi = phi i64 [0, %entry], [%zn, %clear]",
+            f"  %zo = mul i64 %zi, {self.width}",
+            "  %zp = getelementptr inbounds double, ptr %out, i64 %zo",
+            f"  store {self.type} {self.zero}, ptr %zp, align 8",
+            "  %zn = add i64 %zi, 1",
+            f"  %zc = icmp eq i64 %zn, {self.tape.n_out}",
+            "  br i1 %zc, label %body, label %clear",
+            "body:",
+        ]
 
     def _operand(self, v: int) -> str:
         """Text of value v: a register, a literal, or a load from the inputs or the work vector."""

@@ -305,7 +305,7 @@ class LieGroupTree:
 
     @property
     def screws(self) -> np.ndarray:
-        """Y, 6 × nv: all joint screws in the world frame, reference configuration (12.1)."""
+        """Y, 6 × nv: all joint screws in the world frame, reference configuration (13.1)."""
         Y = self.al.zeros(6, self.nv)
         for body in self.bodies:
             for motion in body.motions:
@@ -314,7 +314,7 @@ class LieGroupTree:
 
     @property
     def structure_coefficients(self) -> np.ndarray:
-        """γ[d, b, c] of  [e_b, e_c] = Σ_d γ[d, b, c] e_d, constant; zero where u = q̇  (12.12)."""
+        """γ[d, b, c] of  [e_b, e_c] = Σ_d γ[d, b, c] e_d, constant; zero where u = q̇  (13.12)."""
         gamma = np.zeros((self.nv, self.nv, self.nv))
         for body in self.bodies:
             for motion in body.motions:
@@ -322,11 +322,11 @@ class LieGroupTree:
         return gamma
 
     def poses(self, q: np.ndarray) -> list[Pose]:
-        """World poses of the bodies:  C_k = Q_1 Q_2 … Q_n m_k  (12.2)."""
+        """World poses of the bodies:  C_k = Q_1 Q_2 … Q_n m_k  (13.2)."""
         return [placed.X_WB for placed in self._place(q)]
 
     def _place(self, q: np.ndarray) -> list[_Placed]:
-        """Poses and columns:  K_a = Ad(Q_{a+1} … Q_n m_k)⁻¹ Y_a, carried from parent to child (12.4)."""
+        """Poses and columns:  K_a = Ad(Q_{a+1} … Q_n m_k)⁻¹ Y_a, carried from parent to child (13.4)."""
         al = self.al
         placed: list[_Placed] = []
         for node in self._nodes:
@@ -360,7 +360,7 @@ class LieGroupTree:
         return K
 
     def transfer_matrix(self, q: np.ndarray) -> np.ndarray:
-        """A, 6n × 6n, with blocks Ad(C_k⁻¹ C_m) for every m on the way to k (12.5)."""
+        """A, 6n × 6n, with blocks Ad(C_k⁻¹ C_m) for every m on the way to k (13.5)."""
         al, n = self.al, len(self._nodes)
         A = al.zeros(6 * n, 6 * n)
         for k, (node, placed) in enumerate(zip(self._nodes, self._place(q), strict=True)):
@@ -379,7 +379,7 @@ class LieGroupTree:
         return H
 
     def jacobian_derivative(self, q: np.ndarray) -> np.ndarray:
-        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0  (12.6)."""
+        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0  (13.6)."""
         out = self.al.zeros(6 * len(self._nodes), self.nv, self.nv)
         for k, placed in enumerate(self._place(q)):
             for i, a, K_a in placed.screws():
@@ -389,7 +389,7 @@ class LieGroupTree:
         return out
 
     def jacobian_rate(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """K̇, 6n × nv:  K̇_a = [K_a, W_a]  (12.7)."""
+        """K̇, 6n × nv:  K̇_a = [K_a, W_a]  (13.7)."""
         out = self.al.zeros(6 * len(self._nodes), self.nv)
         for k, placed in enumerate(self._place(q)):
             for a, K, W in placed.turning(self.al, u):
@@ -417,7 +417,7 @@ class LieGroupTree:
     # Dynamics
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
-        """M = Kᵀ J K  (12.8).
+        """M = Kᵀ J K  (13.8).
 
         Equivalent to: ``recursions.mass_matrix`` (test_mass_matrix_is_that_of_composite_bodies).
         """
@@ -461,10 +461,10 @@ class LieGroupTree:
     def christoffel(self, q: np.ndarray) -> np.ndarray:
         """Christoffel symbols of the first kind, nv × nv × nv, in closed form:
 
-            Γ[a, b, c] = Σ_k K_aᵀ F(K_s, K_r),    (s, r) = (c, b) if b moves c, else (b, c)       (12.11)
+            Γ[a, b, c] = Σ_k K_aᵀ F(K_s, K_r),    (s, r) = (c, b) if b moves c, else (b, c)       (13.11)
 
         so that (h − g)_a = Γ_abc u_b u_c. Where u = q̇, Γ_abc = Γ_acb = ½(∂_b M_ac + ∂_c M_ab − ∂_a M_bc);
-        for quasi-velocities Γ_abc − Γ_acb = M_ad γ_dbc  (12.12).
+        for quasi-velocities Γ_abc − Γ_acb = M_ad γ_dbc  (13.12).
         """
         out = self.al.zeros(self.nv, self.nv, self.nv)
         for node, placed in zip(self._nodes, self._place(q), strict=True):
@@ -477,7 +477,7 @@ class LieGroupTree:
         return out
 
     def coriolis(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """C_ac = Γ_abc u_b:  columns Σ_k Kᵀ (F(K_c, W_c) + F(V − W_c, K_c)).  Ṁ − 2C is skew (12.13)."""
+        """C_ac = Γ_abc u_b:  columns Σ_k Kᵀ (F(K_c, W_c) + F(V − W_c, K_c)).  Ṁ − 2C is skew (13.13)."""
         al = self.al
         C = al.zeros(self.nv, self.nv)
         for node, placed in zip(self._nodes, self._place(q), strict=True):
@@ -495,7 +495,7 @@ class LieGroupTree:
         return out
 
     def bias(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """h = C u + g without forming C:  Σ_k Kᵀ (J (K̇ u − (0, Rᵀ g)) + F(V, V))  (12.14).
+        """h = C u + g without forming C:  Σ_k Kᵀ (J (K̇ u − (0, Rᵀ g)) + F(V, V))  (13.14).
 
         Equivalent to: ``recursions.inverse_dynamics`` (test_bias_is_that_of_newton_euler).
         """
@@ -534,9 +534,9 @@ class LieGroupTree:
 def _product_wrench(node: _Node, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """F(X, Y) = Σ m (x × a, a) with a = X̂ Ŷ x, what the points of a body feel under a product of two screws:
 
-        F = (S ω_X × ω_Y + h × (ω_X × v_Y),  ω_X × (m v_Y + ω_Y × h))                             (12.9)
+        F = (S ω_X × ω_Y + h × (ω_X × v_Y),  ω_X × (m v_Y + ω_Y × h))                             (13.9)
 
-    S is Binet's tensor, h the first moment.  F(X, Y) − F(Y, X) = J [X, Y],  Yᵀ F(X, Y) = 0  (12.10).
+    S is Binet's tensor, h the first moment.  F(X, Y) − F(Y, X) = J [X, Y],  Yᵀ F(X, Y) = 0  (13.10).
     """
     w = X[:3]
     I = node.inertia

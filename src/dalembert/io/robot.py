@@ -131,6 +131,7 @@ class Robot:
         self.report, self.merge_fixed, self.repair_inertia = report, merge_fixed, repair_inertia
         self.links: dict[str, Link] = {}
         self.loops: list[Loop] = []
+        self.ground_shapes: list[dict[str, Any]] = []
         self.model = Model(name if name and name.isprintable() and len(name) <= 200 else "robot")
         self.bodies: dict[str, str] = {}
         self.joints: dict[str, str] = {}
@@ -174,7 +175,7 @@ class Robot:
             inertials[body], poses[body] = link.inertial, poses[host] @ X
             shapes[body] = self._shapes(link, Pose.identity(NUMPY))
             heads.append(link)
-        self.model.ground_shapes += shapes["ground"]
+        self.model.ground_shapes += [*_drawn("ground", self.ground_shapes, Pose.identity(NUMPY)), *shapes["ground"]]
         for link in heads:
             body = self.bodies[link.name]
             self.model.append("bodies", self._body(body, inertials[body], poses[body], shapes[body]), _where(link.node))
@@ -193,11 +194,7 @@ class Robot:
         drawn = list(link.shapes)
         if merged:
             drawn.append({"kind": "frame", "length": FRAME_LENGTH, "opacity": 0.0, "pose": Pose.identity(NUMPY)})
-        made = []
-        for fields in drawn:
-            pose = placement(X @ fields["pose"])
-            made.append(Shape(**{"name": link.name[:200], **fields, "pose": pose, "frame": "body"}))
-        return made
+        return _drawn(link.name, drawn, X)
 
     def _body(self, name: str, inertial: Inertial, X: Pose, shapes: list[Shape]) -> Body:
         I = self._possible(name, inertial)
@@ -283,3 +280,11 @@ class Robot:
 
 def _where(node: Node | None) -> str:
     return "" if node is None else node.where
+
+
+def _drawn(name: str, shapes: list[dict[str, Any]], X: Pose) -> list[Shape]:
+    """Shapes of a link that has pose X in the body that carries it."""
+    made = []
+    for fields in shapes:
+        made.append(Shape(**{"name": name[:200], **fields, "pose": placement(X @ fields["pose"]), "frame": "body"}))
+    return made
