@@ -185,7 +185,7 @@ MUJOCO_CONSTRAINED = {
     "sites": mujoco(
         """
         <body name="a"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/><site name="p" pos=".4 0 0"/></body>
-        <body name="b" pos=".4 0 -.5"><joint name="k" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/><site name="q" pos="0 0 .5"/></body>
+        <body name="b" pos=".4 0 -.5"><freejoint name="k"/><geom size=".1" pos="0 .2 .3"/><site name="q" pos="0 0 .5"/></body>
         <body name="c" pos=".4 .3 0"><freejoint name="f"/><geom size=".1" pos="0 0 .3"/><site name="r" pos="0 -.3 0"/></body>""",
         tail=f"""<equality>
           <connect site1="p" site2="q" {_RIGID}/><weld site1="q" site2="r" {_RIGID}/></equality>""",

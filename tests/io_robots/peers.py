@@ -43,8 +43,8 @@ def equations(model: Model, q: dict[str, np.ndarray], u: dict[str, np.ndarray]) 
 class PinocchioPeer:
     """A URDF in Pinocchio, with our velocities as a permutation of its own.
 
-    Pinocchio: q of a free flyer is (position, quaternion x y z w), velocities (v, ω) in body axes; a continuous joint keeps
-    (cos, sin).
+    Pinocchio: q of a free flyer is (position, quaternion x y z w), velocities (v, ω) in body axes; a continuous joint
+    keeps (cos, sin).
     """
 
     def __init__(self, path: Path, free: bool):
@@ -73,6 +73,8 @@ class PinocchioPeer:
         """For each of our velocities, the index of Pinocchio's."""
         order = np.zeros(coordinates.nv, dtype=int)
         for slot in coordinates.slots:
+            if slot.u.stop == slot.u.start:
+                continue
             joint = self.model.joints[self.model.getJointId(slot.joint)]
             own = np.arange(joint.idx_v, joint.idx_v + joint.nv)
             order[slot.u] = np.concatenate([own[3:], own[:3]]) if joint.nv == 6 else own

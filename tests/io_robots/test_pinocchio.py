@@ -65,8 +65,13 @@ def test_every_link_is_where_pinocchio_has_it(path, free):
         close(ours.p, X.p)
 
 
-@pytest.mark.parametrize("merge", [True, False], ids=["merged", "all links"])
-@pytest.mark.parametrize(("path", "free"), ROBOTS, ids=IDS)
+# Without merging some robots have links that no rigid body could be; the files of these are sound.
+CASES = [(path, free, True) for path, free in ROBOTS] + [(*ROBOTS[i], False) for i in (0, 1, 6, 9)]
+
+
+@pytest.mark.parametrize(
+    ("path", "free", "merge"), CASES, ids=[f"{path.rsplit('/', 1)[1]}-{free}-{merge}" for path, free, merge in CASES]
+)
 def test_dynamics_agree(path, free, merge):
     """M, nonlinear effects and accelerations."""
     peer, model = PinocchioPeer(robot_path(path), free), read(path, free, merge_fixed=merge)
@@ -74,11 +79,7 @@ def test_dynamics_agree(path, free, merge):
     q, v, ours_q, ours_u = peer.random_state(2)
     fixed = {joint.name: np.zeros(0) for joint in model.joints if joint.kind == "fixed"}
     here = equations(model, {**ours_q, **fixed}, {**ours_u, **fixed})
-    order = peer.order(here.tree.coordinates) if merge else None
-    if order is None:
-        slots = [slot for slot in here.tree.coordinates.slots if slot.u.stop > slot.u.start]
-        view = type("View", (), {"nv": here.nv, "slots": slots})
-        order = peer.order(view)
+    order = peer.order(here.tree.coordinates)
     M = pin.crba(peer.model, peer.data, q)
     M = np.triu(M) + np.triu(M, 1).T
     close(here.mass_matrix, M[np.ix_(order, order)])
@@ -114,5 +115,4 @@ def test_the_compiled_kernels_agree_too():
     q, v, ours_q, ours_u = peer.random_state(4)
     here = equations(model, ours_q, ours_u)
     order = peer.order(dynamics.coordinates)
-    du, _ = dynamics.acceleration(here.q, here.u)
-    close(du, peer.pin.aba(peer.model, peer.data, q, v, np.zeros(peer.model.nv))[order])
+    close(dynamics.acceleration(here.q, here.u), peer.pin.aba(peer.model, peer.data, q, v, np.zeros(peer.model.nv))[order])

@@ -70,7 +70,7 @@ def simulate(
     q, u = state.to(dynamics.coordinates)
     problem, context = dynamics.problem(values)
     result = _watched(method, problem, np.concatenate([q, u, [0.0]]), times, progress)
-    data = record(dynamics, result, values, method.name)
+    data = record(dynamics, result, values, method.name, lambda name: state.joint(name)[0])
     run = Trajectory(data, certify(dynamics, result, data, context, values), dynamics)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")

@@ -335,29 +335,38 @@ class TreeInMotion:
                     M[k, k] = M[k, k] + link.armature
         return M
 
+    def terms(self, du: np.ndarray) -> list[list[Term]]:
+        """For each motion the vectors of its screws from which all derivatives are products."""
+        before, after = self._accelerations(du)
+        found = []
+        for i, (motion, c, f) in enumerate(zip(self.motions, self.composites, self._wrenches(after), strict=True)):
+            tangents = self._tangent(motion, before[i], after[i], du)
+            found.append(
+                [
+                    Term(
+                        k, s, z, y1, y2, c.apply(s), c.couple_back(s),
+                        c.couple(y1) + c.apply(y2) + cross_force(s, f), c.couple(s) + c.apply(z),
+                    )
+                    for k, s, z, (y1, y2) in zip(motion.u, motion.S, motion.Z, tangents, strict=True)
+                ]  # fmt: skip
+            )
+            self._own(motion, f)
+        return found
+
     def derivatives(self, du: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """∂τ/∂q (tangent), ∂τ/∂u, and M."""
-        n = len(self.u)
+        terms, n = self.terms(du), len(self.u)
         dq, dv = self.al.zeros(n, n), self.al.zeros(n, n)
-        before, after = self._accelerations(du)
-        f = self._wrenches(after)
-        tangents = [self._tangent(i, before[i], after[i], du) for i in range(len(self.motions))]
-        for i, (motion, composite) in enumerate(zip(self.motions, self.composites, strict=True)):
-            for k, s, z, (y1, y2) in zip(motion.u, motion.S, motion.Z, tangents[i], strict=True):
-                F, t = composite.apply(s), composite.couple_back(s)
-                up_q = composite.couple(y1) + composite.apply(y2) + cross_force(s, f[i])
-                up_v = composite.couple(s) + composite.apply(z)
+        for i, own in enumerate(terms):
+            for x in own:
                 for j in (i, *self._lines(i)):
-                    other = self.motions[j]
-                    for m, S, Z, (Y1, Y2) in zip(other.u, other.S, other.Z, tangents[j], strict=True):
-                        dq[k, m] = t @ Y1[:3] + F @ Y2
-                        dv[k, m] = t @ S[:3] + F @ Z
+                    for y in terms[j]:
+                        dq[x.k, y.k] = x.t @ y.y1[:3] + x.F @ y.y2
+                        dv[x.k, y.k] = x.t @ y.s[:3] + x.F @ y.z
                         if j != i:
-                            dq[m, k], dv[m, k] = S @ up_q, S @ up_v
-            self._own(dq, motion, f[i])
-        self._rotors(dv)
-        return dq, dv, self.mass_matrix()
-
+                            dq[y.k, x.k], dv[y.k, x.k] = y.s @ x.up_q, y.s @ x.up_v
+        more_q, more_v = self.own_derivatives(du)
+        return dq + more_q, dv + more_v, self.mass_matrix()
     def _tangent(self, i: int, a_P: np.ndarray, a: np.ndarray, du: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Y1 and Y2 for each screw of a motion:  v_R × S,  a_R × S + v_R × Y1,  R the frame where S is constant, other side."""
         motion = self.motions[i]

@@ -1,6 +1,7 @@
 """Model files: read and write them, and the schema they follow."""
 
 from dalembert.io.files import READERS, WRITERS, read, register, write
+from dalembert.io.robot_files import loads_robot
 from dalembert.io.schema import json_schema, reference_markdown
 from dalembert.io.yaml_files import dumps, loads
 

@@ -1,7 +1,7 @@
 """MJCF: the models of MuJoCo.
 
-Conventions converted from: body frames are the bodies' own; a hinge or slide coordinate is qpos, whose value as drawn is
-``ref``; a free joint's qpos is (position, quaternion) and its velocities (v in world axes, ω in body axes), ours are
+Conventions converted from: body frames are the bodies' own; a hinge or slide coordinate is qpos, whose value as drawn
+is ``ref``; a free joint's qpos is (position, quaternion) and its velocities (v in world axes, ω in body axes), ours are
 (quaternion, position) and (ω, v) in body axes; equality constraints hold exactly.
 
 Reference: https://mujoco.readthedocs.io/en/stable/XMLreference.html.

@@ -28,10 +28,12 @@ WORLD = "world"
 _SERVOS = ("motor", "position", "velocity", "general")
 _TRANSMISSIONS = ("joint", "jointinparent")
 # Limits, drawing and what a pure gain has no use for; noted if it is given.
-_ACTUATOR = ("name", "class", "gear", "kp", "kv", "gainprm", "biasprm", "gaintype", "biastype", "dyntype", *_TRANSMISSIONS)
+_ACTUATOR = (
+    "name", "class", "gear", "kp", "kv", "gainprm", "biasprm", "gaintype", "biastype", "dyntype", *_TRANSMISSIONS,
+)  # fmt: skip
 _EQUALITY = (
-    "name", "class", "active", "body1", "body2", "site1", "site2", "anchor", "relpose", "torquescale", "joint1", "joint2",
-    "polycoef", "solref", "solimp",
+    "name", "class", "active", "body1", "body2", "site1", "site2", "anchor", "relpose", "torquescale",
+    "joint1", "joint2", "polycoef", "solref", "solimp",
 )  # fmt: skip
 
 
@@ -133,7 +135,8 @@ class Extras:
                 self.robot.constraint(Coupler, name, node, terms={first: 1, second: -c[1]}, offset=offset)
                 continue
             away = reference("q", second) - sp.Float(ref_2) if ref_2 else reference("q", second)
-            right = sum((sp.Float(value) * away**k for k, value in enumerate(c) if value), sp.Float(ref_1) if ref_1 else 0)
+            start = sp.Float(ref_1) if ref_1 else sp.Integer(0)
+            right = sum((sp.Float(value) * away**k for k, value in enumerate(c) if value), start)
             self.robot.constraint(Equation, name, node, formula=reference("q", first) - right)
 
     # Actuators
@@ -168,16 +171,22 @@ class Extras:
             return Servo(1.0, (0.0, 0.0, 0.0))
         if node.tag == "position" or (node.tag == "general" and kp is not None):
             kp = 1.0 if kp is None else kp
-            return Servo(kp, (0.0, -kp, -(kv or 0.0)))
-        if node.tag == "velocity" or (node.tag == "general" and kv is not None):
+            law, servo = "affine", Servo(kp, (0.0, -kp, -(kv or 0.0)))
+        elif node.tag == "velocity" or (node.tag == "general" and kv is not None):
             kv = 1.0 if kv is None else kv
-            return Servo(kv, (0.0, 0.0, -kv))
-        bias = [*(report.numbers(node, "biasprm") or []), 0.0, 0.0, 0.0][:3]
-        affine = node.get("biastype", "none")
-        if affine not in ("none", "affine"):
+            law, servo = "affine", Servo(kv, (0.0, 0.0, -kv))
+        else:
+            law, servo = "none", Servo(1.0, (0.0, 0.0, 0.0))
+        if node.tag != "general":
+            return servo
+        # A general actuator starts from the class's servo, if there is one, and overrides its numbers.
+        law = node.get("biastype", law)
+        if law not in ("none", "affine"):
             return None
-        gain = (report.numbers(node, "gainprm") or [1.0])[0]
-        return Servo(gain, (bias[0], bias[1], bias[2]) if affine == "affine" else (0.0, 0.0, 0.0))
+        given = report.numbers(node, "biasprm")
+        b = servo.bias if given is None else [*given, 0.0, 0.0, 0.0]
+        gain = (report.numbers(node, "gainprm") or [servo.gain])[0]
+        return Servo(gain, (b[0], b[1], b[2]) if law == "affine" else (0.0, 0.0, 0.0))
 
     def _force(self, label: str, node: Node, joint: str, kind: str, servo: Servo) -> None:
         name = "ctrl_" + re.sub(r"\W", "_", label, flags=re.ASCII)[:150]

@@ -27,8 +27,8 @@ DRAWN_GROUPS = (0, 1, 2)  # MuJoCo's own viewer hides the others at first
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 _WITHOUT_MASS = ("plane", "hfield")
 _READ = (
-    "name", "class", "type", "size", "fromto", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "mass", "density",
-    "shellinertia", "group", "rgba", "material", "mesh", "hfield", "fitscale",
+    "name", "class", "type", "size", "fromto", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "mass",
+    "density", "shellinertia", "group", "rgba", "material", "mesh", "hfield", "fitscale",
 )  # fmt: skip
 _CONTACT = (
     "contype", "conaffinity", "condim", "priority", "friction", "solmix", "solref", "solimp", "margin", "gap",

@@ -187,7 +187,8 @@ class Settings:
         """Small letters turn about moved axes, capital ones about fixed axes."""
         sequence = self.compiler.get("eulerseq", "xyz")
         if len(sequence) != 3 or not set(sequence.lower()) <= set(_TURNS):
-            self.report.problem(self.compiler, f"compiler: eulerseq must be three of xyz or XYZ, got {clip(sequence)!r}")
+            message = f"compiler: eulerseq must be three of xyz or XYZ, got {clip(sequence)!r}"
+            self.report.problem(self.compiler, message)
             return np.eye(3)
         R = np.eye(3)
         for letter, angle in zip(sequence, values * self.radians, strict=True):

@@ -1,7 +1,8 @@
 """URDF: links and joints of a robot, with the extensions that close loops.
 
-Conventions converted from: link frames are the body frames; the zero of a joint is its zero; rpy turns about fixed axes; axes
-are given in the frame of the joint, which is that of the child link at zero; inertia in the axes of the inertial's origin.
+Conventions converted from: link frames are the body frames; the zero of a joint is its zero; rpy turns about fixed
+axes; axes are given in the frame of the joint, which is that of the child link at zero; inertia in the axes of the
+inertial's origin.
 
 Reference: http://wiki.ros.org/urdf/XML; ``loop_joint`` as in Isaac Sim; ``drake:`` elements as in Drake.
 """

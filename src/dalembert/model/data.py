@@ -67,6 +67,24 @@ class Body(Element):
     shapes: tuple[Shape, ...] = Field((), description="what to draw; links are drawn between joints if empty")
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
 
+    @property
+    def position(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+        """World position (x, y, z) of the body's origin, for use in formulas."""
+        return self._quantities("x", "y", "z")
+
+    @property
+    def velocity(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+        """World velocity of the body's origin, for use in formulas."""
+        return self._quantities("vx", "vy", "vz")
+
+    @property
+    def angular_velocity(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+        """Angular velocity in world axes, for use in formulas."""
+        return self._quantities("wx", "wy", "wz")
+
+    def _quantities(self, *names: str) -> Any:
+        return tuple(reference(name, self.name) for name in names)
+
 
 class CustomMotion(Record):
     """The motion of a custom joint, as formulas of its coordinates q0, q1, …

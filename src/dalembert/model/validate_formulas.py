@@ -124,7 +124,6 @@ def _as_float(formula: Any) -> float:
 
 
 def _check_names(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
-    text = _short(formula)
     known = None
     for symbol in sorted(parameters_of(formula), key=str):
         name = symbol.name
@@ -139,9 +138,9 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
             fix = f"did you mean q({name})?"
         elif name == "t":
             fix = "time is the symbol model.t, or 't' in a text"
-        place.report(path, f"{title}: unknown parameter {name!r} in {text!r}", fix)
+        place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)
     if TIME in formula.free_symbols and not allowed.time:
-        place.report(path, f"{title}: {text!r} depends on time; {allowed.rule}", "use a parameter")
+        place.report(path, f"{title}: {_short(formula)!r} depends on time; {allowed.rule}", "use a parameter")
     for atom in sorted(formula.atoms(AppliedUndef), key=str):
         _check_reference(place, path, title, atom, allowed)
 

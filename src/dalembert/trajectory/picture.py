@@ -35,9 +35,10 @@ def panels(run: Trajectory, errors: bool = False) -> list[Plot]:
     data = run.data
     plots = []
     if data.sizes["output"]:
-        units = {output.unit for output, _ in run.dynamics.flat.outputs.values()}
-        unit = units.pop() if len(units) == 1 else ""
-        plots.append(_panel("Outputs", unit, {str(name): run.output(str(name)).values for name in data.output.values}))
+        units: dict[str, dict[str, np.ndarray]] = {}
+        for name, (output, _) in run.dynamics.flat.outputs.items():
+            units.setdefault(output.unit, {})[name] = run.output(name).values
+        plots += [_panel("Outputs", unit, series) for unit, series in units.items()]
     angles, lengths = _coordinates(run)
     if angles:
         plots.append(_panel("Angles", "rad", angles))

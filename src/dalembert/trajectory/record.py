@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,18 @@ ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves 
 NORM_LIMIT = 1e-12
 
 
-def record(dynamics: Dynamics, result: Result, parameters: dict[str, float], integrator: str) -> xr.Dataset:
-    """All quantities of the motion at the output times."""
+def record(
+    dynamics: Dynamics,
+    result: Result,
+    parameters: dict[str, float],
+    integrator: str,
+    start: Callable[[str], np.ndarray],
+) -> xr.Dataset:
+    """All quantities of the motion at the output times.
+
+    Args:
+        start: coordinates of a joint at the first time, which tell how many whole turns its angles begin with.
+    """
     t = result.time
     q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
     seen = dynamics.observe(t, q, u, parameters)
@@ -36,7 +47,7 @@ def record(dynamics: Dynamics, result: Result, parameters: dict[str, float], int
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
     kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0]
     joint_q, joint_u, at_q, at_u = _joint_entries(dynamics)
-    joints = np.asarray(seen.joints).reshape(n, -1)
+    joints = _continuous(dynamics, t, np.array(seen.joints).reshape(n, -1), start)
     return xr.Dataset(
         {
             "q": (("time", "coordinate"), q),
@@ -74,6 +85,36 @@ def record(dynamics: Dynamics, result: Result, parameters: dict[str, float], int
             "parameters": json.dumps(parameters),
         },
     )
+
+
+def _continuous(dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Callable[[str], np.ndarray]) -> np.ndarray:
+    """Coordinates measured from poses, without jumps: angles count turns, quaternions keep their sign."""
+    at = 0
+    for name in dynamics.measurable:
+        joint = dynamics.coordinates.nominal_joint(name).joint
+        q, u = joints[:, at : at + joint.nq], joints[:, at + joint.nq : at + joint.nq + joint.nv]
+        at += joint.nq + joint.nv
+        if name in dynamics.coordinates.slot_of_joint:
+            continue
+        first = start(name)
+        for index in joint.angles:
+            q[:, index] = _unwound(t, q[:, index], u[:, index], first[index])
+        if joint.nq > joint.nv:
+            ball = slice(0, 4) if joint.kind == "free" else slice(joint.nq - 4, joint.nq)
+            signs = np.sign(np.sum(q[1:, ball] * q[:-1, ball], axis=1))
+            signs = np.cumprod(np.concatenate([[np.sign(q[0, ball] @ first[ball]) or 1.0], np.where(signs == 0, 1.0, signs)]))
+            q[:, ball] *= signs[:, None]
+    return joints
+
+
+def _unwound(t: np.ndarray, angle: np.ndarray, rate: np.ndarray, first: float) -> np.ndarray:
+    """An angle with its turns counted; the rate tells which way it went between two outputs."""
+    turn = 2 * np.pi
+    expected = np.diff(t) * (rate[1:] + rate[:-1]) / 2
+    steps = np.diff(angle)
+    steps = steps + turn * np.round((expected - steps) / turn)
+    begin = angle[0] + turn * np.round((first - angle[0]) / turn)
+    return begin + np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def _joint_entries(dynamics: Dynamics) -> tuple[list[str], list[str], list[int], list[int]]:
