@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from dalembert.formulations import FORMULATIONS
 from dalembert.integrators.native import call_address
 from dalembert.spatial import Pose, so3
 
-# Same mechanics in other coordinates: only round-off differs, amplified by the condition of the constraints (below 1e5).
+# Same mechanics in other coordinates: only round-off differs, amplified by the constraints' condition (below 1e5).
 AGREEMENT = 1e-9
 # Positions are projected to 1e-12 m or rad, velocities follow.
 ON_CONSTRAINTS = 1e-11
@@ -27,12 +27,12 @@ SEEDS = (0, 1)
 COMBINATIONS = [(f, c) for f in FORMULATIONS for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
 
 
-@lru_cache(maxsize=None)
+@cache
 def dynamics_of(name: str, formulation: str, coordinates: str) -> Dynamics:
     return Dynamics(case(name), formulation, coordinates)
 
 
-@lru_cache(maxsize=None)
+@cache
 def physical_state(name: str, seed: int):
     """Poses, twists and joint coordinates of a random consistent state."""
     dynamics = dynamics_of(name, "lagrange-multipliers", "relative")
@@ -42,7 +42,7 @@ def physical_state(name: str, seed: int):
     return body_motion(dynamics.coordinates, q, u), joints, (q, u)
 
 
-@lru_cache(maxsize=None)
+@cache
 def truth(name: str, seed: int):
     (poses, twists), joints, _ = physical_state(name, seed)
     flat = dynamics_of(name, "lagrange-multipliers", "relative").flat
@@ -60,7 +60,9 @@ def state_in(name: str, seed: int, coordinates) -> tuple[np.ndarray, np.ndarray]
 def takes(formulation: str, name: str) -> bool:
     support = FORMULATIONS[formulation].supports()
     constrained = bool(dynamics_of(name, "lagrange-multipliers", "relative").rows)
-    return not constrained or (support.closed_loops and support.nonholonomic and support.rheonomic and support.redundant_constraints)
+    return not constrained or (
+        support.closed_loops and support.nonholonomic and support.rheonomic and support.redundant_constraints
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -127,7 +129,9 @@ def test_inverse_dynamics_inverts_forward_dynamics(name):
     np.testing.assert_allclose(tau, 0.0, atol=AGREEMENT * size)
     np.testing.assert_allclose(dynamics.inverse(q, u, du + more, t=TIME), M @ more, atol=AGREEMENT * size)
     # And forces given as an argument do what inverse dynamics asks of them.
-    np.testing.assert_allclose(dynamics.acceleration(q, u, M @ more, t=TIME), du + more, atol=AGREEMENT * np.abs(du).max())
+    np.testing.assert_allclose(
+        dynamics.acceleration(q, u, M @ more, t=TIME), du + more, atol=AGREEMENT * np.abs(du).max()
+    )
 
 
 def test_redundant_equations_are_seen():

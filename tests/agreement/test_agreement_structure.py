@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ EVERY = [(name, coordinates) for name in CASES for coordinates in COORDINATES]
 every_case = pytest.mark.parametrize(("name", "coordinates"), EVERY, ids=lambda part: part)
 
 
-@lru_cache(maxsize=None)
+@cache
 def dynamics_of(name: str, coordinates: str) -> Dynamics:
     return Dynamics(case(name), "lagrange-multipliers", coordinates)
 
 
-@lru_cache(maxsize=None)
+@cache
 def setting(name: str, coordinates: str):
     """Equations at a random consistent state, with the tree they stand on."""
     relative = dynamics_of(name, "relative")
@@ -41,7 +41,9 @@ def setting(name: str, coordinates: str):
     if coordinates != "relative":
         poses, twists = body_motion(relative.coordinates, q, u)
         known = equations_at(relative.coordinates, TIME, q, u)
-        turns = {(joint, i): x for joint in relative.flat.joints for i, x in enumerate(known.joint_coordinates(joint)[0])}
+        turns = {
+            (joint, i): x for joint in relative.flat.joints for i, x in enumerate(known.joint_coordinates(joint)[0])
+        }
         q, u = transfer(target, poses, twists, turns)
     return equations_at(target, TIME, q, u)
 
@@ -74,7 +76,11 @@ def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(name, coordinates):
         return float(Equations(e.tree, e.t, e.q, u).kinetic_energy())
 
     single = [T(x) for x in unit]
-    pairs = np.array([[T(a + b) - single[i] - single[j] for j, b in enumerate(unit)] for i, a in enumerate(unit)]) if e.nv < 14 else None
+    pairs = (
+        np.array([[T(a + b) - single[i] - single[j] for j, b in enumerate(unit)] for i, a in enumerate(unit)])
+        if e.nv < 14
+        else None
+    )
     if pairs is None:
         np.testing.assert_allclose(2 * np.array(single), np.diag(M), rtol=ROUND_OFF, atol=ROUND_OFF)
         u = np.random.default_rng(0).normal(size=e.nv)
@@ -244,7 +250,9 @@ def test_sympy_writes_the_same_equations(name):
     coordinates = e.tree.coordinates
 
     def function(al, t, q, u):
-        traced = Equations(coordinates.place(al, {k: al.constant(v) for k, v in coordinates.flat.parameters.items()}), t, q, u)
+        traced = Equations(
+            coordinates.place(al, {k: al.constant(v) for k, v in coordinates.flat.parameters.items()}), t, q, u
+        )
         return [traced.mass_matrix, traced.forcing, traced.jacobian, traced.gamma, traced.position_residual()]
 
     got = run_symbolically(function, TIME, e.q, e.u)

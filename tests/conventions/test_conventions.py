@@ -190,7 +190,7 @@ def test_bias_is_centrifugal():
     u = np.array([0, w, 0, -0.5 * w, 0, 0])
     e = equations_at(dynamics.coordinates, 0.0, q, u)
     np.testing.assert_allclose(e.jacobian @ u, 0.0, atol=BY_HAND)
-    du, multipliers = dynamics.solve(q, u)
+    _, multipliers = dynamics.solve(q, u)
     force = e.jacobian.T @ multipliers
     # In body axes (those of the world here) the hinge pulls with m (g + l ω²) upwards.
     np.testing.assert_allclose(force[3:], [0, 0, 2 * (G + 0.5 * w**2)], atol=1e-10)

@@ -96,7 +96,8 @@ MODELS = {
             <geom type="box" size=".1 .2 .3"/>
             <frame pos=".1 0 0" axisangle="0 0 1 .5">
               <geom type="sphere" size=".1" pos=".3 0 0"/>
-              <body name="b" pos="0 0 .5"><frame euler="0 .7 0"><joint name="k" pos=".1 .2 0"/></frame><geom size=".1"/></body>
+              <body name="b" pos="0 0 .5">
+                <frame euler="0 .7 0"><joint name="k" pos=".1 .2 0"/></frame><geom size=".1"/></body>
             </frame>
           </body>
         </frame>""",
@@ -123,11 +124,14 @@ MODELS = {
     "inertia from geoms alone": mujoco(
         """
         <body name="a"><joint name="j" axis="0 1 0"/><inertial pos="0 0 0" mass="9" diaginertia="1 1 1"/>
-          <geom type="box" size=".1 .1 .2" pos=".2 0 0"/><geom size=".1" mass="0"/><geom size=".3" group="4"/></body>""",
+          <geom type="box" size=".1 .1 .2" pos=".2 0 0"/>
+          <geom size=".1" mass="0"/><geom size=".3" group="4"/></body>""",
         '<compiler inertiafromgeom="true" inertiagrouprange="0 3"/>',
     ),
     "mesh without faces": mujoco(
-        '<body name="a" pos="0 0 1"><joint name="j" axis="0 1 0"/><geom type="mesh" mesh="tetra" pos=".1 0 0" euler="20 0 0"/></body>',
+        """
+        <body name="a" pos="0 0 1"><joint name="j" axis="0 1 0"/>
+          <geom type="mesh" mesh="tetra" pos=".1 0 0" euler="20 0 0"/></body>""",
         '<asset><mesh name="tetra" vertex="0 0 0 1 0 0 0 1 0 0 0 1" scale=".5 .4 .3"/></asset>',
     ),
     "gravity": mujoco(
@@ -139,7 +143,8 @@ MODELS = {
     "actuators": mujoco(
         """
         <body name="a"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>
-          <body name="b" pos=".3 0 0"><joint name="k" type="slide" axis="1 0 0"/><geom size=".1" pos="0 .3 .1"/></body></body>""",
+          <body name="b" pos=".3 0 0"><joint name="k" type="slide" axis="1 0 0"/>
+            <geom size=".1" pos="0 .3 .1"/></body></body>""",
         '<default><position kp="7"/></default>',
         """
         <actuator>
@@ -168,7 +173,8 @@ MUJOCO_CONSTRAINED = {
         """
         <body name="a" pos="0 0 1"><freejoint name="fa"/><geom type="box" size=".1 .2 .1"/>
           <body name="c" pos=".2 0 0"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></body>
-        <body name="b" pos=".6 0 1" euler="0 0 30"><joint name="fb" axis="0 1 0" pos=".2 0 0"/><geom type="box" size=".1 .1 .3"/></body>
+        <body name="b" pos=".6 0 1" euler="0 0 30">
+          <joint name="fb" axis="0 1 0" pos=".2 0 0"/><geom type="box" size=".1 .1 .3"/></body>
         """,
         tail=f'<equality><weld body1="a" body2="b" {_RIGID}/></equality>',
     ),
@@ -185,8 +191,10 @@ MUJOCO_CONSTRAINED = {
     "sites": mujoco(
         """
         <body name="a"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/><site name="p" pos=".4 0 0"/></body>
-        <body name="b" pos=".4 0 -.5"><freejoint name="k"/><geom size=".1" pos="0 .2 .3"/><site name="q" pos="0 0 .5"/></body>
-        <body name="c" pos=".4 .3 0"><freejoint name="f"/><geom size=".1" pos="0 0 .3"/><site name="r" pos="0 -.3 0"/></body>""",
+        <body name="b" pos=".4 0 -.5"><freejoint name="k"/>
+          <geom size=".1" pos="0 .2 .3"/><site name="q" pos="0 0 .5"/></body>
+        <body name="c" pos=".4 .3 0"><freejoint name="f"/>
+          <geom size=".1" pos="0 0 .3"/><site name="r" pos="0 -.3 0"/></body>""",
         tail=f"""<equality>
           <connect site1="p" site2="q" {_RIGID}/><weld site1="q" site2="r" {_RIGID}/></equality>""",
     ),

@@ -181,10 +181,8 @@ def test_the_model_that_mujoco_ships():
 
 
 def test_the_initial_state_is_the_keyframes():
-    text = MODELS["free and ball"].replace(
-        "</mujoco>",
-        '<keyframe><key name="a" qpos="1 2 3 .5 .5 .5 .5 1 0 0 0 .3" qvel="1 2 3 4 5 6 .1 .2 .3 .7"/></keyframe></mujoco>',
-    )
+    key = '<key name="a" qpos="1 2 3 .5 .5 .5 .5 1 0 0 0 .3" qvel="1 2 3 4 5 6 .1 .2 .3 .7"/>'
+    text = MODELS["free and ball"].replace("</mujoco>", f"<keyframe>{key}</keyframe></mujoco>")
     model, peer = read(text), Peer(mujoco.MjModel.from_xml_string(text))
     mujoco.mj_resetDataKeyframe(peer.model, peer.data, 0)
     q, u = peer.ours()

@@ -115,4 +115,5 @@ def test_the_compiled_kernels_agree_too():
     q, v, ours_q, ours_u = peer.random_state(4)
     here = equations(model, ours_q, ours_u)
     order = peer.order(dynamics.coordinates)
-    close(dynamics.acceleration(here.q, here.u), peer.pin.aba(peer.model, peer.data, q, v, np.zeros(peer.model.nv))[order])
+    theirs = peer.pin.aba(peer.model, peer.data, q, v, np.zeros(peer.model.nv))
+    close(dynamics.acceleration(here.q, here.u), theirs[order])

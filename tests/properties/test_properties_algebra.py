@@ -32,7 +32,10 @@ TWO_ARGUMENTS = {
     ),
     "divide": (lambda al, a, b: a / b, lambda a, b: a / b),
     "reciprocal": (lambda al, a, b: 2 / a - 3 / b, lambda a, b: 2 / a - 3 / b),
-    "arithmetic": (lambda al, a, b: 2 - a * b + 3 * a**2 - b**3 / 4 - (-a), lambda a, b: 2 - a * b + 3 * a**2 - b**3 / 4 + a),
+    "arithmetic": (
+        lambda al, a, b: 2 - a * b + 3 * a**2 - b**3 / 4 - (-a),
+        lambda a, b: 2 - a * b + 3 * a**2 - b**3 / 4 + a,
+    ),
     "power": (lambda al, a, b: al.power(2 + a * a, b), lambda a, b: (2 + a * a) ** b),
 }
 PAIRS = [(0.7, 1.3), (1.3, 0.7), (-0.8, 0.4), (0.6, -0.9), (-0.5, -1.7)]
@@ -107,7 +110,7 @@ def jet_of(algebra: str, function, *jets: tuple[float, float, float]) -> np.ndar
 
     def parts(al, values):
         over = Jets(al)
-        arguments = [over.jets(*row) .item() for row in values]
+        arguments = [over.jets(*row).item() for row in values]
         return [part.item() for part in over.parts(np.array(function(over, *arguments), dtype=object))]
 
     return run(algebra, parts, np.array(jets))

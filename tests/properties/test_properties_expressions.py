@@ -23,7 +23,8 @@ FORMULAS = (
     "log(k) + atan2(b, a) + atan2(-a, b)", "asin(a/2) + acos(a/2) + atan(k)", "sinh(a) + cosh(b) - tanh(k)",
     "abs(b) + sign(b)*k", "min(a, b) + max(a, min(b, k))", "a if t < 1 else b", "a if t > 1 else b*k",
     "(a if q(knee) <= 0 else 2*a) + (b if x(tip) >= 1 else 1)", "tan(a) + tan(t + pi/2) + tan(b + 3*pi/2)",
-    "sin(t + pi/2) + cos(t - pi)", "(a + b)**4/(k - t)**2", "max(0, k - 3)**2", "2**t", "k**(t/2)", "(1 if 1 <= 1 else 0)*a",
+    "sin(t + pi/2) + cos(t - pi)", "(a + b)**4/(k - t)**2", "max(0, k - 3)**2", "2**t", "k**(t/2)",
+    "(1 if 1 <= 1 else 0)*a",
     "(k*(x(tip) - 0.2) + 0.3*u(knee, 1)) if x(tip) < 1.2 else 0", "7", "0.25", "pi", "-a", "a*a*a", "abs(a - k)*abs(b)",
 )  # fmt: skip
 
@@ -32,7 +33,11 @@ def meaning(expression: sp.Expr) -> float:
     """SymPy's own value, with many digits."""
     values = {sp.Symbol(name, real=True): sp.Float(value, 30) for name, value in VALUES.items()}
     values[TIME] = sp.Float(VALUES["t"], 30)
-    swap = {reference("q", "knee"): sp.Float(Q, 30), reference("u", "knee", 1): sp.Float(U, 30), reference("x", "tip"): sp.Float(X, 30)}
+    swap = {
+        reference("q", "knee"): sp.Float(Q, 30),
+        reference("u", "knee", 1): sp.Float(U, 30),
+        reference("x", "tip"): sp.Float(X, 30),
+    }
     return float(sp.N(expression.xreplace(swap).xreplace(values)))
 
 

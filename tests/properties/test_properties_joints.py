@@ -15,7 +15,7 @@ from dalembert.spatial import Pose, quaternion, se3, so3
 SEEDS = range(4)
 # A few dozen operations on numbers of size one.
 ROUND_OFF = 1e-13
-# Five-point differences with this step: truncation h⁴ ≈ 1e-12 times the fifth derivative (below 1e2), round-off 1e-16/h.
+# Five-point differences: truncation h⁴ ≈ 1e-12 times the fifth derivative (below 1e2), round-off 1e-16/h.
 STEP = 1e-3
 DIFFERENCE_ERROR = 1e-9
 # A singular value below this means that two equations say the same.
@@ -110,9 +110,7 @@ def test_subspace_and_bias_by_finite_differences(kind, turned):
         X = joint.transform(NUMPY, q)
         W = X.R.T @ slope(lambda h: joint.transform(NUMPY, joint.integrate(NUMPY, q, h * u)).R)
         v = X.R.T @ slope(lambda h: joint.transform(NUMPY, joint.integrate(NUMPY, q, h * u)).p)
-        np.testing.assert_allclose(
-            twist(joint, q, u), np.concatenate([so3.vee(NUMPY, W), v]), atol=DIFFERENCE_ERROR
-        )
+        np.testing.assert_allclose(twist(joint, q, u), np.concatenate([so3.vee(NUMPY, W), v]), atol=DIFFERENCE_ERROR)
         rate = slope(lambda h: twist(joint, joint.integrate(NUMPY, q, h * u), u))
         np.testing.assert_allclose(joint.bias(NUMPY, q, u), rate, atol=DIFFERENCE_ERROR)
 
@@ -212,9 +210,7 @@ def test_position_gradient_by_finite_differences(kind, turned):
     for q, _, _ in states(joint, range(2)):
         X, G = joint.transform(NUMPY, q), position_gradient(joint, q)
         for column, V in zip(G.T, np.eye(6), strict=True):
-            by_difference = slope(
-                lambda h: [float(x) for x in joint.position(NUMPY, X @ se3.exp(NUMPY, h * V))]  # noqa: B023
-            )
+            by_difference = slope(lambda h: [float(x) for x in joint.position(NUMPY, X @ se3.exp(NUMPY, h * V))])
             np.testing.assert_allclose(column, by_difference, atol=DIFFERENCE_ERROR)
 
 
@@ -249,7 +245,9 @@ def test_angles_wind(kind, turned):
                 np.testing.assert_allclose(Y.p, X.p, atol=10 * ROUND_OFF)
                 found = joint.coordinates(NUMPY, Y)
                 assert abs(found[i]) <= np.pi
-    others = set(range(joint.nq)) - set(joint.angles) - {i for at in quaternions(joint) for i in range(at.start, at.stop)}
+    others = (
+        set(range(joint.nq)) - set(joint.angles) - {i for at in quaternions(joint) for i in range(at.start, at.stop)}
+    )
     q = joint.random(np.random.default_rng(0))
     for i in others - {0 if kind == "custom" else -1}:
         moved = q.copy()
@@ -275,7 +273,9 @@ def test_velocity_equations_are_linear(kind, turned):
         np.testing.assert_allclose(equations(2 * V - 3 * W), 2 * equations(V) - 3 * equations(W), atol=10 * ROUND_OFF)
         np.testing.assert_allclose(equations(0 * V), 0.0, atol=ROUND_OFF)
         if joint.nonholonomic:
-            rows = np.stack([equations(e) for e in np.eye(6)], axis=1) @ joint.subspace(NUMPY, joint.coordinates(NUMPY, X))
+            rows = np.stack([equations(e) for e in np.eye(6)], axis=1) @ joint.subspace(
+                NUMPY, joint.coordinates(NUMPY, X)
+            )
             assert np.linalg.svd(rows, compute_uv=False).min() > FULL_RANK
 
 
@@ -331,7 +331,12 @@ def test_wrench_is_the_same_seen_from_both_sides(kind):
 @pytest.mark.parametrize("kind", JOINTS)
 def test_reversed_moves_the_other_way(kind):
     joint, turned = example(kind), example(kind, True)
-    assert (turned.nq, turned.nv, turned.angles, turned.nonholonomic) == (joint.nq, joint.nv, joint.angles, joint.nonholonomic)
+    assert (turned.nq, turned.nv, turned.angles, turned.nonholonomic) == (
+        joint.nq,
+        joint.nv,
+        joint.angles,
+        joint.nonholonomic,
+    )
     for q, u, _ in states(joint):
         X, Y = joint.transform(NUMPY, q), turned.transform(NUMPY, q)
         np.testing.assert_allclose(flat(X @ Y), flat(Pose.identity(NUMPY)), atol=ROUND_OFF)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 from support.algebras import ALGEBRAS, flat, run, trace_casadi
@@ -255,7 +256,10 @@ def bracket_is_ad(al, s):
 
 @axiom
 def cross_force_is_dual_to_the_bracket(al, s):
-    return [cross_force(s.V, s.F), cross_force(s.V, s.F) @ s.W], [-se3.ad(al, s.V).T @ s.F, -(s.F @ cross_motion(s.V, s.W))]
+    return [cross_force(s.V, s.F), cross_force(s.V, s.F) @ s.W], [
+        -se3.ad(al, s.V).T @ s.F,
+        -(s.F @ cross_motion(s.V, s.W)),
+    ]
 
 
 @axiom
@@ -356,7 +360,11 @@ def test_axiom(name, algebra):
         # Numbers as large as length × the result cancel on the way.
         scale = np.maximum(np.abs(left), np.abs(right)).max(initial=1.0) * max(1.0, length)
         np.testing.assert_allclose(
-            left, right, rtol=0, atol=ROUND_OFF * scale, err_msg=f"{name} on {algebra}: seed {seed}, angle {angle}, length {length}"
+            left,
+            right,
+            rtol=0,
+            atol=ROUND_OFF * scale,
+            err_msg=f"{name} on {algebra}: seed {seed}, angle {angle}, length {length}",
         )
 
 
@@ -367,7 +375,12 @@ def test_axiom(name, algebra):
 @pytest.mark.parametrize("angle", ANGLES)
 def test_log_undoes_exp_below_half_a_turn(algebra, angle):
     values = sample(3, angle, 1.0)
-    got = run(algebra, lambda al, r, xi: [so3.log(al, so3.exp(al, r)), se3.log(al, se3.exp(al, xi))], values["r"], values["xi"])
+    got = run(
+        algebra,
+        lambda al, r, xi: [so3.log(al, so3.exp(al, r)), se3.log(al, se3.exp(al, xi))],
+        values["r"],
+        values["xi"],
+    )
     expected = np.concatenate([values["r"], values["xi"]])
     if angle == np.pi:
         # Half a turn about a and about −a are the same rotation.
@@ -426,6 +439,23 @@ def test_dexp_is_its_series(angle):
         total = total + term
     np.testing.assert_allclose(se3.dexp(NUMPY, xi), total, atol=1e-12)
     np.testing.assert_allclose(so3.dexp(NUMPY, xi[:3]), total[:3, :3], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "angle", [1e-9, 1e-4, 0.05, 0.15, *(SWITCH * x for x in (0.9, 1 - 1e-12, 1 + 1e-12, 1.1)), 1.0, 3.0]
+)
+def test_coefficients_keep_their_digits(angle):
+    """α, β, γ, δ and the rates of β and γ by definition with fifty digits, on both sides of the switch to series."""
+    with mpmath.workdps(50):
+        x = mpmath.mpf(angle)
+        a, b = mpmath.sin(x) / x, (1 - mpmath.cos(x)) / x**2
+        c, d = (x - mpmath.sin(x)) / x**3, (1 - x / 2 * mpmath.cot(x / 2)) / x**2
+        expected = [float(v) for v in (a, b, c, d, (a - 2 * b) / x**2, (b - 3 * c) / x**2)]
+    r = np.array([angle, 0.0, 0.0])
+    got = [*so3.coefficients(NUMPY, r), so3.inverse_coefficient(NUMPY, angle**2), *se3._coefficient_rates(NUMPY, r)]
+    # Above the switch the closed forms of γ and δ keep 1/200 of what they subtract, those of the rates 1/200 of that.
+    np.testing.assert_allclose(got[:4], expected[:4], rtol=200 * 5e-16)
+    np.testing.assert_allclose(got[4:], expected[4:], rtol=1e-12)
 
 
 def test_quaternion_rate_is_the_derivative():

@@ -26,7 +26,7 @@ def flat(result: Any) -> list[Any]:
     if isinstance(result, Pose):
         return flat(result.R) + flat(result.p)
     if isinstance(result, np.ndarray):
-        return [element for element in result.reshape(-1)]
+        return list(result.reshape(-1))
     if isinstance(result, (list, tuple)):
         return [element for part in result for element in flat(part)]
     return [result]

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
-from support.random_models import HOLONOMIC, NONHOLONOMIC, add_forces, add_joint, draw_body, grow, loop_model, tree_model
 
 from dalembert.joints import JOINTS
 from dalembert.model import Model
+from support.random_models import (
+    HOLONOMIC,
+    NONHOLONOMIC,
+    add_forces,
+    add_joint,
+    draw_body,
+    grow,
+    loop_model,
+    tree_model,
+)
 
 __all__ = ["CASES", "LOOPS", "TREES", "case", "parallelogram"]
 
@@ -47,7 +56,9 @@ def rolling_disc_and_sphere_with_a_pendulum() -> Model:
 
 @_case
 def three_loops() -> Model:
-    return loop_model(7, ("spherical", "universal", "spherical", "cylindrical"), ("distance", "point-on-line", "universal"))
+    return loop_model(
+        7, ("spherical", "universal", "spherical", "cylindrical"), ("distance", "point-on-line", "universal")
+    )
 
 
 @_case
@@ -65,7 +76,7 @@ def a_rolling_disc_in_a_loop() -> Model:
 
 
 def parallelogram(*cranks: float) -> Model:
-    """A bar on vertical cranks of length 1 with spatial hinges: planar, so most equations of the closing hinges are redundant."""
+    """A bar on vertical cranks of length 1 with spatial hinges: most equations of the closing hinges are redundant."""
     model = Model("parallelogram", gravity=(0, -9.81, 0))
     model.body("bar", mass=2, com=(1, 1, 0), inertia=(0.01, 0.4, 0.4))
     for i, x in enumerate(cranks):
@@ -118,7 +129,9 @@ def equations_of_position_and_velocity() -> Model:
     grow(model, rng, ("spherical", "revolute", "free", "prismatic"))
     p = [np.array([float(x) for x in _place(model, name)]) for name in ("b0", "b2")]
     far = float((p[1] - p[0]) @ (p[1] - p[0]))
-    model.constraint("rope", f"(x(b2) - x(b0))**2 + (y(b2) - y(b0))**2 + (z(b2) - z(b0))**2 - {far!r} - 0.1*sin(t - 0.3)")
+    model.constraint(
+        "rope", f"(x(b2) - x(b0))**2 + (y(b2) - y(b0))**2 + (z(b2) - z(b0))**2 - {far!r} - 0.1*sin(t - 0.3)"
+    )
     model.constraint("skate", "vx(b2)*sin(0.3 + t) - vy(b2)*cos(0.3 + t)", level="velocity")
     model.constraint("governor", "u(j1) + 0.5*wz(b2) - 0.4*cos(2*t) + x(b0)*u(j3)", level="velocity")
     add_forces(model, rng)
@@ -167,7 +180,7 @@ def _coordinate(model: Model, joint: str) -> float:
     return float(placed.joint.coordinates(NUMPY, X)[0])
 
 
-@lru_cache(maxsize=None)
+@cache
 def case(name: str) -> Model:
     return CASES[name]()
 

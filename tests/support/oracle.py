@@ -1,11 +1,11 @@
 """An independent solution of the equations of motion: dense, in world axes, plain NumPy.
 
-All bodies are free, with spatial accelerations A (time derivative of the world-frame twist) as unknowns; every joint forbids
-what its screws do not allow. Nothing of the package's dynamics is used: only the model's data and where joints lie.
+All bodies are free, with spatial accelerations A (time derivative of the world-frame twist) as unknowns; every joint
+forbids what its screws do not allow. Of the package only the model's data and the places of joints are used.
 
     I A + V ×* I V = F + Cᵀλ,     C A = d
 
-Legend: six-vectors angular first, world axes about the world origin;  s screws of a joint;  N basis of its constraint wrenches.
+Legend: six-vectors angular first, world axes about the world origin;  s screws of a joint;  N basis of its reactions.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ class Oracle:
                 rate = np.linalg.lstsq(np.array(groups[0]).T, relative, rcond=None)[0].item()
                 extra = to_world(R, p, np.array([0, 0, 0, x / 2, 0.5, 0])) * rate * rate
                 p, R = p + R @ np.array([x, x * x / 2, 0]), R @ axis_rotation(2, x / 2)
-        assert np.abs(R - R_S).max() < 1e-8 and np.abs(p - p_S).max() < 1e-8, f"joint {name}: coordinates do not fit the poses"
+        assert np.abs(R - R_S).max() < 1e-8 and np.abs(p - p_S).max() < 1e-8, (
+            f"joint {name}: coordinates do not fit the poses"
+        )
         S = np.array([s for group in groups for s in group]).reshape(-1, 6).T
         u = np.linalg.lstsq(S, relative, rcond=None)[0] if S.size else np.zeros(0)
         bias, V, at = extra, self.V[placed.first], 0
@@ -272,7 +274,9 @@ class Oracle:
             return q(constraint.rack) - constraint.radius * q(constraint.pinion) - constraint.offset, True
         if kind == "coupler":
             return sum((c * q(joint) for joint, c in constraint.terms.items()), -constraint.offset), True
-        raise NotImplementedError(f"the oracle does not know the constraint {kind!r}: teach it in tests/support/oracle.py")
+        raise NotImplementedError(
+            f"the oracle does not know the constraint {kind!r}: teach it in tests/support/oracle.py"
+        )
 
     # Forces
 
@@ -395,7 +399,7 @@ class Oracle:
         return M, h
 
     def imbalance(self, accelerations: np.ndarray, reactions: dict[str, np.ndarray]) -> np.ndarray:
-        """Rate of momentum of each body less all wrenches on it; for mechanisms without other constraints than joints."""
+        """Rate of momentum of each body less all wrenches on it; for mechanisms that only joints constrain."""
         M, h = self._inertia()
         A = np.empty((self.n, 6))
         for body, i in self.index.items():

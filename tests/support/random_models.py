@@ -1,7 +1,7 @@
 """Random mechanisms: trees with branches, loops, every joint, force and constraint of the catalogue.
 
-Bodies are drawn in the world frame, so a joint drawn anywhere between two of them fits the reference configuration: trees
-and closed loops are consistent as drawn, whatever the random numbers are.
+Bodies are drawn in the world frame, so a joint drawn anywhere between two of them fits the reference configuration:
+trees and closed loops are consistent as drawn, whatever the random numbers are.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def draw_body(model: Model, rng: np.random.Generator, name: str, at: np.ndarray)
     return model.body(name, **fields)
 
 
-def add_joint(model: Model, rng: np.random.Generator, kind: str, name: str, first: str, second: str, at: np.ndarray) -> Any:
+def add_joint(
+    model: Model, rng: np.random.Generator, kind: str, name: str, first: str, second: str, at: np.ndarray
+) -> Any:
     """A joint of this kind, anywhere near a point, in a random direction."""
     cls = JOINTS[kind]
     axis = unit(rng)

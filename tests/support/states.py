@@ -62,7 +62,9 @@ def transfer(
     return q, u
 
 
-def body_motion(coordinates: Coordinates, q: np.ndarray, u: np.ndarray) -> tuple[dict[str, Pose], dict[str, np.ndarray]]:
+def body_motion(
+    coordinates: Coordinates, q: np.ndarray, u: np.ndarray
+) -> tuple[dict[str, Pose], dict[str, np.ndarray]]:
     """World poses and twists (body axes) of all bodies."""
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     poses, twists = {"ground": Pose.identity(NUMPY)}, {"ground": np.zeros(6)}
@@ -95,7 +97,9 @@ def _onto_positions(dynamics: Dynamics, tree: PlacedTree, q: np.ndarray, t: floa
     return q
 
 
-def consistent_state(dynamics: Dynamics, seed: int, *, t: float = 0.0, spread: float = 0.15) -> tuple[np.ndarray, np.ndarray]:
+def consistent_state(
+    dynamics: Dynamics, seed: int, *, t: float = 0.0, spread: float = 0.15
+) -> tuple[np.ndarray, np.ndarray]:
     """A random state near the reference configuration, projected onto all constraints by the native retraction."""
     rng = np.random.default_rng(seed)
     coordinates = dynamics.coordinates

@@ -87,7 +87,7 @@ def test_physical_pendulum_keeps_time():
 
 
 def test_free_rigid_body_tumbles_as_euler_says():
-    """Spin about the intermediate axis: ω(t) by elliptic functions, angular momentum fixed in space, unit quaternion."""
+    """Spin about the intermediate axis: ω(t) by elliptic functions, momentum fixed in space, unit quaternion."""
     data = DATA["free_rigid_body"]
     model = Model("wing nut", gravity=(0, 0, 0))
     model.body("nut", mass=1, inertia=tuple(data["definition"]["J"]))
@@ -189,3 +189,21 @@ def test_sphere_rolls_down_a_slope():
         a = 5 / 7 * G * np.sin(alpha)
         np.testing.assert_allclose(seen.pose[:, 9], a * times**2 / 2, atol=1e-9)
         np.testing.assert_allclose(seen.twist[:, 1], a * times / radius, atol=1e-9)
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+def test_a_screw_counts_its_turns(coordinates):
+    """A nut driven by a constant torque: (J + m h²) θ̈ = τ, and every turn advances by the pitch, also the fourth."""
+    pitch, torque = 0.3, 2.0
+    model = Model("screw", gravity=(0, 0, 0))
+    model.body("nut", mass=1.5, inertia=(0.1, 0.1, 0.15))
+    model.screw("thread", "ground", "nut", point=(0, 0, 0), axis="z", pitch=pitch)
+    model.joint_force("motor", "thread", torque)
+    dynamics = Dynamics(model, "lagrange-multipliers", coordinates)
+    times = np.linspace(0, 2, 9)
+    q, u, _ = simulate(dynamics, reference_coordinates(dynamics.coordinates), np.zeros(dynamics.nv), times)
+    angle = torque / (0.15 + 1.5 * (pitch / (2 * np.pi)) ** 2) * times**2 / 2
+    assert angle[-1] > 8 * np.pi / 2
+    seen = dynamics.observe(times, q, u)
+    np.testing.assert_allclose(seen.pose[:, 11], pitch / (2 * np.pi) * angle, atol=GLOBAL_ERROR)
+    np.testing.assert_allclose(seen.joints.reshape(len(times), -1)[:, 0], angle, atol=1e-8)

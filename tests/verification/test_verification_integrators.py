@@ -65,7 +65,9 @@ def with_step(name: str, step: float):
 
 
 def run(integrator, times, problem=PROBLEM, monitor=None):
-    return integrator.run(problem, START.copy(), np.asarray(times, dtype=float), np.zeros(2) if monitor is None else monitor)
+    return integrator.run(
+        problem, START.copy(), np.asarray(times, dtype=float), np.zeros(2) if monitor is None else monitor
+    )
 
 
 def observed_order(name: str, times: np.ndarray) -> float:

@@ -128,16 +128,21 @@ class _Assembler:
         self.tree = self.coordinates.place(NUMPY, self.values)
 
     def run(self, initial: dict[str, Any], rates: dict[str, Any]) -> State:
-        wanted = self._wanted(initial, self.flat.initial_values, "initial", lambda joint: joint.nq)
-        wanted_rates = self._wanted(rates, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
-        driven = self._driven()
-        for name, value in driven.items():
-            if name not in wanted:
-                wanted[name] = value
+        """First the model's own start and its drives; from there, led along a path, what the caller wants.
+
+        What the model wants gives way to drives and to the caller.
+        """
+        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven()
+        given = self._wanted(initial, {}, "initial", lambda joint: joint.nq)
+        own_rates = self._wanted({}, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
+        given_rates = self._wanted(rates, {}, "initial_rates", lambda joint: joint.nv)
         if not self.dynamics.rows:
-            return State(self.time, *self._free_state(wanted, wanted_rates), self.coordinates, self.parameters)
-        q = self._positions(self._reference(), wanted)
-        u = self._velocities(q, wanted_rates)
+            state = self._free_state(own | given, own_rates | given_rates)
+            return State(self.time, *state, self.coordinates, self.parameters)
+        q = self._positions(self._reference(), own)
+        if given:
+            q = self._positions(q, given)
+        u = self._velocities(q, own_rates, given_rates)
         return State(self.time, q, u, self.coordinates, self.parameters)
 
     def _free_state(self, wanted: dict[str, np.ndarray], rates: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -236,6 +241,9 @@ class _Assembler:
             q, residual = self._newton(q, targets)
             if residual is not None and stage == stages:
                 self._explain(q, residual, wanted)
+        for winding in self.coordinates.windings:
+            if winding.joint in wanted:
+                q[winding.q] = wanted[winding.joint][winding.index]
         for name in wanted:
             slot = self.coordinates.slot_of_joint.get(name)
             if slot is not None and slot.q.stop - slot.q.start == len(self.coordinates.joint_at(slot).neutral()):
@@ -276,6 +284,10 @@ class _Assembler:
         """difference(target, q of the joint), and its rate for each velocity (to first order at the target)."""
         joint, slot = self._joint(name), self.coordinates.slot_of_joint.get(name)
         residual = joint.difference(NUMPY, target, self._measure(q, name))
+        if slot is None and joint.nq == joint.nv:
+            # Poses know angles only up to whole turns.
+            for index in joint.angles:
+                residual[index] = np.angle(np.exp(1j * residual[index]))
         if slot is not None:
             J = np.zeros((joint.nv, self.dynamics.nv))
             J[:, slot.u] = np.eye(joint.nv)
@@ -317,7 +329,18 @@ class _Assembler:
 
     # Velocities
 
-    def _velocities(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
+    def _velocities(self, q: np.ndarray, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
+        """Velocities of least norm that fit the constraints, the given ones, and the model's own where they can."""
+        driven = self._driven()
+        own = {name: value for name, value in own.items() if name not in given and name not in driven}
+        u, problem = self._least_velocities(q, own | given)
+        if problem is not None and own and given:
+            u, problem = self._least_velocities(q, given)
+        if problem is not None:
+            raise ModelError(problem)
+        return u
+
+    def _least_velocities(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> tuple[np.ndarray, Problem | None]:
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
@@ -326,19 +349,17 @@ class _Assembler:
             rhs.append(value)
         A, b = np.concatenate(matrices), np.concatenate(rhs)
         if not A.size:
-            return np.zeros(d.nv)
+            return np.zeros(d.nv), None
         u = np.linalg.lstsq(A, b, rcond=_RCOND)[0]
         off = A @ u - b
-        if np.abs(off).max(initial=0.0) > COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
-            worst = int(np.argmax(np.abs(off)))
-            names = [str(row) for row in d.rows]
-            for name, value in wanted.items():
-                names += [f"initial rate of {name}"] * len(value)
-            raise ModelError(
-                Problem(
-                    f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
-                    "initial_rates",
-                    "give fewer rates; the others follow from the constraints",
-                )
-            )
-        return u
+        if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
+            return u, None
+        worst = int(np.argmax(np.abs(off)))
+        names = [str(row) for row in d.rows]
+        for name, value in wanted.items():
+            names += [f"initial rate of {name}"] * len(value)
+        return u, Problem(
+            f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
+            "initial_rates",
+            "give fewer rates; the others follow from the constraints",
+        )

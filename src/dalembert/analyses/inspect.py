@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
 from dalembert.dynamics import Dynamics
+from dalembert.dynamics.linear import ROUNDING
 from dalembert.model import Model
 from dalembert.topology import Graph, Loop, SpanningTree
 
@@ -72,14 +73,15 @@ def _redundant(A: np.ndarray) -> tuple[int, list[int]]:
     """Rank of A, and rows that depend on the ones before them."""
     kept: list[np.ndarray] = []
     dependent = []
-    for i, row in enumerate(A):
-        norm = np.linalg.norm(row)
+    norms = np.linalg.norm(A, axis=1)
+    rounding = ROUNDING * max(1.0, norms.max(initial=0.0))
+    for i, (row, norm) in enumerate(zip(A, norms, strict=True)):
         rest = row.copy()
         for _ in range(2):
             for direction in kept:
                 rest = rest - (direction @ rest) * direction
         length = np.linalg.norm(rest)
-        if norm == 0 or length <= RANK_TOLERANCE * norm:
+        if norm <= rounding or length <= RANK_TOLERANCE * norm:
             dependent.append(i)
         else:
             kept.append(rest / length)

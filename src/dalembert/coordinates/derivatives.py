@@ -3,36 +3,20 @@
 Derivatives with respect to q are taken in the tangent space: d τ(q ⊕ δ)/dδ at δ = 0, ⊕ the joints' ``integrate``; so they
 have nv columns, quaternions or not.
 
-Everything stands in one inertial frame E for each tree on the ground: the one that coincides, at this instant, with the
-link frame of the tree's first body. So composite bodies add up without transformations, the first joint's screws are unit
-vectors, and no digits are lost far away from the world's origin.
-
-Legend (axes and origin of E):
-    S        screws of an elementary motion            v, a     twist and its rate; a with gravity
-    B        v_P × S, so that Ṡ u = B u                Z        v_P × S + v × S
-    Y1, Y2   what a tangent of the motion adds to twists and accelerations beyond it (Ψ̇ and Ψ̈ of the reference)
-    m, h, J  Σ m, Σ m r, Σ m r rᵀ over particles       l, P     Σ m ṙ, Σ m ṙ rᵀ          f     Σ (r × m r̈, m r̈)
-
 Reference: S. Singh, R. P. Russell, P. M. Wensing, "Efficient Analytical Derivatives of Rigid-Body Dynamics using Spatial
 Vector Algebra", IEEE RA-L 7 (2022); J. Carpentier, N. Mansard, "Analytical Derivatives of Rigid Body Dynamics Algorithms",
-RSS (2018). Equations: docs/theory/derivatives.md.
+RSS (2018). Equations: docs/theory/derivatives.md. Legend: see ``derivative_terms``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.algebra import Algebra
-from dalembert.coordinates.base import Link, PlacedTree
+from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.derivative_factors import TreeFactors
-from dalembert.coordinates.derivative_motions import Drift, elementary_motions
-from dalembert.spatial import Pose, RigidInertia
-from dalembert.spatial.inertia import congruent, symmetric
-from dalembert.spatial.pose import cross_force, cross_motion
-from dalembert.spatial.so3 import cross, hat
+from dalembert.coordinates.derivative_terms import TreeInMotion
 
 __all__ = [
     "ForwardDerivatives",
@@ -42,6 +26,10 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "mass_matrix_inverse",
 ]
+
+# A column of M⁻¹ ∂τ by factors takes about 2 (mean number of ancestors) products for each entry, by the rank of ∂τ
+# about 22; measured in compiled kernels of chains the two meet at this mean.
+MANY_ANCESTORS = 8
 
 
 class InverseDerivatives(NamedTuple):
@@ -71,8 +59,8 @@ class Load(NamedTuple):
 
 def inverse_dynamics_derivatives(
     tree: PlacedTree, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """∂τ/∂q (tangent) and ∂τ/∂u of  τ = M u̇ + h,  nv × nv each; ∂τ/∂u̇ is the mass matrix.
+) -> InverseDerivatives:
+    """∂τ/∂q (tangent), ∂τ/∂u and ∂τ/∂u̇ of  τ = M u̇ + h.
 
     Blocks between bodies on different branches are exact zeros.
 
@@ -83,7 +71,8 @@ def inverse_dynamics_derivatives(
     Equivalent to: automatic differentiation of ``recursions.inverse_dynamics`` (tests/agreement/test_derivatives.py).
     Reference: docs/theory/derivatives.md, eqs. (13.8)-(13.15).
     """
-    return TreeInMotion(tree, q, u, base).derivatives(du)[:2]
+    motion = TreeInMotion(tree, q, u, base)
+    return InverseDerivatives(*_products(motion, du), motion.mass_matrix())
 
 
 def forward_dynamics_derivatives(
@@ -95,16 +84,19 @@ def forward_dynamics_derivatives(
 
     M must be positive definite: every body that moves alone has mass.
 
-    Reference: docs/theory/derivatives.md, eqs. (13.16)-(13.18).
+    Reference: docs/theory/derivatives.md, eqs. (13.16)-(13.20).
     """
     motion = TreeInMotion(tree, q, u, base)
     factors = TreeFactors.of(tree, motion.mass_matrix())
     Q = tau if load is None else tau + load.Q
     du = factors.solve(Q - motion.forces(tree.al.zeros(len(u))))
-    dq, dv, _ = motion.derivatives(du)
+    inverse = factors.inverse()
+    if factors.mean_ancestors > MANY_ANCESTORS:
+        return ForwardDerivatives(du, *_products_with(inverse, motion, du, load), inverse)
+    dq, dv = _products(motion, du)
     if load is not None:
         dq, dv = dq - load.Q_q, dv - load.Q_u
-    return ForwardDerivatives(du, factors.solve(dq, -1), factors.solve(dv, -1), factors.inverse())
+    return ForwardDerivatives(du, factors.solve(dq, -1), factors.solve(dv, -1), inverse)
 
 
 def mass_matrix_inverse(tree: PlacedTree, q: np.ndarray) -> np.ndarray:
@@ -117,308 +109,48 @@ def mass_matrix_inverse(tree: PlacedTree, q: np.ndarray) -> np.ndarray:
     return TreeFactors.of(tree, motion.mass_matrix()).inverse()
 
 
-@dataclass(frozen=True)
-class Composite:
-    """Mass and momentum of a set of bodies, as sums over their particles; they add up.
-
-    With these the matrix of the reference that couples a turning frame with moving particles,
-    2 𝓑 = (v ×*) I − I (v ×) + (I v) ×̄*, needs twelve numbers:  2 𝓑 (ω; v) = 2 ((tr P − P) ω; ω × l).
-    """
-
-    m: Any
-    h: np.ndarray
-    J: np.ndarray
-    l: np.ndarray
-    P: np.ndarray
-
-    @classmethod
-    def zero(cls, al: Algebra) -> Composite:
-        return cls(al.constant(0), al.zeros(3), al.zeros(3, 3), al.zeros(3), al.zeros(3, 3))
-
-    @classmethod
-    def of(cls, al: Algebra, inertia: RigidInertia, X: Pose, v: np.ndarray) -> Composite:
-        """One body with its inertia in a frame at X and the twist v."""
-        J = _second_moment(al, inertia.A)
-        turned = X.R @ inertia.h
-        h = turned + inertia.mass * X.p
-        # Σ m r rᵀ after a turn and a shift by p:  R J Rᵀ + p (R h)ᵀ + h' pᵀ
-        J = symmetric(congruent(X.R, J) + np.outer(X.p, turned) + np.outer(h, X.p))
-        l = inertia.mass * v[3:] + cross(v[:3], h)
-        return cls(inertia.mass, h, J, l, hat(al, v[:3]) @ J + np.outer(v[3:], h))
-
-    def __add__(self, other: Composite) -> Composite:
-        return Composite(
-            self.m + other.m, self.h + other.h, symmetric(self.J + other.J), self.l + other.l, self.P + other.P
-        )
-
-    def apply(self, x: np.ndarray) -> np.ndarray:
-        """I x, with the rotational inertia  tr J − J."""
-        w, v = x[:3], x[3:]
-        return np.concatenate([_without_trace(self.J, w) + cross(self.h, v), self.m * v - cross(self.h, w)])
-
-    def couple(self, x: np.ndarray) -> np.ndarray:
-        """2 𝓑 x."""
-        w = x[:3]
-        return 2 * np.concatenate([_without_trace(self.P, w), cross(w, self.l)])
-
-    def couple_back(self, x: np.ndarray) -> np.ndarray:
-        """The upper half of (2 𝓑)ᵀ x; the lower half vanishes."""
-        return 2 * (_without_trace(self.P.T, x[:3]) + cross(self.l, x[3:]))
-
-    def rate(self, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """f = I a + v ×* I v of one body, by the acceleration c = v̇ + ω × v of its point at the origin."""
-        w, alpha = v[:3], a[:3]
-        c = a[3:] + cross(w, v[3:])
-        moment = _without_trace(self.J, alpha) + cross(self.h, c) + cross(self.J @ w, w)
-        return np.concatenate([moment, self.m * c + cross(alpha, self.h) + cross(w, cross(w, self.h))])
-
-
-def _without_trace(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """((tr A) 1 − A) x."""
-    out = np.empty(3, dtype=np.result_type(A, x))
-    for i in range(3):
-        j, k = i - 2, i - 1
-        out[i] = (A[j, j] + A[k, k]) * x[i] - A[i, j] * x[j] - A[i, k] * x[k]
-    return out
-
-
-def _second_moment(al: Algebra, A: np.ndarray) -> np.ndarray:
-    """Σ m r rᵀ = (tr A)/2 − A from the rotational inertia A."""
-    return (A[0, 0] + A[1, 1] + A[2, 2]) / 2 * al.eye(3) - A
-
-
-@dataclass(frozen=True)
-class Screws:
-    """An elementary motion of the tree, in E.
-
-    Attributes:
-        parent: the motion before it, −1 for the ground.
-        u: its velocities.
-        w: its own twist S u.
-        ground: acceleration of the ground in this E.
-    """
-
-    parent: int
-    u: list[int]
-    S: list[np.ndarray]
-    fixed: bool
-    drift: Drift | None
-    w: np.ndarray
-    v: np.ndarray
-    B: list[np.ndarray]
-    Z: list[np.ndarray]
-    ground: np.ndarray
-
-
-class TreeInMotion:
-    """A tree taken apart into elementary motions, in E, at one state; accelerations come later, as often as needed."""
-
-    def __init__(self, tree: PlacedTree, q: np.ndarray, u: np.ndarray, base: np.ndarray):
-        self.tree, self.al, self.u, self.base = tree, tree.al, u, base
-        self.motions: list[Screws] = []
-        self.tip: list[int] = []  # last motion before each link, -1 for a link at rest
-        poses: list[Pose] = []  # of links in their E, of links at rest in the world
-        self.bodies: list[tuple[int, Composite]] = []  # of links that move, by their last motion
-        for link in tree.links:
-            poses.append(self._place(link, poses, q[link.q]))
-            tip = self.tip[-1]
-            if tip >= 0:
-                self.bodies.append((tip, Composite.of(self.al, link.inertia, poses[-1], self.motions[tip].v)))
-        self.composites = self._composites()
-
-    # Outward: poses, screws and twists
-
-    def _place(self, link: Link, poses: list[Pose], q: np.ndarray) -> Pose:
-        """Append the motions of a link, and return its pose."""
-        parts = elementary_motions(self.al, link.joint, q, self.u[link.u])
-        parent = self.tip[link.parent] if link.parent >= 0 else -1
-        start = poses[link.parent] @ link.X_PJ if link.parent >= 0 else link.X_PJ
-        ends, ground = [start], self.base
-        for part in parts:
-            ends.append(ends[-1] @ part.X)
-        if parent < 0 and any(part.screws for part in parts):
-            # The first motions of a tree: E is where they end, so the frames between are found from there.
-            ground = ends[-1].motion_inverse(self.base)
-            ends = [Pose.identity(self.al)]
-            for part in reversed(parts):
-                ends.insert(0, ends[0] @ part.X.inverse())
-        for part, before, after in zip(parts, ends[:-1], ends[1:], strict=True):
-            if part.screws:
-                S = [(before if part.fixed else after).motion(s) for s in part.screws]
-                drift = None if part.drift is None else _moved(part.drift, after)
-                u = [link.u.start + k for k in part.u]
-                self.motions.append(self._screws(parent, u, S, part.fixed, drift, ground))
-                parent = len(self.motions) - 1
-        self.tip.append(parent)
-        return ends[-1]
-
-    def _screws(
-        self, parent: int, u: list[int], S: list[np.ndarray], fixed: bool, drift: Drift | None, ground: np.ndarray
-    ) -> Screws:
-        v_P = self.motions[parent].v if parent >= 0 else self.al.zeros(6)
-        w = sum((s * self.u[k] for s, k in zip(S, u, strict=True)), self.al.zeros(6))
-        B = [cross_motion(v_P, s) for s in S]
-        # v × S = B + w × S, and a single screw does not move itself
-        Z = [2 * b if len(S) == 1 else 2 * b + cross_motion(w, s) for b, s in zip(B, S, strict=True)]
-        if drift is not None:
-            Z = [z + c for z, c in zip(Z, drift.c_u, strict=True)]
-        return Screws(parent, u, S, fixed, drift, w, v_P + w, B, Z, ground)
-
-    def _composites(self) -> list[Composite]:
-        """For each motion, all that moves with it."""
-        total = [Composite.zero(self.al) for _ in self.motions]
-        for tip, body in self.bodies:
-            total[tip] = total[tip] + body
-        for i in reversed(range(len(total))):
-            if self.motions[i].parent >= 0:
-                total[self.motions[i].parent] = total[self.motions[i].parent] + total[i]
-        return total
-
-    # With accelerations
-
-    def _accelerations(self, du: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Acceleration before and after each motion:  a = a_P + S u̇ + B u."""
-        before: list[np.ndarray] = []
-        after: list[np.ndarray] = []
-        for motion in self.motions:
-            a = after[motion.parent] if motion.parent >= 0 else motion.ground
-            before.append(a)
-            for s, b, k in zip(motion.S, motion.B, motion.u, strict=True):
-                a = a + s * du[k] + b * self.u[k]
-            after.append(a if motion.drift is None else a + motion.drift.c)
-        return before, after
-
-    def _wrenches(self, after: list[np.ndarray]) -> list[np.ndarray]:
-        """For each motion the wrench that moves all beyond it:  f = Σ (I a + v ×* I v)."""
-        f = [self.al.zeros(6) for _ in self.motions]
-        for tip, body in self.bodies:
-            f[tip] = f[tip] + body.rate(self.motions[tip].v, after[tip])
-        for i in reversed(range(len(f))):
-            if self.motions[i].parent >= 0:
-                f[self.motions[i].parent] = f[self.motions[i].parent] + f[i]
-        return f
-
-    def forces(self, du: np.ndarray) -> np.ndarray:
-        """τ = M u̇ + h."""
-        _, after = self._accelerations(du)
-        tau = self.al.zeros(len(self.u))
-        for motion, f in zip(self.motions, self._wrenches(after), strict=True):
-            for k, s in zip(motion.u, motion.S, strict=True):
-                tau[k] = s @ f
-        for link in self.tree.links:
-            if link.armature is not None:
-                rotor = link.joint.rotor_rate(self.al, self.u[link.u], du[link.u])
-                tau[link.u] = tau[link.u] + link.armature * rotor
-        return tau
-
-    def _lines(self, i: int) -> list[int]:
-        """A motion's ancestors, nearest first."""
-        found = []
-        while (i := self.motions[i].parent) >= 0:
-            found.append(i)
-        return found
-
-    def mass_matrix(self) -> np.ndarray:
-        """M by composite bodies:  M_ij = (I S_i)ᵀ S_j."""
-        n = len(self.u)
-        M = self.al.zeros(n, n)
-        for i, (motion, composite) in enumerate(zip(self.motions, self.composites, strict=True)):
-            for k, s in zip(motion.u, motion.S, strict=True):
-                F = composite.apply(s)
-                for j in (i, *self._lines(i)):
-                    for m, t in zip(self.motions[j].u, self.motions[j].S, strict=True):
-                        if j != i or m <= k:
-                            M[k, m] = M[m, k] = F @ t
-        for link in self.tree.links:
-            if link.armature is not None:
-                for k in range(link.u.start, link.u.stop):
-                    M[k, k] = M[k, k] + link.armature
-        return M
-
-    def terms(self, du: np.ndarray) -> list[list[Term]]:
-        """For each motion the vectors of its screws from which all derivatives are products."""
-        before, after = self._accelerations(du)
-        found = []
-        for i, (motion, c, f) in enumerate(zip(self.motions, self.composites, self._wrenches(after), strict=True)):
-            tangents = self._tangent(motion, before[i], after[i], du)
-            found.append(
-                [
-                    Term(
-                        k, s, z, y1, y2, c.apply(s), c.couple_back(s),
-                        c.couple(y1) + c.apply(y2) + cross_force(s, f), c.couple(s) + c.apply(z),
-                    )
-                    for k, s, z, (y1, y2) in zip(motion.u, motion.S, motion.Z, tangents, strict=True)
-                ]  # fmt: skip
-            )
-            self._own(motion, f)
-        return found
-
-    def derivatives(self, du: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """∂τ/∂q (tangent), ∂τ/∂u, and M."""
-        terms, n = self.terms(du), len(self.u)
-        dq, dv = self.al.zeros(n, n), self.al.zeros(n, n)
-        for i, own in enumerate(terms):
+def _products(motion: TreeInMotion, du: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """∂τ/∂q and ∂τ/∂u, a block for each pair of motions of which one carries the other."""
+    terms, dq, dv = motion.terms(du)
+    for i, own in enumerate(terms):
+        for j in (i, *motion.ancestors(i)):
             for x in own:
-                for j in (i, *self._lines(i)):
-                    for y in terms[j]:
-                        dq[x.k, y.k] = x.t @ y.y1[:3] + x.F @ y.y2
-                        dv[x.k, y.k] = x.t @ y.s[:3] + x.F @ y.z
-                        if j != i:
-                            dq[y.k, x.k], dv[y.k, x.k] = y.s @ x.up_q, y.s @ x.up_v
-        more_q, more_v = self.own_derivatives(du)
-        return dq + more_q, dv + more_v, self.mass_matrix()
-    def _tangent(self, i: int, a_P: np.ndarray, a: np.ndarray, du: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Y1 and Y2 for each screw of a motion:  v_R × S,  a_R × S + v_R × Y1,  R the frame where S is constant, other side."""
-        motion = self.motions[i]
-        v_P = self.motions[motion.parent].v if motion.parent >= 0 else self.al.zeros(6)
-        found = []
-        for k, (s, b) in enumerate(zip(motion.S, motion.B, strict=True)):
-            if motion.fixed:
-                y1 = b + cross_motion(motion.w, s)
-                found.append((y1, cross_motion(a, s) + cross_motion(motion.v, y1)))
-            elif motion.drift is None:
-                found.append((b, cross_motion(a_P, s) + cross_motion(v_P, b)))
-            else:
-                G = motion.drift.G[k]
-                g = sum((x * self.u[m] for x, m in zip(G, motion.u, strict=True)), self.al.zeros(6))
-                more = sum((x * du[m] for x, m in zip(G, motion.u, strict=True)), motion.drift.c_q[k])
-                y1 = b + g
-                y2 = cross_motion(a_P, s) + cross_motion(v_P, y1) + cross_motion(motion.v, g) + more
-                found.append((y1, y2))
-        return found
-
-    def _own(self, dq: np.ndarray, motion: Screws, f: np.ndarray) -> None:
-        """What the change of a motion's own screws, seen from its second frame, does to its own forces:  G_kᵀ f."""
-        for k, s in zip(motion.u, motion.S, strict=True):
-            for m, t in zip(motion.u, motion.S, strict=True):
-                if motion.fixed:
-                    dq[m, k] = dq[m, k] - cross_motion(s, t) @ f
-                elif motion.drift is not None:
-                    G = motion.drift.G[motion.u.index(k)][motion.u.index(m)]
-                    dq[m, k] = dq[m, k] + G @ f
-
-    def _rotors(self, dv: np.ndarray) -> None:
-        """Gyroscopic forces of armatures, which are quadratic in u:  ∂r/∂u_k = r(u + e_k) − r(u) − r(e_k)."""
-        al = self.al
-        for link in self.tree.links:
-            if link.armature is not None:
-                n = link.u.stop - link.u.start
-                still, own = al.zeros(n), self.u[link.u]
-
-                def rate(u: np.ndarray, link: Link = link, still: np.ndarray = still) -> np.ndarray:
-                    return link.joint.rotor_rate(al, u, still)
-
-                for k, e in enumerate(al.eye(n)):
-                    column = rate(own + e) - rate(own) - rate(e)
-                    at = link.u.start + k
-                    dv[link.u, at] = dv[link.u, at] + link.armature * column
+                for y in terms[j]:
+                    dq[x.k, y.k] = dq[x.k, y.k] + (x.t @ y.Y1[:3] + x.F @ y.Y2)
+                    dv[x.k, y.k] = dv[x.k, y.k] + (x.t @ y.S[:3] + x.F @ y.Z)
+                    if j != i:
+                        dq[y.k, x.k] = dq[y.k, x.k] + y.S @ x.up_q
+                        dv[y.k, x.k] = dv[y.k, x.k] + y.S @ x.up_u
+    return dq, dv
 
 
-def _moved(drift: Drift, X: Pose) -> Drift:
-    """The same drift in another frame."""
-    return Drift(
-        [[X.motion(x) for x in row] for row in drift.G],
-        X.motion(drift.c),
-        [X.motion(x) for x in drift.c_q],
-        [X.motion(x) for x in drift.c_u],
-    )
+def _products_with(
+    inverse: np.ndarray, motion: TreeInMotion, du: np.ndarray, load: Load | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """−M⁻¹ ∂τ/∂q and −M⁻¹ ∂τ/∂u without forming ∂τ, whose halves have low rank; for long chains.
+
+    With z a row of M⁻¹:  Σ_k z_k ∂τ_k/∂q_j = T_j · Y1_j + Φ_j · Y2_j + σ_j · up_q_j, where T and Φ add up z t and z F of all
+    that j carries, and σ adds up z S of all that carry j.
+    """
+    al, motions = motion.al, motion.motions
+    terms, own_q, own_u = motion.terms(du)
+    if load is not None:
+        own_q, own_u = own_q - load.Q_q, own_u - load.Q_u
+    out_q, out_u = -(inverse @ own_q), -(inverse @ own_u)
+    for i, z in enumerate(inverse):
+        # T and Φ in one vector, filled from the tips to the ground; then σ on the way back.
+        inward = [al.zeros(9) for _ in motions]
+        for m in reversed(range(len(motions))):
+            for x in terms[m]:
+                inward[m] = inward[m] + z[x.k] * al.concatenate([x.t, x.F])
+            if motions[m].parent >= 0:
+                inward[motions[m].parent] = inward[motions[m].parent] + inward[m]
+        outward: list[np.ndarray] = []
+        for m, own in enumerate(terms):
+            sigma = outward[motions[m].parent] if motions[m].parent >= 0 else al.zeros(6)
+            weights = al.concatenate([inward[m], sigma])
+            for x in own:
+                out_q[i, x.k] = out_q[i, x.k] - weights @ al.concatenate([x.Y1[:3], x.Y2, x.up_q])
+                out_u[i, x.k] = out_u[i, x.k] - weights @ al.concatenate([x.S[:3], x.Z, x.up_u])
+            outward.append(sigma + sum((z[x.k] * x.S for x in own), al.zeros(6)))
+    return out_q, out_u

@@ -26,7 +26,7 @@ class Context:
     def __init__(self, dynamics: Dynamics, parameters: dict[str, float] | None = None):
         self.values = dynamics.parameters(parameters).copy()
         self.tau = np.zeros(dynamics.nv)
-        self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0])
+        self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
         self._block = np.zeros(native.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
         kernels = {} if rolled is not None else {native.DYNAMICS: dynamics.dynamics_kernel}

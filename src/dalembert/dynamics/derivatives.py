@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel
-from dalembert.coordinates.derivatives import Load, TreeInMotion, forward_dynamics_derivatives
+from dalembert.coordinates.derivatives import Load, forward_dynamics_derivatives, inverse_dynamics_derivatives
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.errors import ModelError
 from dalembert.formulations import Equations
@@ -35,7 +35,7 @@ def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] =
     tree, q, u, base = equations.tree, equations.q, equations.u, equations.gravity
     if which == "inverse":
         du = al.symbols("du", dynamics.nv)
-        dq, dv, M = TreeInMotion(tree, q, u, base).derivatives(du[1])
+        dq, dv, M = inverse_dynamics_derivatives(tree, q, u, du[1], base)
         more = _load(dynamics, equations, du[1])
         if more is not None:
             dq, dv, M = dq - more[0].Q_q, dv - more[0].Q_u, M - more[1]

@@ -26,6 +26,9 @@ FAILED = 1
 # look independent to that order, and a mechanism this close to a singular position is treated as singular.
 RANK_TOLERANCE = 1e-8
 
+# A row whose entries are below this, against 1 (an angle per angle) or the largest entry, is rounding and no equation.
+ROUNDING = 1e-11
+
 
 @njit(cache=True, nogil=True)
 def _reflect(v, start, B, column):
@@ -64,8 +67,11 @@ def _householder(B, k, V):
 
 
 @njit(cache=True, nogil=True)
-def pivoted_qr(B, V, pivots, tolerance):
-    """B P = Q R in place with column pivoting; returns the rank and the smallest accepted pivot over the largest."""
+def pivoted_qr(B, V, pivots, tolerance, rounding):
+    """B P = Q R in place with column pivoting; returns the rank and the smallest accepted pivot over the largest.
+
+    Pivots below ``tolerance`` times the first one, or below ``rounding``, count as zero.
+    """
     n, m = B.shape
     for j in range(m):
         pivots[j] = j
@@ -81,7 +87,7 @@ def pivoted_qr(B, V, pivots, tolerance):
         largest = math.sqrt(largest)
         if k == 0:
             first = largest
-        if largest <= tolerance * first or largest == 0.0:
+        if largest <= max(tolerance * first, rounding):
             break
         ratio = largest / first
         if best != k:
@@ -157,17 +163,13 @@ def solve_constrained(M, f, A, gamma, du, multipliers):
         largest pivot, largest residual of redundant rows (0 if all constraints are compatible).
     """
     m, n = A.shape
-    # Unit rows, so that rank does not depend on the units of an equation.
-    B, scale = np.empty((n, m)), np.empty(m)
+    B, largest = np.empty((n, m)), 1.0
     for j in range(m):
-        s = 0.0
         for i in range(n):
-            s = math.hypot(s, A[j, i])
-        scale[j] = 1.0 / s if s > 0.0 else 1.0
-        for i in range(n):
-            B[i, j] = A[j, i] * scale[j]
+            B[i, j] = A[j, i]
+            largest = max(largest, abs(A[j, i]))
     V, pivots = np.empty((n, min(n, m))), np.empty(m, dtype=np.int64)
-    rank, ratio = pivoted_qr(B, V, pivots, RANK_TOLERANCE)
+    rank, ratio = pivoted_qr(B, V, pivots, RANK_TOLERANCE, ROUNDING * largest)
     Q = np.zeros((n, n))
     for i in range(n):
         Q[i, i] = 1.0
@@ -176,12 +178,12 @@ def solve_constrained(M, f, A, gamma, du, multipliers):
             _reflect(V[:, k], k, Q, j)
     y, conflict = np.zeros(rank), 0.0
     for i in range(rank):
-        s = -gamma[pivots[i]] * scale[pivots[i]]
+        s = -gamma[pivots[i]]
         for k in range(i):
             s -= B[k, i] * y[k]
         y[i] = s / B[i, i]
     for j in range(rank, m):
-        s = gamma[pivots[j]] * scale[pivots[j]]
+        s = gamma[pivots[j]]
         for k in range(rank):
             s += B[k, j] * y[k]
         conflict = max(conflict, abs(s))
@@ -214,13 +216,13 @@ def solve_constrained(M, f, A, gamma, du, multipliers):
         for i in range(n):
             for j in range(free):
                 du[i] += Q[i, rank + j] * z[j]
-    _multipliers(M, f, du, Q, B, rank, pivots, scale, multipliers)
+    _multipliers(M, f, du, Q, B, rank, pivots, multipliers)
     return OK, rank, ratio, conflict
 
 
 @njit(cache=True, nogil=True)
-def _multipliers(M, f, du, Q, R, rank, pivots, scale, multipliers):
-    """λ of least norm (in rows of unit length) with Aᵀλ = M u̇ − f."""
+def _multipliers(M, f, du, Q, R, rank, pivots, multipliers):
+    """λ of least norm with Aᵀλ = M u̇ − f."""
     n, m = Q.shape[0], R.shape[1]
     force, rhs, permuted = np.empty(n), np.zeros(rank), np.zeros(m)
     for i in range(n):
@@ -233,4 +235,4 @@ def _multipliers(M, f, du, Q, R, rank, pivots, scale, multipliers):
             rhs[k] += Q[i, k] * force[i]
     _least_norm(R, rank, rhs, permuted)
     for j in range(m):
-        multipliers[pivots[j]] = permuted[j] * scale[pivots[j]]
+        multipliers[pivots[j]] = permuted[j]

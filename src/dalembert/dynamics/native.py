@@ -29,8 +29,11 @@ CONTEXT_SIZE = 23
 SOLVED, EXPLICIT, ROLLED = 0, 1, 2
 
 # What the native functions report on the way.
-STATISTICS = ("smallest_pivot", "lowest_rank", "highest_rank", "largest_conflict", "projections", "failure")
-SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILURE = range(6)
+STATISTICS = (
+    "smallest_pivot", "lowest_rank", "highest_rank", "largest_conflict", "projections", "failure", "largest_correction",
+)  # fmt: skip
+SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILURE, LARGEST_CORRECTION = range(7)
+N_STATISTICS = 7
 
 # Reasons in the FAILURE slot.
 NO_MASS, NOT_FINITE, NO_CONVERGENCE = 1, 2, 3
@@ -84,7 +87,7 @@ def accelerations(context, t, y, qdot, du, multipliers):
     gamma = out[at : at + rows]
     at += rows
     b = out[at : at + rows]
-    stats = carray(float_pointer(c[STATS]), 6)
+    stats = carray(float_pointer(c[STATS]), N_STATISTICS)
     status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, du, multipliers)
     if status != OK:
         stats[FAILURE] = NO_MASS
@@ -108,7 +111,7 @@ def _rhs(context, t, y, dy):
         return status
     for i in range(nq + nv + 1):
         if not np.isfinite(rate[i]):
-            carray(float_pointer(c[STATS]), 6)[FAILURE] = NOT_FINITE
+            carray(float_pointer(c[STATS]), N_STATISTICS)[FAILURE] = NOT_FINITE
             return FAILED
     return OK
 
@@ -143,7 +146,7 @@ def _retract(context, t, y, unused):
     out = work[c[N_INPUT] : c[N_INPUT] + c[N_OUTPUT]]
     rest = work[c[N_INPUT] + c[N_OUTPUT] :]
     state = carray(y, nq + nv + 1)
-    stats = carray(float_pointer(c[STATS]), 6)
+    stats = carray(float_pointer(c[STATS]), N_STATISTICS)
     du, multipliers, zero = np.zeros(nv), np.empty(rows), np.zeros(nv)
     if c[MOVE] != 0:
         _move(c, state[:nq], zero, inp, out, rest)
@@ -178,8 +181,13 @@ def _retract(context, t, y, unused):
     if status != OK:
         stats[FAILURE] = NO_MASS
         return status
+    correction, size = 0.0, 0.0
     for i in range(nv):
+        correction = max(correction, abs(du[i]))
+        size = max(size, abs(state[nq + i]))
         state[nq + i] += du[i]
+    # A velocity that has to be bent much to fit the constraints has jumped to another branch of the motion.
+    stats[LARGEST_CORRECTION] = max(stats[LARGEST_CORRECTION], correction / (1.0 + size))
     return OK
 
 

@@ -180,7 +180,7 @@ class Equations:
             M = M + a * (B.T @ B)
         return M
 
-    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of tree joints are in the recursions.
+    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of the tree are in its recursions.
 
     @cached_property
     def _outside_armatures(self) -> list[tuple[str, Any]]:
@@ -348,7 +348,7 @@ class Equations:
         return found
 
     def _constraint_forces(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """What constraints do to bodies and to tree coordinates: the gradient of λᵀφ̈ with respect to their accelerations.
+        """What constraints do to bodies and to tree coordinates: the gradient of λᵀφ̈ by their accelerations.
 
         What they do to tree coordinates directly is part of the joint's own motion, like a motor.
         """

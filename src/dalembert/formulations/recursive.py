@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
 from dalembert.formulations.equations import Equations
 
@@ -33,4 +34,10 @@ class Recursive(Formulation):
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        return {"acceleration": equations.free_acceleration()}
+        try:
+            return {"acceleration": equations.free_acceleration()}
+        except ZeroDivisionError:
+            raise ModelError(
+                "some joint moves nothing that has mass or inertia, so its acceleration is undetermined.  "
+                "Fix: give the bodies at the tips of the tree mass and inertia"
+            ) from None

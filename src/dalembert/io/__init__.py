@@ -11,6 +11,7 @@ __all__ = [
     "dumps",
     "json_schema",
     "loads",
+    "loads_robot",
     "read",
     "reference_markdown",
     "register",

@@ -83,7 +83,7 @@ class _Reader:
         self._bounds()
         self.extras.close_loops(root)
         report.raise_if_any()
-        robot.model.gravity = Placement(position=tuple(self.gravity)).position
+        robot.model.gravity = Placement.model_validate(tuple(self.gravity)).position
         if not robot.build().bodies:
             report.problem(root, "nothing in the model can move", "give a body a joint")
             report.raise_if_any()
@@ -123,7 +123,7 @@ class _Reader:
             X: pose of the frame that is open, in the body.
 
         Returns:
-            The inertia of the geoms; joints with the pose of their frame; bodies with that pose and their default class.
+            The inertia of the geoms; joints with the pose of their frame; bodies with that pose and their class.
         """
         settings, total, joints, bodies = self.settings, Inertial(), [], []
         for child in node.children:

@@ -115,8 +115,8 @@ def along(axis: np.ndarray, point: Any = (0, 0, 0)) -> Pose:
 def placement(X: Pose) -> Placement:
     """A pose as data."""
     if np.array_equal(X.R, np.eye(3)):
-        return Placement(position=tuple(X.p))
-    return Placement(position=tuple(X.p), rotation=tuple(tuple(row) for row in X.R))
+        return Placement.model_validate(tuple(X.p))
+    return Placement.model_validate({"position": tuple(X.p), "rotation": tuple(tuple(row) for row in X.R)})
 
 
 class Robot:
@@ -199,15 +199,9 @@ class Robot:
     def _body(self, name: str, inertial: Inertial, X: Pose, shapes: list[Shape]) -> Body:
         I = self._possible(name, inertial)
         entries = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-        return Body(
-            name=name,
-            mass=inertial.mass,
-            com=tuple(inertial.com),
-            inertia=entries[:3] if not any(entries[3:]) else entries,
-            pose=placement(X),
-            frame="body",
-            shapes=tuple(shapes),
-        )
+        fields = {"mass": inertial.mass, "com": tuple(inertial.com), "pose": placement(X), "shapes": tuple(shapes)}
+        inertia = entries[:3] if not any(entries[3:]) else entries
+        return Body.model_validate({"name": name, "inertia": inertia, "frame": "body", **fields})
 
     def _possible(self, name: str, inertial: Inertial) -> np.ndarray:
         """The inertia without the round-off of moving it about and, if asked for, made possible."""
@@ -228,16 +222,15 @@ class Robot:
         host, X = self.locate(link.parent)
         joint = link.joint
         name = self.joints[joint.name] = self._joint_names.new(joint.name)
-        data = JointData(
-            name=name,
-            kind=joint.kind,
-            bodies=(host, self.bodies[link.name]),
-            frame_1=placement(X @ joint.X_1P),
-            frame_2=placement(joint.X_2S),
-            reference=joint.reference,
-            armature=joint.armature or None,
+        fields = {
+            "frame_1": placement(X @ joint.X_1P),
+            "frame_2": placement(joint.X_2S),
+            "reference": joint.reference,
+            "armature": joint.armature or None,
             **joint.more,
-        )
+        }
+        bodies = (host, self.bodies[link.name])
+        data = JointData.model_validate({"name": name, "kind": joint.kind, "bodies": bodies, **fields})
         self.model.append("joints", data, _where(joint.node or link.node))
 
     def _loop(self, loop: Loop) -> None:
@@ -248,7 +241,8 @@ class Robot:
             return
         name = self.joints[loop.name] = self._joint_names.new(loop.name)
         frames = {"frame_1": placement(X_1 @ loop.frames[0]), "frame_2": placement(X_2 @ loop.frames[1])}
-        data = JointData(name=name, kind=loop.kind, bodies=(first, second), cut=True, **frames, **loop.more)
+        fields = {"name": name, "kind": loop.kind, "bodies": (first, second), "cut": True}
+        data = JointData.model_validate({**fields, **frames, **loop.more})
         self.model.append("joints", data, loop.node.where)
 
     # Extras

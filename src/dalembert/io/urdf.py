@@ -89,15 +89,14 @@ class _Reader:
             if node.tag.startswith("xacro:"):
                 report.problem(node, f"{node.tag}: this is xacro, not URDF", "run xacro on the file first")
                 report.raise_if_any()
-        self._extensions()
         links = self._links()
         parents = self._parents(links)
-        report.raise_if_any()
-        self._check_tree(links, parents)
-        report.raise_if_any()
+        if not report.problems:
+            self._check_tree(links, parents)
+        self._extensions()
         for name, node in links.items():
             self.robot.links[name] = self._link(name, node, parents.get(name), base)
-        for node in root.all("loop_joint", "drake:ball_constraint") + self._gazebo_joints():
+        for node in root.all("loop_joint", "drake:ball_constraint"):
             self._loop(node, links)
         report.raise_if_any()
         if not self.robot.build().bodies:
@@ -333,7 +332,10 @@ class _Reader:
             self.report.problem(node, f"{node.tag} is not supported", fix)
         for node in self.root.all("gazebo"):
             for child in node.children:
-                if child.tag != "joint":
+                if child.tag == "joint":
+                    fix = 'write it as <loop_joint>, with <link1 link="…" xyz="…"/> and <link2 …/>'
+                    self.report.problem(child, f"gazebo {child.label}: closes a loop", fix)
+                else:
                     self.report.note("elements of gazebo not read", child.tag)
 
     def _armatures(self) -> dict[str, float]:
@@ -349,18 +351,15 @@ class _Reader:
             found[joint.get("name")] = ratio**2 * self.report.number(rotor, "value", 0.0)
         return found
 
-    def _gazebo_joints(self) -> list[Node]:
-        return [child for node in self.root.all("gazebo") for child in node.all("joint")]
-
     def _loop(self, node: Node, links: dict[str, Node]) -> None:
-        """A joint that closes a loop, in one of three spellings."""
+        """A joint that closes a loop, in one of two spellings."""
         if node.tag == "drake:ball_constraint":
             keys = ("drake:ball_constraint_body_A", "drake:ball_constraint_body_B")
             names = [part.get("name") if (part := node.first(key)) is not None else "" for key in keys]
             keys = ("drake:ball_constraint_p_AP", "drake:ball_constraint_p_BQ")
             points = [self.report.vector(node.first(key), "value", 3, (0, 0, 0)) for key in keys]
             kind, frames = "ball", [pose_of(point, (0, 0, 0)) for point in points]
-        elif node.tag == "loop_joint":
+        else:
             ends = [node.first("link1"), node.first("link2")]
             names = ["" if end is None else end.get("link") for end in ends]
             kind = node.get("type")
@@ -368,11 +367,6 @@ class _Reader:
                 pose_of(self.report.vector(end, "xyz", 3, (0, 0, 0)), self.report.vector(end, "rpy", 3, (0, 0, 0)))
                 for end in ends
             ]
-        else:
-            self.report.problem(
-                node, f"gazebo {node.label}: closes a loop", 'write it as <loop_joint>, with <link1 link="…" xyz="…"/>'
-            )
-            return
         for name in names:
             if name not in links:
                 self.report.problem(node, f"{node.label}: unknown link {clip(name)!r}")

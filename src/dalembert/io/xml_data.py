@@ -48,7 +48,7 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it."""
-        todo = [self]
+        todo: list[Node] = [self]
         while todo:
             node = todo.pop()
             yield node

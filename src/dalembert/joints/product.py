@@ -2,7 +2,7 @@
 
     X_PS(q) = X₁(q₁) X₂(q₂) … X_k(q_k)        (canonical coordinates of the second kind)
 
-Reference: A. Müller, Z. Terze, "Modelling and integration concepts of multibody systems on Lie groups", eq. (6).
+Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", eq. (6).
 """
 
 from __future__ import annotations

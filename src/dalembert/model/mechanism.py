@@ -10,7 +10,8 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError, ModelError
-from dalembert.expressions import Reference, evaluate, number
+from dalembert.expressions import Reference, evaluate, number, to_text
+from dalembert.expressions.symbols import parameters_of
 from dalembert.joints import JOINTS, Custom, Joint
 from dalembert.joints.base import Geometry
 from dalembert.model.data import JointData
@@ -72,7 +73,15 @@ class Mechanism:
                 raise ExpressionError(f"unknown parameter {atom.name!r}")
             return self.parameters[atom.name]
 
-        return evaluate(self.al, formula, lookup)
+        try:
+            return evaluate(self.al, formula, lookup)
+        except (ArithmeticError, ValueError) as error:
+            values = {symbol.name: self.parameters.get(symbol.name) for symbol in parameters_of(formula)}
+            given = ", ".join(f"{name} = {value:g}" for name, value in sorted(values.items()) if value is not None)
+            raise ModelError(
+                f"{to_text(formula)} has no finite value ({error}) at {given or 'these numbers'}.  "
+                "Fix: choose other values; with these the mechanism cannot be drawn"
+            ) from None
 
     def vector(self, formulas: Any) -> np.ndarray:
         return self.al.array([self.evaluate(formula) for formula in formulas])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ class _Builder:
         lines = [np.array([hub, point]) for point in points if np.linalg.norm(point - hub) > 1e-12]
         return [Drawn("line", points=line, radius=self.thickness, color=data.color) for line in lines]
 
-    def _visible(self, body: str, shapes: list[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
+    def _visible(self, body: str, shapes: Sequence[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
         """Without what is transparent, and without meshes whose file is missing: a picture must not stop a run."""
         drawn = []
         for shape, scope, color in shapes:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from dalembert.algebra import NUMPY
-from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics import Context, Dynamics, native
 from dalembert.dynamics.native import accelerations_along
 from dalembert.integrators.base import Result, Status
 from dalembert.trajectory.certificate import Certificate, Check
@@ -23,8 +23,11 @@ AXES = ["x", "y", "z"]
 POSITION_LIMIT = 1e-9
 VELOCITY_LIMIT = 1e-9
 ACCELERATION_LIMIT = 1e-6
+CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump
 ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves about
 NORM_LIMIT = 1e-12
+CONDITION_LIMIT = 1e5
+NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 
 
 def record(
@@ -195,6 +198,12 @@ def _constraint_checks(dynamics: Dynamics, data: xr.Dataset, context: Context, s
         checks.append(Check("position residual", _largest(values.position), POSITION_LIMIT, "", about))
     checks.append(Check("velocity residual", _largest(values.velocity), VELOCITY_LIMIT, "", "|A u + b|"))
     scale = 1.0 + _largest(solved[0])
+    correction = float(context.statistics[native.LARGEST_CORRECTION])
+    about = "how far velocities were bent back onto the constraints in one step, relative"
+    checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
+    about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
+    pivot = float(context.statistics[native.SMALLEST_PIVOT])
+    checks.append(Check("conditioning", 1.0 / max(pivot, 1e-300), CONDITION_LIMIT, "", about))
     checks.append(Check("acceleration residual", _largest(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
     return checks
 
@@ -256,7 +265,7 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
 
 
 def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
-    pivot, low, high, conflict, *_ = context.statistics
+    pivot, low, high, conflict, *_, correction = context.statistics
     rows, remarks = len(dynamics.rows), []
     if rows and np.isfinite(low):
         if high < rows:
@@ -269,8 +278,12 @@ def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
             )
         if conflict > 1e-6:
             remarks.append(f"redundant constraints contradict each other by up to {conflict:.1e}")
-        if pivot < 1e-5:
-            remarks.append(f"nearly singular position met: smallest pivot {pivot:.1e}")
+        if correction > CORRECTION_LIMIT:
+            remarks.append("velocities jumped: the mechanism passed a singular position and left its branch of the motion")
+        if pivot < NEARLY_SINGULAR:
+            remarks.append(
+                f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"
+            )
     return remarks
 
 

@@ -69,7 +69,9 @@ class Viewer {
     });
     find(".facts tbody").append(...rows);
     find(".facts").hidden = facts.length === 0;
-    find(".facts").open = facts.length <= 8;
+    // The first fact stands in the headline; the others unfold, so that the plots come first.
+    if (facts.length > 0) find(".facts summary").textContent = facts[0][1];
+    find(".facts").open = facts.length === 1;
     document.body.classList.toggle("alone", facts.length === 0 && plots.length === 0);
     find("[data-layer=trace]").hidden = trace.length === 0;
     find("[data-layer=joints]").hidden = joints.length === 0;
