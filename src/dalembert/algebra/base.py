@@ -84,7 +84,7 @@ class Algebra(ABC):
             element = values
             for i in index:
                 element = element[i]
-            out[index] = self.constant(element) if isinstance(element, (int, float, np.number)) else element
+            out[index] = self.constant(float(element)) if isinstance(element, (int, float, np.number)) else element
         return out
 
     def zeros(self, *shape: int) -> np.ndarray:

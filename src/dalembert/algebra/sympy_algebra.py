@@ -15,7 +15,7 @@ __all__ = ["SYMPY", "SympyAlgebra", "readable_number"]
 _LARGEST_DENOMINATOR = 64  # 0.5 reads 1/2; 0.083 stays 0.083
 
 
-def readable_number(value: float) -> sp.Number:
+def readable_number(value: float) -> Any:
     """A number as a person would write it: exact integers and small fractions, else a decimal."""
     if isinstance(value, (int, np.integer)):
         return sp.Integer(int(value))

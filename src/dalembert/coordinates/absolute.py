@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dalembert.coordinates.base import Coordinates, Slot
 
 __all__ = ["Absolute"]
@@ -13,6 +15,6 @@ class Absolute(Coordinates):
     name = "absolute"
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
-        rows = [(body, "ground", None, False, 7, 6) for body in self.flat.bodies]
+        rows: list[Any] = [(body, "ground", None, False, 7, 6) for body in self.flat.bodies]
         cut = tuple(name for name in self.flat.joints if self.nominal_joint(name).joint.nv < 6)
         return self._slots(rows), cut

@@ -59,11 +59,6 @@ class TreeFactors:
                     H[i, j] = H[i, j] - L[k, i] * H[k, j]
         return cls(al, above, L, inverse_D)
 
-    @property
-    def mean_ancestors(self) -> float:
-        """How many velocities carry a velocity, on average."""
-        return sum(len(row) for row in self.above) / max(1, len(self.above))
-
     def solve(self, B: np.ndarray, sign: int = 1) -> np.ndarray:
         """± M⁻¹ B for a vector or a matrix B:  Lᵀ y = B,  y ← D⁻¹ y,  L x = y."""
         x = B.copy()

@@ -23,13 +23,10 @@ __all__ = [
     "InverseDerivatives",
     "Load",
     "forward_dynamics_derivatives",
+    "forward_parts",
     "inverse_dynamics_derivatives",
     "mass_matrix_inverse",
 ]
-
-# A column of M⁻¹ ∂τ by factors takes about 2 (mean number of ancestors) products for each entry, by the rank of ∂τ
-# about 22; measured in compiled kernels of chains the two meet at this mean.
-MANY_ANCESTORS = 8
 
 
 class InverseDerivatives(NamedTuple):
@@ -84,19 +81,23 @@ def forward_dynamics_derivatives(
 
     M must be positive definite: every body that moves alone has mass.
 
-    Reference: docs/theory/derivatives.md, eqs. (13.16)-(13.20).
+    Equivalent to: automatic differentiation of ``recursions.forward_dynamics`` (tests/agreement/test_derivatives.py).
+    Reference: docs/theory/derivatives.md, eqs. (13.16)-(13.18).
     """
+    factors, du, dq, dv = forward_parts(tree, q, u, tau, base, load)
+    return ForwardDerivatives(du, factors.solve(dq, -1), factors.solve(dv, -1), factors.inverse())
+
+
+def forward_parts(
+    tree: PlacedTree, q: np.ndarray, u: np.ndarray, tau: np.ndarray, base: np.ndarray, load: Load | None = None
+) -> tuple[TreeFactors, np.ndarray, np.ndarray, np.ndarray]:
+    """Factors of M, u̇, and what M⁻¹ is still to be applied to:  ∂(τ − Q)/∂q  and  ∂(τ − Q)/∂u."""
     motion = TreeInMotion(tree, q, u, base)
     factors = TreeFactors.of(tree, motion.mass_matrix())
     Q = tau if load is None else tau + load.Q
     du = factors.solve(Q - motion.forces(tree.al.zeros(len(u))))
-    inverse = factors.inverse()
-    if factors.mean_ancestors > MANY_ANCESTORS:
-        return ForwardDerivatives(du, *_products_with(inverse, motion, du, load), inverse)
     dq, dv = _products(motion, du)
-    if load is not None:
-        dq, dv = dq - load.Q_q, dv - load.Q_u
-    return ForwardDerivatives(du, factors.solve(dq, -1), factors.solve(dv, -1), inverse)
+    return (factors, du, dq, dv) if load is None else (factors, du, dq - load.Q_q, dv - load.Q_u)
 
 
 def mass_matrix_inverse(tree: PlacedTree, q: np.ndarray) -> np.ndarray:
@@ -122,35 +123,3 @@ def _products(motion: TreeInMotion, du: np.ndarray) -> tuple[np.ndarray, np.ndar
                         dq[y.k, x.k] = dq[y.k, x.k] + y.S @ x.up_q
                         dv[y.k, x.k] = dv[y.k, x.k] + y.S @ x.up_u
     return dq, dv
-
-
-def _products_with(
-    inverse: np.ndarray, motion: TreeInMotion, du: np.ndarray, load: Load | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """−M⁻¹ ∂τ/∂q and −M⁻¹ ∂τ/∂u without forming ∂τ, whose halves have low rank; for long chains.
-
-    With z a row of M⁻¹:  Σ_k z_k ∂τ_k/∂q_j = T_j · Y1_j + Φ_j · Y2_j + σ_j · up_q_j, where T and Φ add up z t and z F of all
-    that j carries, and σ adds up z S of all that carry j.
-    """
-    al, motions = motion.al, motion.motions
-    terms, own_q, own_u = motion.terms(du)
-    if load is not None:
-        own_q, own_u = own_q - load.Q_q, own_u - load.Q_u
-    out_q, out_u = -(inverse @ own_q), -(inverse @ own_u)
-    for i, z in enumerate(inverse):
-        # T and Φ in one vector, filled from the tips to the ground; then σ on the way back.
-        inward = [al.zeros(9) for _ in motions]
-        for m in reversed(range(len(motions))):
-            for x in terms[m]:
-                inward[m] = inward[m] + z[x.k] * al.concatenate([x.t, x.F])
-            if motions[m].parent >= 0:
-                inward[motions[m].parent] = inward[motions[m].parent] + inward[m]
-        outward: list[np.ndarray] = []
-        for m, own in enumerate(terms):
-            sigma = outward[motions[m].parent] if motions[m].parent >= 0 else al.zeros(6)
-            weights = al.concatenate([inward[m], sigma])
-            for x in own:
-                out_q[i, x.k] = out_q[i, x.k] - weights @ al.concatenate([x.Y1[:3], x.Y2, x.up_q])
-                out_u[i, x.k] = out_u[i, x.k] - weights @ al.concatenate([x.S[:3], x.Z, x.up_u])
-            outward.append(sigma + sum((z[x.k] * x.S for x in own), al.zeros(6)))
-    return out_q, out_u

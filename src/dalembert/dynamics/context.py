@@ -70,4 +70,5 @@ class Context:
             "number in the formulas, or for a coordinate singularity",
             native.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or reached a "
             "position where it locks",
+            native.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
         }.get(int(self.statistics[native.FAILURE]), "the native code gave up without a reason")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, njit
+from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.linear import FAILED, OK, solve_constrained
@@ -36,11 +36,14 @@ SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILUR
 N_STATISTICS = 7
 
 # Reasons in the FAILURE slot.
-NO_MASS, NOT_FINITE, NO_CONVERGENCE = 1, 2, 3
+NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT = 1, 2, 3, 4
 
 # Newton's method on the position constraints: the error is a length or an angle.
 POSITION_TOLERANCE = 1e-12
 NEWTON_STEPS = 12
+
+# How far redundant velocity equations may contradict each other before no velocity satisfies them.
+CONFLICT_TOLERANCE = 1e-6
 
 
 @njit(cache=True, nogil=True)
@@ -177,10 +180,13 @@ def _retract(context, t, y, unused):
             stats[FAILURE] = NO_MASS
             return status
         _move(c, state[:nq], du, inp, out, rest)
-    status, _, _, _ = solve_constrained(M, zero, A, rate, du, multipliers)
+    status, _, _, conflict = solve_constrained(M, zero, A, rate, du, multipliers)
     if status != OK:
         stats[FAILURE] = NO_MASS
         return status
+    if conflict > CONFLICT_TOLERANCE * (1.0 + np.abs(rate).max()):
+        stats[FAILURE] = CONFLICT
+        return FAILED
     correction, size = 0.0, 0.0
     for i in range(nv):
         correction = max(correction, abs(du[i]))

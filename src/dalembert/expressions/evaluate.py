@@ -51,7 +51,7 @@ def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[
         return _product(value, node)
     if node.is_Pow:
         return _power(al, node.base, node.exp, value)
-    name = node.func.__name__
+    name = str(node.func.__name__)
     if name in _UNARY:
         return getattr(al, _NAMES.get(name, name))(value(node.args[0]))
     if name == "cot":

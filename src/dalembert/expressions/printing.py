@@ -61,7 +61,7 @@ class _Printer(StrPrinter):
     _print_Min = _print_Max = _print_LatticeOp
 
     def _print_Piecewise(self, expr: sp.Piecewise) -> str:
-        (value, condition), *rest = expr.args
+        (value, condition), *rest = expr.args  # pyright: ignore[reportGeneralTypeIssues]
         if condition == sp.true:
             return f"({self._print(value)})"
         other = self._print(sp.Piecewise(*rest, evaluate=False)) if rest else "0"

@@ -40,7 +40,7 @@ def reference(quantity: str, element: str, index: int = 0) -> sp.Expr:
 
 def as_reference(atom: AppliedUndef) -> Reference:
     """The reference that an applied function stands for."""
-    index = int(atom.args[1]) if len(atom.args) > 1 else 0
+    index = int(str(atom.args[1])) if len(atom.args) > 1 else 0
     return Reference(type(atom).__name__, atom.args[0].name, index)  # type: ignore[attr-defined]
 
 

@@ -55,8 +55,8 @@ class Spring(Force):
         elastic = motion.evaluate(self.stiffness) * (length - self._free_length(motion))
         for tension, conservative in ((elastic, True), (motion.evaluate(self.damping) * rate, False)):
             pull = tension / length * d
-            load.force_at(*ends[0], pull, conservative)
-            load.force_at(*ends[1], -pull, conservative)
+            for (body, X, point), force in zip(ends, (pull, -pull), strict=True):
+                load.force_at(body, X, point, force, conservative)
 
     def energy(self, motion: Motion) -> Any:
         stretch = self._line(motion)[2] - self._free_length(motion)

@@ -111,16 +111,19 @@ class _Reader:
 
     def _world(self, node: Node) -> None:
         ground = Link("world", None, Pose.identity(NUMPY), _weld("world", Pose.identity(NUMPY)), node)
-        _, _, bodies = self._contents(node, ground, Pose.identity(NUMPY), node.get("childclass"))
+        _, _, bodies = self._contents(node, ground, Pose.identity(NUMPY), node.get("childclass"), weigh=False)
         self.robot.ground_shapes += ground.shapes
         for child, X, childclass in bodies:
             self._body(child, ground, X, childclass)
 
-    def _contents(self, node: Node, link: Link, X: Pose, childclass: str) -> tuple[Inertial, list[Any], list[Any]]:
+    def _contents(
+        self, node: Node, link: Link, X: Pose, childclass: str, weigh: bool
+    ) -> tuple[Inertial, list[Any], list[Any]]:
         """Geoms and sites of a body and of the frames inside it, put on the link.
 
         Args:
             X: pose of the frame that is open, in the body.
+            weigh: whether the geoms give the body its inertia.
 
         Returns:
             The inertia of the geoms; joints with the pose of their frame; bodies with that pose and their class.
@@ -128,7 +131,7 @@ class _Reader:
         settings, total, joints, bodies = self.settings, Inertial(), [], []
         for child in node.children:
             if child.tag == "geom":
-                inertial, shape = self.geoms.read(settings.full(child, childclass), X, link.name)
+                inertial, shape = self.geoms.read(settings.full(child, childclass), X, link.name, weigh)
                 total = total + inertial
                 link.shapes += [] if shape is None else [shape]
             elif child.tag == "site":
@@ -137,7 +140,7 @@ class _Reader:
                 joints.append((child if child.tag == "freejoint" else settings.full(child, childclass), X))
             elif child.tag == "frame":
                 inner = child.get("childclass") or childclass
-                found = self._contents(child, link, X @ settings.pose(child), inner)
+                found = self._contents(child, link, X @ settings.pose(child), inner, weigh)
                 total, joints, bodies = total + found[0], joints + found[1], bodies + found[2]
             elif child.tag == "body":
                 bodies.append((child, X, childclass))
@@ -151,7 +154,7 @@ class _Reader:
         self.report.unread(
             node, ("name", "childclass", "pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "gravcomp", "mocap")
         )
-        given = node.get("name") or f"body {len(self.extras.world) + 1}"
+        given = node.get("name") or self._free_name()
         if given in self.extras.world or given == "world":
             self.report.problem(node, f"{node.label}: the name is used twice")
             return
@@ -162,8 +165,12 @@ class _Reader:
         if self.report.flag(node, "mocap", False):
             self.report.note("mocap bodies are taken as fixed", given)
         own = node.get("childclass") or childclass
-        inside, joints, bodies = self._contents(node, link, Pose.identity(NUMPY), own)
-        link.inertial = self._inertial(node, inside, bool(joints))
+        rule = self.settings.compiler.get("inertiafromgeom", "auto")
+        weigh = rule == "true" or (rule == "auto" and node.first("inertial") is None)
+        inside, joints, bodies = self._contents(node, link, Pose.identity(NUMPY), own, weigh)
+        if weigh and joints and not inside.mass:
+            self.report.note("bodies without mass", given)
+        link.inertial = inside if weigh else self._inertial(node)
         if joints:
             self._hang(link, joints, on_ground)
         else:
@@ -174,12 +181,14 @@ class _Reader:
         for child, X_child, inner in bodies:
             self._body(child, link, X_child, inner)
 
-    def _inertial(self, node: Node, from_geoms: Inertial, moves: bool) -> Inertial:
-        rule, given = self.settings.compiler.get("inertiafromgeom", "auto"), node.first("inertial")
-        if rule == "true" or (given is None and rule == "auto"):
-            if moves and not from_geoms.mass:
-                self.report.note("bodies without mass", node.get("name") or node.where)
-            return from_geoms
+    def _free_name(self) -> str:
+        count = len(self.extras.world) + 1
+        while f"body {count}" in self.extras.world:
+            count += 1
+        return f"body {count}"
+
+    def _inertial(self, node: Node) -> Inertial:
+        given = node.first("inertial")
         if given is None:
             self.report.problem(node, f"{node.label}: inertial is missing", "and inertiafromgeom is false")
             return Inertial()

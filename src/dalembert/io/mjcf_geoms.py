@@ -57,8 +57,8 @@ class Geoms:
         groups = self.report.vector(settings.compiler, "inertiagrouprange", 2, (0, 5))
         self.groups = range(int(groups[0]), int(groups[1]) + 1)
 
-    def read(self, node: Node, X_frame: Pose, owner: str) -> tuple[Inertial, dict[str, Any] | None]:
-        """Inertia in body axes, and the shape, if it can be drawn."""
+    def read(self, node: Node, X_frame: Pose, owner: str, weigh: bool) -> tuple[Inertial, dict[str, Any] | None]:
+        """Inertia in body axes, if the geom is to be weighed, and the shape, if it can be drawn."""
         report = self.report
         report.unread(node, (*_READ, *_CONTACT))
         report.note("contact between geoms is not part of the model")
@@ -71,17 +71,17 @@ class Geoms:
         if kind in _WITHOUT_MASS:
             report.note("geoms that are not drawn", label)
             return Inertial(), None
-        if report.flag(node, "shellinertia", False):
+        if weigh and report.flag(node, "shellinertia", False):
             report.problem(node, f"geom {clip(label)!r}: shellinertia is not supported", "give the body an inertial")
         if kind in ("mesh", "sdf") or node.get("mesh"):
-            solid, shape = self._mesh(node, kind, label)
+            solid, shape = self._mesh(node, kind, label, weigh)
         else:
             solid, shape = _solid(kind, size), _shape(kind, size)
         if shape is None and kind == "ellipsoid":
             report.note("geoms that are not drawn", label)
         group = int(report.number(node, "group", 0))
         inertial = Inertial()
-        if group in self.groups:
+        if weigh and group in self.groups:
             inertial = self._weighed(node, solid, label).seen_from(X)
         if shape is None or group not in DRAWN_GROUPS:
             return inertial, None
@@ -128,7 +128,7 @@ class Geoms:
 
     # Meshes
 
-    def _mesh(self, node: Node, kind: str, label: str) -> tuple[Any, dict[str, Any] | None]:
+    def _mesh(self, node: Node, kind: str, label: str, weigh: bool) -> tuple[Any, dict[str, Any] | None]:
         asset = self.meshes.get(node.get("mesh"))
         if asset is None:
             self.report.problem(node, f"geom {clip(label)!r}: unknown mesh {clip(node.get('mesh'))!r}")
@@ -149,11 +149,14 @@ class Geoms:
         file = self.files.find(node, name, compiler.get("meshdir") or compiler.get("assetdir"))
         if file is None:
             return None, None
+        shape = {"kind": "mesh", "file": file, "scale": tuple(scale)}
+        if not weigh:
+            return None, shape
         try:
             vertices, faces = read_mesh(Path(file))
         except ViewError:
-            return None, {"kind": "mesh", "file": file, "scale": tuple(scale)}
-        return _polyhedron(vertices * scale, faces, asset), {"kind": "mesh", "file": file, "scale": tuple(scale)}
+            return None, shape
+        return _polyhedron(vertices * scale, faces, asset), shape
 
 
 def _solid(kind: str, size: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

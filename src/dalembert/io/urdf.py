@@ -194,6 +194,8 @@ class _Reader:
         mass, inertia = node.first("mass"), node.first("inertia")
         if mass is None or "value" not in mass.attributes:
             self.report.problem(node, f"{link.label}: inertial: mass is missing", '<mass value="1"/>')
+        if inertia is None:
+            self.report.note("links with mass but without inertia, taken as points", link.get("name"))
         keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
         xx, yy, zz, xy, xz, yz = (self.report.number(inertia, key, 0.0) for key in keys)
         X = self._origin(node)

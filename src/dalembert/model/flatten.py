@@ -92,7 +92,7 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
         for atom in expression.atoms(sp.core.function.AppliedUndef):  # type: ignore[attr-defined]
             ref = as_reference(atom)
             swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
-        return expression.xreplace(swap)
+        return expression.xreplace(swap)  # type: ignore[return-value]
 
     names = {"body": element_name, "joint": lambda name: prefix + name, "frame": frame_name}
     for section in ("bodies", "joints", "constraints", "forces", "outputs"):
@@ -136,5 +136,5 @@ def _let_float(flat: Flat) -> None:
     spread("ground")
     for name, (_, scope) in list(flat.bodies.items()):
         if name not in reached:
-            flat.joints.setdefault(name, (JointData(name=name, kind="free", bodies=("ground", name)), scope))
+            flat.joints.setdefault(name, (JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)}), scope))
             spread(name)

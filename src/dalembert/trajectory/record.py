@@ -104,8 +104,8 @@ def _continuous(dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Ca
             q[:, index] = _unwound(t, q[:, index], u[:, index], first[index])
         if joint.nq > joint.nv:
             ball = slice(0, 4) if joint.kind == "free" else slice(joint.nq - 4, joint.nq)
-            signs = np.sign(np.sum(q[1:, ball] * q[:-1, ball], axis=1))
-            signs = np.cumprod(np.concatenate([[np.sign(q[0, ball] @ first[ball]) or 1.0], np.where(signs == 0, 1.0, signs)]))
+            turns = np.sum(np.vstack([first[ball], q[:-1, ball]]) * q[:, ball], axis=1)
+            signs = np.cumprod(np.where(turns < 0, -1.0, 1.0))
             q[:, ball] *= signs[:, None]
     return joints
 
