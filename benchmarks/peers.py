@@ -24,7 +24,7 @@ ROBOTS = (
     ("baxter", "baxter_description/urdf/baxter.urdf", False),
     ("icub", "icub_description/robots/icub_reduced.urdf", True),
     ("talos", "talos_data/robots/talos_reduced.urdf", True),
-    ("romeo", "romeo_description/urdf/romeo_small.urdf", True),
+    ("g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
 )
 
 

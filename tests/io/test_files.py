@@ -55,7 +55,7 @@ def test_missing_file_names_its_neighbours(car):
 def test_folder_suffix_and_special_files(car):
     assert "is a folder" in str(failing(io.read, car))
     (car / "a.txt").write_text("name: a")
-    assert "one of .yaml, .yml" in str(failing(io.read, car / "a.txt"))
+    assert ".urdf, .xml, .yaml, .yml" in str(failing(io.read, car / "a.txt"))
     os.mkfifo(car / "pipe.yaml")
     assert "not a plain file" in str(failing(io.read, car / "pipe.yaml"))
     assert "cannot be written" in str(failing(io.write, Model("m"), car / "a.txt"))

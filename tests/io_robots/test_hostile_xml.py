@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import re
 import time
 import warnings
 
 import pytest
+from io_robots.mjcf_models import MODELS, MUJOCO_CONSTRAINED
+from io_robots.test_urdf import FOUR_BAR, robot
 
 import dalembert as da
 from dalembert.io import loads_robot
@@ -22,9 +26,10 @@ LINKS = '<link name="a"/><link name="b"/>'
 
 
 def refused(text: str, **options) -> str:
-    with pytest.raises(da.ModelError) as error, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", da.ReadWarning)
-        loads_robot(text, "r.urdf", **options)
+        with pytest.raises(da.ModelError) as error:
+            loads_robot(text, "r.urdf", **options)
     return str(error.value)
 
 
@@ -63,7 +68,8 @@ def test_deep_nesting():
 
 def test_a_long_chain_of_links_is_no_recursion():
     n = 1500
-    links = "".join(f'<link name="l{i}"><inertial><mass value="1"/></inertial></link>' for i in range(n))
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    links = "".join(f'<link name="l{i}">{inertial}</link>' for i in range(n))
     joints = "".join(
         f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/></joint>' for i in range(n - 1)
     )
@@ -156,6 +162,34 @@ def test_long_texts_are_not_repeated():
     assert len(text) < 3000
 
 
+VALUES = ("", "0", "-1", "1e99", "1e308", "1e-320", "nan", "1 2 3 4 5 6 7", "0 0 0 0", "a", "ground", "world", "free")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_files_give_a_model_or_a_model_error(seed):
+    """Attributes replaced, elements removed and doubled at random: no other exception, and no invalid model."""
+    rng = random.Random(seed)
+    texts = [*MODELS.values(), *MUJOCO_CONSTRAINED.values(), robot(*FOUR_BAR)]
+    outcomes = {"model": 0, "error": 0}
+    for _ in range(60):
+        text = rng.choice(texts)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.choice(list(re.finditer(r'="([^"]*)"', text)))
+            if rng.random() < 0.7:
+                text = text[: at.start(1)] + rng.choice(VALUES) + text[at.end(1) :]
+                continue
+            element = rng.choice(list(re.finditer(r"<\w[\w:]*[^>]*/>", text)))
+            text = text[: element.start()] + element.group() * rng.choice((0, 2)) + text[element.end() :]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loads_robot(text, merge_fixed=rng.random() < 0.5).validate()
+            outcomes["model"] += 1
+        except da.ModelError:
+            outcomes["error"] += 1
+    assert min(outcomes.values()) > 5
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -178,7 +212,8 @@ def test_damaged_meshes(tmp_path, name, content):
 
 
 def test_ascii_stl_and_obj_polygons(tmp_path):
-    (tmp_path / "a.stl").write_text("solid\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1e0 0\nendloop")
+    facet = "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1e0 0\nendloop"
+    (tmp_path / "a.stl").write_text(f"solid\n{facet}")
     vertices, faces = read_mesh(tmp_path / "a.stl")
     assert (len(vertices), len(faces)) == (3, 1)
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf -4 -3 -2 -1\n")

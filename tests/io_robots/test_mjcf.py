@@ -71,7 +71,7 @@ def test_loops_move_and_stay_closed():
 
 
 def test_a_weld_with_a_given_pose():
-    bodies = '<body name="a"><freejoint name="f"/><geom size=".1"/></body><body name="b"><freejoint/><geom size=".1"/></body>'
+    bodies = "".join(f'<body name="{name}"><freejoint/><geom size=".1"/></body>' for name in "ab")
     weld = '<equality><weld body1="a" body2="b" relpose="1 0 0 1 0 0 0"/></equality>'
     state = da.assemble(read(mujoco(bodies, tail=weld)))
     np.testing.assert_allclose(state.body("b")[0].p - state.body("a")[0].p, [1, 0, 0], atol=1e-9)
@@ -89,15 +89,15 @@ def test_keyframes_by_name_and_number():
 
 
 def test_a_keyframe_off_the_constraints_is_not_used():
-    tail = '<equality><joint joint1="j" polycoef=".2 0 0 0 0"/></equality><keyframe><key name="k" qpos=".1"/></keyframe>'
-    model = read(mujoco(ARM, tail=tail))
+    equality = '<equality><joint joint1="j" polycoef=".2 0 0 0 0"/></equality>'
+    model = read(mujoco(ARM, tail=f'{equality}<keyframe><key name="k" qpos=".1"/></keyframe>'))
     assert not model.initial_values
     assert any("keyframe not used" in note and "0.1" in note for note in model.notes)
 
 
 def test_sites_and_bodies_without_joints_keep_their_names():
-    body = '<body name="a"><joint name="j"/><geom size=".1"/><site name="tip" pos="1 2 3"/><body name="r" pos="0 1 0"/></body>'
-    model = read(mujoco(body))
+    inside = '<site name="tip" pos="1 2 3"/><body name="r" pos="0 1 0"/>'
+    model = read(mujoco(f'<body name="a"><joint name="j"/><geom size=".1"/>{inside}</body>'))
     frames = {shape.name: shape for shape in model.bodies[0].shapes if shape.kind == "frame"}
     assert [float(x) for x in frames["tip"].pose.position] == [1, 2, 3]
     assert [float(x) for x in frames["r"].pose.position] == [0, 1, 0]
@@ -128,6 +128,15 @@ def test_mesh_files(tmp_path):
     np.testing.assert_allclose(float(model.bodies[0].mass), 8.0)
     np.testing.assert_allclose([float(x) for x in model.bodies[0].com], 0.5)
     assert model.bodies[0].shapes[0].kind == "mesh"
+
+
+def test_a_mesh_needs_no_mass_where_an_inertial_is_given():
+    head = '<asset><mesh name="m" file="nowhere.stl"/></asset>'
+    geom, inertial = '<geom type="mesh" mesh="m"/>', '<inertial pos="0 0 1" mass="2" diaginertia="1 1 1"/>'
+    model = read(mujoco(f'<body name="a"><joint/>{geom}{inertial}</body>', head))
+    assert float(model.bodies[0].mass) == 2
+    assert any("meshes not found" in note and "nowhere.stl" in note for note in model.notes)
+    assert "the mass of this mesh cannot be computed" in problems(mujoco(f'<body name="a"><joint/>{geom}</body>', head))
 
 
 def test_included_files(tmp_path):

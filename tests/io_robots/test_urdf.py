@@ -46,7 +46,8 @@ def pose_at(model: Model, body: str, **q) -> tuple[np.ndarray, np.ndarray]:
     for slot in coordinates.slots:
         if slot.joint in q:
             at[slot.q] = q[slot.joint]
-    X = Equations(coordinates.place(NUMPY, model.parameter_values), 0.0, at, np.zeros(coordinates.nv)).motion.body(body)[0]
+    tree = coordinates.place(NUMPY, model.parameter_values)
+    X = Equations(tree, 0.0, at, np.zeros(coordinates.nv)).motion.body(body)[0]
     return X.R, X.p
 
 
@@ -155,7 +156,8 @@ def test_names_that_a_model_cannot_have_are_changed_and_told():
 def test_damping_becomes_a_force_and_friction_is_told():
     dynamics = '<dynamics damping="0.7" friction="0.1"/>'
     model = read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", dynamics)))
-    assert [(force.kind, force.joint, float(force.damping)) for force in model.forces] == [("torsional-spring", "j", 0.7)]
+    forces = [(force.kind, force.joint, float(force.damping)) for force in model.forces]
+    assert forces == [("torsional-spring", "j", 0.7)]
     assert any("friction" in note and "j" in note for note in model.notes)
     quiet = read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", '<dynamics damping="0" friction="0"/>')))
     assert not quiet.forces
@@ -213,8 +215,10 @@ FOUR_BAR = (
            <link2 link="rocker" xyz="0 0 1" rpy="0 0 0"/><axis xyz="0 1 0"/></loop_joint>""",
         """<loop_joint name="C" type="spherical"><link1 link="coupler" xyz="2 0 0" rpy="0 0 0"/>
            <link2 link="rocker" xyz="0 0 1" rpy="0 0 0"/></loop_joint>""",
-        """<drake:ball_constraint><drake:ball_constraint_body_A name="coupler"/><drake:ball_constraint_body_B name="rocker"/>
-           <drake:ball_constraint_p_AP value="2 0 0"/><drake:ball_constraint_p_BQ value="0 0 1"/></drake:ball_constraint>""",
+        """<drake:ball_constraint>
+           <drake:ball_constraint_body_A name="coupler"/><drake:ball_constraint_body_B name="rocker"/>
+           <drake:ball_constraint_p_AP value="2 0 0"/><drake:ball_constraint_p_BQ value="0 0 1"/>
+           </drake:ball_constraint>""",
     ],
     ids=["loop_joint", "loop_joint spherical", "drake:ball_constraint"],
 )

@@ -3,7 +3,8 @@
 M_ij vanishes unless one of the joints i, j carries the other. Eliminated from the tips to the ground, the unit lower
 triangular L keeps that pattern: row k of L has entries only at the ancestors of k. Unrolled, no pivoting.
 
-Reference: R. Featherstone, "Rigid Body Dynamics Algorithms", sec. 6.5; docs/theory/derivatives.md, eqs. (13.16)-(13.18).
+Reference: R. Featherstone, "Rigid Body Dynamics Algorithms", sec. 6.5; docs/theory/derivatives.md, eqs. (14.16)-
+(14.18).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A joint taken apart into elementary motions, whose screws are constant in one of their two frames.
 
-A joint that is a product of motions becomes a chain of massless links; so the derivatives of the recursions need no more
-than the textbook's formulas for constant screws, whatever the joint is. Reversed, the chain runs backwards: the inverse
-of a motion has the negative screws, now constant in its first frame instead of its second.
+A joint that is a product of motions becomes a chain of massless links; so derivatives need no more than the textbook's
+formulas for constant screws, whatever the joint is. Reversed, the chain runs backwards: the inverse of a motion has the
+negative screws, now constant in its first frame instead of its second.
 
-Reference: docs/theory/derivatives.md, eqs. (13.5)-(13.7).
+Reference: docs/theory/derivatives.md, eqs. (14.5)-(14.7).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Motion:
     def inverse(self) -> Motion:
         """The same motion with its frames exchanged.
 
-        One screw is left in place by its own motion, so it is constant in both frames; of the two the second is cheaper.
+        One screw is left in place by its own motion, so it is constant in both frames; the second is cheaper.
         """
         fixed = not self.fixed and len(self.screws) > 1
         return Motion(self.X.inverse(), [-s for s in self.screws], self.u, fixed)

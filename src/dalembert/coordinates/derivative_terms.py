@@ -1,8 +1,8 @@
 """A tree at one state, taken apart into elementary motions: all that derivatives of its dynamics are made of.
 
 Everything stands in one inertial frame E for each tree on the ground: the one that coincides, at this instant, with the
-link frame of the tree's first moving body. So composite bodies add up without transformations, the first joint's screws are
-unit vectors, and no digits are lost far away from the world's origin.
+link frame of the tree's first moving body. So composite bodies add up without transformations, the screws of the first
+joint are unit vectors, and no digits are lost far away from the world's origin.
 
 Legend (axes and origin of E):
     S        screws of an elementary motion            v, a     twist and its rate; a with gravity
@@ -10,8 +10,8 @@ Legend (axes and origin of E):
     Y1, Y2   what a tangent of the motion adds to twists and accelerations beyond it (Ψ̇ and Ψ̈ of the reference)
     m, h, J  Σ m, Σ m r, Σ m r rᵀ over particles       l, P     Σ m ṙ, Σ m ṙ rᵀ          f     Σ (r × m r̈, m r̈)
 
-Reference: S. Singh, R. P. Russell, P. M. Wensing, "Efficient Analytical Derivatives of Rigid-Body Dynamics using Spatial
-Vector Algebra", IEEE RA-L 7 (2022). Equations: docs/theory/derivatives.md.
+Reference: S. Singh, R. P. Russell, P. M. Wensing, "Efficient Analytical Derivatives of Rigid-Body Dynamics using
+Spatial Vector Algebra", IEEE RA-L 7 (2022). Equations: docs/theory/derivatives.md.
 """
 
 from __future__ import annotations

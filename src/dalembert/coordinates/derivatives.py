@@ -1,11 +1,11 @@
 """Derivatives of inverse and forward dynamics of a tree in closed form: cost (number of joints) × (depth of the tree).
 
-Derivatives with respect to q are taken in the tangent space: d τ(q ⊕ δ)/dδ at δ = 0, ⊕ the joints' ``integrate``; so they
-have nv columns, quaternions or not.
+Derivatives with respect to q are taken in the tangent space: d τ(q ⊕ δ)/dδ at δ = 0, ⊕ the joints' ``integrate``; so
+they have nv columns, quaternions or not.
 
-Reference: S. Singh, R. P. Russell, P. M. Wensing, "Efficient Analytical Derivatives of Rigid-Body Dynamics using Spatial
-Vector Algebra", IEEE RA-L 7 (2022); J. Carpentier, N. Mansard, "Analytical Derivatives of Rigid Body Dynamics Algorithms",
-RSS (2018). Equations: docs/theory/derivatives.md. Legend: see ``derivative_terms``.
+Reference: S. Singh, R. P. Russell, P. M. Wensing, "Efficient Analytical Derivatives of Rigid-Body Dynamics using
+Spatial Vector Algebra", IEEE RA-L 7 (2022); J. Carpentier, N. Mansard, "Analytical Derivatives of Rigid Body Dynamics
+Algorithms", RSS (2018). Equations: docs/theory/derivatives.md. Legend: see ``derivative_terms``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def inverse_dynamics_derivatives(
         base: acceleration of the ground (see ``recursions.gravity_base``).
 
     Equivalent to: automatic differentiation of ``recursions.inverse_dynamics`` (tests/agreement/test_derivatives.py).
-    Reference: docs/theory/derivatives.md, eqs. (13.8)-(13.15).
+    Reference: docs/theory/derivatives.md, eqs. (14.8)-(14.15).
     """
     motion = TreeInMotion(tree, q, u, base)
     return InverseDerivatives(*_products(motion, du), motion.mass_matrix())
@@ -82,7 +82,7 @@ def forward_dynamics_derivatives(
     M must be positive definite: every body that moves alone has mass.
 
     Equivalent to: automatic differentiation of ``recursions.forward_dynamics`` (tests/agreement/test_derivatives.py).
-    Reference: docs/theory/derivatives.md, eqs. (13.16)-(13.18).
+    Reference: docs/theory/derivatives.md, eqs. (14.16)-(14.18).
     """
     factors, du, dq, dv = forward_parts(tree, q, u, tau, base, load)
     return ForwardDerivatives(du, factors.solve(dq, -1), factors.solve(dv, -1), factors.inverse())
@@ -103,7 +103,7 @@ def forward_parts(
 def mass_matrix_inverse(tree: PlacedTree, q: np.ndarray) -> np.ndarray:
     """M(q)⁻¹ by the sparse factors of M.
 
-    Reference: docs/theory/derivatives.md, eq. (13.18).
+    Reference: docs/theory/derivatives.md, eq. (14.18).
     """
     al = tree.al
     motion = TreeInMotion(tree, q, al.zeros(tree.coordinates.nv), al.zeros(6))

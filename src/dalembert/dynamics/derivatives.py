@@ -29,16 +29,17 @@ from dalembert.formulations import Equations
 
 __all__ = ["LargeForward", "derivative_kernel"]
 
-# Applying M⁻¹ inside the kernel takes 4 nv (sum of ancestors) operations, all of them written out. Measured on chains (AVX2,
-# one thread): 20 joints, 5.4 µs inside, 4.8 µs by matrix products; 30 joints, 18 and 11 µs, and twice the time to compile.
-INSIDE = 10_000  # nv · (sum of ancestors), reached by a chain of 27
+# To apply M⁻¹ inside the kernel takes 8 nv (sum of ancestors) instructions, all written out. Measured on chains (AVX2,
+# one thread; time for a state inside and by matrix products): 16 joints 2.8 and 3.0 µs, 20 joints 5.4 and 4.8 µs,
+# 30 joints 20 and 14 µs; and the larger kernel takes more than twice the time to compile.
+INSIDE = 3_500  # nv · (sum of ancestors) of a chain of 19
 
 
 def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel | LargeForward:
     """Derivatives as machine code, for one state or a batch.
 
     ``inverse``:  (t, q, u, p, du) -> dtau_dq, dtau_du, dtau_ddu  of  τ = M u̇ + h − Q  (``Dynamics.inverse``).
-    ``forward``:  (t, q, u, p, tau) -> du, ddu_dq, ddu_du, ddu_dtau  of  M u̇ + h = Q + τ,  for trees without constraints.
+    ``forward``:  (t, q, u, p, tau) -> du, ddu_dq, ddu_du, ddu_dtau  of  M u̇ + h = Q + τ,  for free trees.
 
     All matrices are nv × nv; derivatives with respect to q are along the tangent (see ``coordinates.derivatives``).
     """
@@ -90,7 +91,8 @@ class LargeForward:
         self.outputs = dict(zip(ForwardDerivatives._fields, parts.outputs.values(), strict=True))
 
     def __repr__(self) -> str:
-        return f"<LargeForward({', '.join(self.inputs)}) -> {', '.join(self.outputs)}, {self.instructions} instructions>"
+        arrays = f"({', '.join(self.inputs)}) -> {', '.join(self.outputs)}"
+        return f"<LargeForward{arrays}, {self.instructions} instructions>"
 
     def __call__(
         self, t: Any, q: Any, u: Any, p: Any, tau: Any, *, out: ForwardDerivatives | None = None, threads: int = 1
@@ -116,9 +118,13 @@ class LargeForward:
 
 
 def _applied(
-    du: np.ndarray, minus_dq: np.ndarray, minus_du: np.ndarray, inverse: np.ndarray, out: ForwardDerivatives | None = None
+    du: np.ndarray,
+    minus_dq: np.ndarray,
+    minus_du: np.ndarray,
+    inverse: np.ndarray,
+    out: ForwardDerivatives | None = None,
 ) -> ForwardDerivatives:
-    """M⁻¹ applied to both."""
+    """M⁻¹ applied to both derivatives."""
     if out is None:
         return ForwardDerivatives(du, inverse @ minus_dq, inverse @ minus_du, inverse)
     out.du[...], out.ddu_dtau[...] = du, inverse

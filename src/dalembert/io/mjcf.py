@@ -212,7 +212,7 @@ class _Reader:
         for link in real:
             inertial = link.inertial
             inertial.mass = max(inertial.mass, least)
-            if balance or least_inertia:
+            if (balance or least_inertia) and np.all(np.isfinite(inertial.central)):
                 moments, axes = np.linalg.eigh(inertial.central)
                 if balance and moments[0] + moments[1] < moments[2]:
                     moments = np.full(3, moments.mean())

@@ -115,6 +115,9 @@ class Geoms:
             self.report.problem(node, message, "give the body an inertial, or the geom mass 0")
             return Inertial()
         volume, com, central = solid
+        if not 0 < volume < np.inf:
+            self.report.problem(node, f"geom {clip(label)!r}: its volume is {volume:g}, not positive and finite")
+            return Inertial()
         density = mass / volume if mass is not None else density
         if density < 0:
             self.report.problem(node, f"geom {clip(label)!r}: mass and density must not be negative")

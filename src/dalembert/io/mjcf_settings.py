@@ -105,7 +105,9 @@ class Settings:
                 report.problem(settings.compiler, f"compiler: {key} must be one of {', '.join(words)}")
         settings.classes[MAIN] = {}
         for node in root.all("default"):
-            settings._read_class(node, node.get("class") or MAIN, {})
+            if node.get("class", MAIN) != MAIN:
+                report.problem(node, f"default: the outermost class is {MAIN!r} and cannot be renamed")
+            settings._read_class(node, MAIN, {})
         return settings
 
     def _read_class(self, node: Node, name: str, parent: dict[str, dict[str, str]]) -> None:
@@ -116,8 +118,6 @@ class Settings:
             if child.tag != "default":
                 own.setdefault(child.tag, {}).update(child.attributes)
         self.classes[name] = own
-        if name != MAIN and not parent:
-            self.classes.setdefault(MAIN, own)
         for child in node.all("default"):
             inner = child.get("class")
             if not inner:

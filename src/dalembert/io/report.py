@@ -15,6 +15,7 @@ from dalembert.io.xml_data import Node, clip
 __all__ = ["Names", "Report"]
 
 MOST_LISTED = 8  # names in one note
+LARGEST = 1e100  # no length, mass or angle is larger; sums of such numbers stay finite
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
 _SPACE = re.compile(r"[\s,]+")
 
@@ -75,7 +76,7 @@ class Report:
                 value = float(part) if "_" not in part else math.nan
             except ValueError:
                 value = math.nan
-            if not math.isfinite(value):
+            if not abs(value) < LARGEST:
                 self.problem(node, f"{title}: expected finite numbers, got {clip(part)!r}")
                 return None
             values.append(value)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from dalembert.algebra import NUMPY
-from dalembert.elements import Placement
+from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError
 from dalembert.io.report import Names, Report
 from dalembert.io.xml_data import Node
@@ -178,7 +179,7 @@ class Robot:
         self.model.ground_shapes += [*_drawn("ground", self.ground_shapes, Pose.identity(NUMPY)), *shapes["ground"]]
         for link in heads:
             body = self.bodies[link.name]
-            self.model.append("bodies", self._body(body, inertials[body], poses[body], shapes[body]), _where(link.node))
+            self._body(body, inertials[body], poses[body], shapes[body], link.node)
             self._joint(link)
         for loop in self.loops:
             self._loop(loop)
@@ -196,19 +197,29 @@ class Robot:
             drawn.append({"kind": "frame", "length": FRAME_LENGTH, "opacity": 0.0, "pose": Pose.identity(NUMPY)})
         return _drawn(link.name, drawn, X)
 
-    def _body(self, name: str, inertial: Inertial, X: Pose, shapes: list[Shape]) -> Body:
+    def _add(self, section: str, kind: type[Element], node: Node | None, fields: dict[str, Any]) -> None:
+        """An element from what the file says; what the schema refuses is a problem of the file."""
+        try:
+            self.model.append(section, kind.model_validate(fields), _where(node))
+        except ValidationError as error:
+            title = f"{kind.__name__.removesuffix('Data').lower()} {fields['name']!r}"
+            for part in error.errors():
+                field = ".".join(str(step) for step in part["loc"])
+                self.report.problem(node, f"{title}: {field}: {part['msg'].removeprefix('Value error, ')}")
+
+    def _body(self, name: str, inertial: Inertial, X: Pose, shapes: list[Shape], node: Node | None) -> None:
         I = self._possible(name, inertial)
         entries = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         fields = {"mass": inertial.mass, "com": tuple(inertial.com), "pose": placement(X), "shapes": tuple(shapes)}
         inertia = entries[:3] if not any(entries[3:]) else entries
-        return Body.model_validate({"name": name, "inertia": inertia, "frame": "body", **fields})
+        self._add("bodies", Body, node, {"name": name, "inertia": inertia, "frame": "body", **fields})
 
     def _possible(self, name: str, inertial: Inertial) -> np.ndarray:
         """The inertia without the round-off of moving it about and, if asked for, made possible."""
         I = inertial.central
         dust = 1e-14 * (np.abs(I).max() + inertial.mass * (inertial.com @ inertial.com))
         I = np.where(np.abs(I) < dust, 0.0, I)
-        if not self.repair_inertia:
+        if not self.repair_inertia or not np.all(np.isfinite(I)):
             return I
         (a, b, c), axes = np.linalg.eigh(I)
         a, b = max(a, 0.0), max(b, 0.0)
@@ -230,8 +241,8 @@ class Robot:
             **joint.more,
         }
         bodies = (host, self.bodies[link.name])
-        data = JointData.model_validate({"name": name, "kind": joint.kind, "bodies": bodies, **fields})
-        self.model.append("joints", data, _where(joint.node or link.node))
+        fields |= {"name": name, "kind": joint.kind, "bodies": bodies}
+        self._add("joints", JointData, joint.node or link.node, fields)
 
     def _loop(self, loop: Loop) -> None:
         (first, X_1), (second, X_2) = (self.locate(link) for link in loop.links)
@@ -242,18 +253,17 @@ class Robot:
         name = self.joints[loop.name] = self._joint_names.new(loop.name)
         frames = {"frame_1": placement(X_1 @ loop.frames[0]), "frame_2": placement(X_2 @ loop.frames[1])}
         fields = {"name": name, "kind": loop.kind, "bodies": (first, second), "cut": True}
-        data = JointData.model_validate({**fields, **frames, **loop.more})
-        self.model.append("joints", data, loop.node.where)
+        self._add("joints", JointData, loop.node, {**fields, **frames, **loop.more})
 
     # Extras
 
-    def force(self, kind: type, name: str, node: Node | None, **fields: Any) -> None:
+    def force(self, kind: type[Element], name: str, node: Node | None, **fields: Any) -> None:
         """Add a force of the catalogue."""
-        self.model.append("forces", kind(name=self._force_names.new(name), **fields), _where(node))
+        self._add("forces", kind, node, {"name": self._force_names.new(name), **fields})
 
-    def constraint(self, kind: type, name: str, node: Node, **fields: Any) -> None:
+    def constraint(self, kind: type[Element], name: str, node: Node, **fields: Any) -> None:
         """Add a constraint of the catalogue."""
-        self.model.append("constraints", kind(name=self._constraint_names.new(name), **fields), node.where)
+        self._add("constraints", kind, node, {"name": self._constraint_names.new(name), **fields})
 
     def finish(self) -> Model:
         """The model, valid, with its notes.

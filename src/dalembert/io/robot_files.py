@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,28 +25,28 @@ def read(path: Path, **options: Any) -> Model:
     Warns:
         ReadWarning: listing what the file says and the model does not hold.
     """
-    return _read(parse_xml(read_bytes(path), path.name, path), **options)
+    return _read(parse_xml(read_bytes(path), path.name, path), options, level=4)
 
 
 def loads_robot(text: str, name: str = "<text>", **options: Any) -> Model:
     """The model of a URDF or MJCF text; files beside it cannot be used."""
-    return _read(parse_xml(text.encode(), name), **options)
+    return _read(parse_xml(text.encode("utf-8", "surrogatepass"), name), options, level=3)
 
 
-def _read(root: Node, **options: Any) -> Model:
+def _read(root: Node, options: dict[str, Any], level: int) -> Model:
+    """The model of a document; warnings point ``level`` calls up."""
     reader = _FORMATS.get(root.tag)
     if reader is None:
         message = f"<{clip(root.tag)}> is neither URDF (<robot>) nor MJCF (<mujoco>)"
         raise ModelError(Problem(message, where=root.where))
-    try:
-        model = reader(root, **options)
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise ModelError(Problem(f"{root.where.split(':')[0]}: {error}")) from None
+    known = list(inspect.signature(reader).parameters)[1:]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ModelError(Problem(f"unknown option {', '.join(unknown)}", fix=f"one of {', '.join(known)}"))
+    model = reader(root, **options)
     if model.notes:
         listed = "\n".join(f"  - {note}" for note in model.notes)
         warnings.warn(
-            f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning, stacklevel=4
+            f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning, stacklevel=level
         )
     return model
