@@ -13,7 +13,7 @@ from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsag
 
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.linear import FAILED, OK, solve_constrained
-from dalembert.dynamics.rolled import LAYOUT_COLUMNS, forward
+from dalembert.dynamics.rolled import LAYOUT_COLUMNS, LINK_COLUMNS, forward
 from dalembert.integrators.native import SIGNATURE, float_pointer, integer_pointer
 
 __all__ = ["CONTEXT_SIZE", "STATISTICS", "accelerations", "accelerations_along", "native_retract", "native_rhs"]
@@ -63,7 +63,7 @@ def accelerations(context, t, y, qdot, du, multipliers):
     tau = carray(float_pointer(c[TAU]), nv)
     if c[MODE] == ROLLED:
         layout = carray(integer_pointer(c[LAYOUT]), (c[N_KINDS], LAYOUT_COLUMNS))
-        links = carray(integer_pointer(c[LINKS]), (c[N_LINKS], 5))
+        links = carray(integer_pointer(c[LINKS]), (c[N_LINKS], LINK_COLUMNS))
         record = carray(float_pointer(c[RECORD]), c[N_RECORD])
         base = carray(float_pointer(c[BASE]), 6)
         forward(layout, links, record, y[:nq], y[nq : nq + nv], tau, base, qdot, du, work)

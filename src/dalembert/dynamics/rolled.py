@@ -27,12 +27,14 @@ from dalembert.errors import ModelError
 from dalembert.joints import JOINTS, Free, Joint
 from dalembert.joints.reversed import Reversed
 from dalembert.spatial import ArticulatedInertia, Pose, RigidInertia
+from dalembert.spatial.pose import cross_motion
 
-__all__ = ["LAYOUT_COLUMNS", "Rolled", "Seen", "forward", "inverse", "observe"]
+__all__ = ["LAYOUT_COLUMNS", "LINK_COLUMNS", "Rolled", "Seen", "forward", "inverse", "observe"]
 
 # Symmetric 3×3 matrices are stored by their upper half.
 _UPPER = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
-_N_CONSTANTS = 34  # X_PJ: 12; inertia: 1 + 3 + 6; X_LB: 12
+_N_CONSTANTS = 22  # X_PJ: 12; inertia: 1 + 3 + 6
+_N_UP = 27  # what a link adds to its parent: inertia 21, wrench 6
 
 
 class _Fields:
@@ -96,11 +98,16 @@ class Rolled:
             rows.append((numbers[key], link.parent, link.q.start, link.u.start, kind.fields.size))
         table = np.array(rows, dtype=np.int64).reshape(-1, 5)
         starts = np.concatenate([[0], np.cumsum(table[:, 4])])
-        self.links = np.column_stack([table[:, :4], starts[:-1]])
+        # The child that comes last in the tree is the first to add something to its parent: it sets, the others add.
+        last_child = {parent: i for i, parent in enumerate(table[:, 1])}
+        first = np.array([last_child[parent] == i for i, parent in enumerate(table[:, 1])], dtype=np.int64)
+        self.links = np.column_stack([table[:, :4], starts[:-1], first])
         self.record = np.zeros(int(starts[-1]))
-        for (_, _, _, _, start), link in zip(self.links, self.tree.links, strict=True):
+        for (kind, _, _, _, start), link in zip(self.links[:, :5], self.tree.links, strict=True):
             constants = _constants(link)
             self.record[start : start + len(constants)] = constants
+            X_LB = self.kinds[kind].fields["X_LB"]
+            self.record[start + X_LB.start : start + X_LB.stop] = np.concatenate([link.X_LB.R.reshape(-1), link.X_LB.p])
 
     @cached_property
     def layout(self) -> np.ndarray:
@@ -164,16 +171,16 @@ def _constants(link: Link) -> np.ndarray:
     inertia, inner = link.inertia, link.joint.joint if isinstance(link.joint, Reversed) else link.joint
     upper = [inertia.A[i, j] for i, j in _UPPER]
     own = [getattr(inner, name.strip("[]")) for name in inner.parameters]
-    poses = [part for X in (link.X_PJ, link.X_LB) for part in (X.R.reshape(-1), X.p)]
-    return np.concatenate([*poses[:2], [inertia.mass], inertia.h, upper, *poses[2:], own])
+    return np.concatenate([link.X_PJ.R.reshape(-1), link.X_PJ.p, [inertia.mass], inertia.h, upper, own])
 
 
 # What the loops must find in a record, in the order of the layout's columns.
-_PLACES = ("q", "u", "V_P", "X", "V", "I", "p", "tau", "I_up", "p_up", "A_P", "du", "A", "qdot",
+_PLACES = ("q", "u", "V_P", "X", "V", "I", "p", "tau", "W", "A_P", "du", "A", "qdot",
            "du_in", "A_P_in", "F", "F_up", "tau_out", "newton_out", "X_WP", "X_W", "seen")  # fmt: skip
-(_NQ, _NV, _OUTWARD, _INWARD, _BACK, _NEWTON, _EULER, _Q, _U, _VP, _X, _V, _I, _P, _TAU, _I_UP, _P_UP, _AP, _DU, _A, _QDOT,
- _DU_IN, _AP_IN, _F, _F_UP, _TAU_OUT, _NEWTON_OUT, _X_WP, _X_W, _SEEN, _OBSERVE) = range(31)  # fmt: skip
-LAYOUT_COLUMNS = 31
+(_NQ, _NV, _OUTWARD, _INWARD, _BACK, _NEWTON, _EULER, _Q, _U, _VP, _X, _V, _I, _P, _TAU, _W, _AP, _DU, _A, _QDOT,
+ _DU_IN, _AP_IN, _F, _F_UP, _TAU_OUT, _NEWTON_OUT, _X_WP, _X_W, _SEEN, _OBSERVE) = range(30)  # fmt: skip
+LAYOUT_COLUMNS = 30
+LINK_COLUMNS = 6  # kind, parent, place of q, place of u, place of the record, first to add to its parent
 
 
 def _trace(key: tuple[str, bool]) -> _Kind:
@@ -184,19 +191,19 @@ def _trace(key: tuple[str, bool]) -> _Kind:
     sample: Any = Free() if kind == "free" else cls(**dict.fromkeys(names, 1.0))
     nq, nv = sample.nq, sample.nv
     fields = _Fields(
-        constants=_N_CONSTANTS + len(names), q=nq, u=nv, V_P=6,
-        # forward dynamics
-        X=12, V=6, c=6, qdot=nq, I=21, p=6, tau=nv, W=6 * nv, e=nv, I_up=21, p_up=6, A_P=6, du=nv, A=6,
+        constants=_N_CONSTANTS + len(names), q=nq, u=nv, tau=nv, V_P=6,
+        # forward dynamics; I and p are what the children add
+        X=12, V=6, qdot=nq, I=21, p=6, W=6 * nv, e=nv, A_P=6, du=nv, A=6,
         # inverse dynamics
         du_in=nv, A_P_in=6, newton_out=12, F=6, tau_out=nv, F_up=6,
         # what is seen from outside: body pose, twist, kinetic energy, first moment and momentum
-        X_WP=12, X_W=12, seen=28,
+        X_LB=12, X_WP=12, X_W=12, seen=28,
     )  # fmt: skip
     symbol, record = CASADI.symbols("record", fields.size)
     step = _Steps(record, fields, sample, names, turned)
     outputs = {
         "outward": (step.outward(), "V_P"),
-        "inward": (step.inward(), "tau"),
+        "inward": (step.inward(), "p"),
         "back": (step.back(), "A_P"),
         "newton": (step.newton(), "A_P_in"),
         "euler": (step.euler(), "F"),
@@ -220,7 +227,7 @@ class _Steps:
         joint: Joint = type(sample)(**own) if own else sample
         X_PJ = Pose(constants[:9].reshape(3, 3), constants[9:12])
         inertia = RigidInertia(constants[12], constants[13:16], _symmetric(constants[16:22]))
-        X_LB = Pose(constants[22:31].reshape(3, 3), constants[31:34])
+        X_LB = Pose(self["X_LB"][:9].reshape(3, 3), self["X_LB"][9:])
         joint = Reversed(joint) if turned else joint
         self.link = Link("", 0, joint, X_PJ, X_LB, inertia, slice(0, sample.nq), slice(0, sample.nv))
 
@@ -233,23 +240,24 @@ class _Steps:
         return {
             "X": al.concatenate([state.X_PL.R.reshape(-1), state.X_PL.p]),
             "V": state.V_L,
-            "c": state.c,
             "qdot": link.joint.qdot(al, self["q"], self["u"]),
-            "I": _flat(ArticulatedInertia.from_rigid(al, link.inertia)),
-            "p": link.inertia.bias(state.V_L),
         }
 
     def _state(self) -> LinkState:
-        """What the outward step left in the record."""
-        al, X = CASADI, self["X"]
+        """What the outward step left in the record; the rest of it is cheaper to compute again than to fetch."""
+        al, X, V, joint = CASADI, self["X"], self["V"], self.link.joint
         X_PL = Pose(X[:9].reshape(3, 3), X[9:])
-        S = self.link.joint.subspace(al, self["q"])
-        return LinkState(self.link.X_LB, X_PL, X_PL, S, self["c"], self["V"], al.zeros(6))
+        S = joint.subspace(al, self["q"])
+        own = S @ self["u"] if S.shape[1] else al.zeros(6)
+        c = joint.bias(al, self["q"], self["u"]) + cross_motion(V, own)
+        return LinkState(self.link.X_LB, X_PL, X_PL, S, c, V, al.zeros(6))
 
     def inward(self) -> dict[str, Any]:
-        I = self["I"]
-        inertia = ArticulatedInertia(_symmetric(I[:6]), I[6:15].reshape(3, 3), _symmetric(I[15:]))
-        (W, e), I_up, p_up = step_inward(CASADI, self._state(), inertia, self["p"], self["tau"])
+        I, inertia = self["I"], self.link.inertia
+        children = ArticulatedInertia(_symmetric(I[:6]), I[6:15].reshape(3, 3), _symmetric(I[15:]))
+        total = ArticulatedInertia.from_rigid(CASADI, inertia) + children
+        state = self._state()
+        (W, e), I_up, p_up = step_inward(CASADI, state, total, inertia.bias(state.V_L) + self["p"], self["tau"])
         return {"W": W, "e": e, "I_up": _flat(I_up), "p_up": p_up}
 
     def back(self) -> dict[str, Any]:
@@ -317,16 +325,19 @@ def forward(layout, links, record, q, u, tau, base, qdot, du, work):
             _put(record, at + kind[_VP], record, links[parent, 4] + layout[links[parent, 0]][_V], 6)
         call_kernel_offset(kind[_OUTWARD], record, at, record, at + kind[_X], work)
         _put(qdot, links[i, 2], record, at + kind[_QDOT], kind[_NQ])
+    up = np.empty(7 * 6 + _N_UP)
     for i in range(n - 1, -1, -1):
         kind, parent, at = layout[links[i, 0]], links[i, 1], links[i, 4]
-        call_kernel_offset(kind[_INWARD], record, at, record, at + kind[_TAU] + kind[_NV], work)
+        call_kernel_offset(kind[_INWARD], record, at, up, 0, work)
+        kept = 7 * kind[_NV]
+        _put(record, at + kind[_W], up, 0, kept)
         if parent >= 0:
-            above = layout[links[parent, 0]]
-            to_I, to_p = links[parent, 4] + above[_I], links[parent, 4] + above[_P]
-            for j in range(21):
-                record[to_I + j] += record[at + kind[_I_UP] + j]
-            for j in range(6):
-                record[to_p + j] += record[at + kind[_P_UP] + j]
+            to = links[parent, 4] + layout[links[parent, 0]][_I]
+            if links[i, 5]:
+                _put(record, to, up, kept, _N_UP)
+            else:
+                for j in range(_N_UP):
+                    record[to + j] += up[kept + j]
     for i in range(n):
         kind, parent, at = layout[links[i, 0]], links[i, 1], links[i, 4]
         if parent < 0:
