@@ -2,8 +2,8 @@
 
     pip install ".[bench]" && python benchmarks/kernels.py [--quick] [--scaling docs/images/scaling.png]
 
-One thread for everybody. Times are the best of many repetitions; the spread (third quartile over best) tells how noisy the
-machine was. A ratio above 1 means that dalembert is faster.
+One thread for everybody. Times are the best of many repetitions; the spread (third quartile over best) tells how
+noisy the machine was. A ratio above 1 means that dalembert is faster.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def compare(name: str, dynamics, pin_model, mj_model, to_peer, table: Table) -> 
     single = time_call(lambda: dynamics.acceleration(*one), 0.2)
     pin_single = time_call(lambda: pin.aba(pin_model, data, *peer_one), 0.2)
     cells = [
-        name, str(dynamics.nv), f"{error:.0e}", micro(forward), ratio(pin_forward, forward), ratio(pin_inverse, inverse),
-        ratio(pin_single, single), mujoco_ratio(mj_model, forward), f"{compiled:.2f}",
+        name, str(dynamics.nv), f"{error:.0e}", micro(forward), ratio(pin_forward, forward),
+        ratio(pin_inverse, inverse), ratio(pin_single, single), mujoco_ratio(mj_model, forward), f"{compiled:.2f}",
         f"{max(forward.spread, pin_forward.spread):.2f}",
     ]  # fmt: skip
     table.add_row(*cells, style="" if error <= AGREEMENT else "bold red")
@@ -222,7 +222,8 @@ def main() -> None:
     arguments = parser.parse_args()
     table = Table(title=f"Batches of {BATCH} states, one thread; ratios peer/dalembert", title_justify="left")
     for heading in (
-        "model", "dof", "difference", "µs/state", "Pinocchio aba", "Pinocchio rnea", "single call", "MuJoCo", "compile s", "spread",
+        "model", "dof", "difference", "µs/state", "Pinocchio aba", "Pinocchio rnea", "single call", "MuJoCo",
+        "compile s", "spread",
     ):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "model" else "right")
     trees(table)

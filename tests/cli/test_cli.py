@@ -91,7 +91,8 @@ BAD = {
         f"name: m\n{ROD}\n"
         "joints:\n"
         "- {name: A, kind: revolute, bodies: [ground, rod], point: [0, 0, 0], axis: z}\n"
-        "- {name: B, kind: spherical, bodies: [ground, rod], frame_1: {position: [5, 0, 0]}, frame_2: {position: [0, 0, 0]}}\n",
+        "- {name: B, kind: spherical, bodies: [ground, rod], "
+        "frame_1: {position: [5, 0, 0]}, frame_2: {position: [0, 0, 0]}}\n",
         ["cannot be assembled", "B is off by"],
     ),
     "several at once": (

@@ -72,9 +72,7 @@ def test_damaged_file_is_rebuilt(directory, damage):
 
 def test_key_depends_on_all_that_matters():
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    tapes = [
-        trace("f", {"x": x, "y": y}, {"z": z}) for z in (x + y, x - y, y - x, x + 1, x + 2, y + 1, x * y)
-    ]
+    tapes = [trace("f", {"x": x, "y": y}, {"z": z}) for z in (x + y, x - y, y - x, x + 1, x + 2, y + 1, x * y)]
     builds = [Build(tape, batch) for tape in tapes for batch in (False, True)]
     builds += [Build(tapes[0], False, level) for level in (0, 2, 3)] + [Build(tapes[0], False, None, 5)]
     keys = [build.key() for build in builds]

@@ -150,9 +150,7 @@ def test_exported_c_in_pieces(tmp_path):
         pytest.skip("gcc not found: exported C cannot be compiled")
     rng = np.random.default_rng(5)
     names = sorted(EXACT)
-    steps = [
-        (names[rng.integers(len(names))], *rng.integers(max(0, k - 90), N_IN + k, 2)) for k in range(3000)
-    ]
+    steps = [(names[rng.integers(len(names))], *rng.integers(max(0, k - 90), N_IN + k, 2)) for k in range(3000)]
     values, x = exact_graph(steps)
     y = ca.vertcat(*values[::10])
     kernel = compile_function("graph", {"x": x}, {"y": y})
@@ -214,9 +212,7 @@ def test_smooth_graphs_agree_within_the_running_error_bound(steps, seed):
 def test_levels_of_optimisation_agree():
     rng = np.random.default_rng(8)
     names = sorted(EXACT)
-    steps = [
-        (names[rng.integers(len(names))], *rng.integers(max(0, k - 20), N_IN + k, 2)) for k in range(300)
-    ]
+    steps = [(names[rng.integers(len(names))], *rng.integers(max(0, k - 20), N_IN + k, 2)) for k in range(300)]
     states = rng.integers(-50, 50, (9, N_IN)).astype(float)
     values, x = exact_graph(steps)
     for level in (0, 1, 2, 3):

@@ -117,9 +117,7 @@ def minimax(f, weight, n, largest):
         rows = [[grid[p] ** j for j in range(n)] + [(-1) ** i / weight_grid[p]] for i, p in enumerate(points)]
         coefficients = mp.lu_solve(mp.matrix(rows), mp.matrix([f_grid[p] for p in points]))
         descending = [coefficients[j] for j in range(n - 1, -1, -1)]
-        error = [
-            w * (mp.polyval(descending, z) - y) for z, w, y in zip(grid, weight_grid, f_grid, strict=True)
-        ]
+        error = [w * (mp.polyval(descending, z) - y) for z, w, y in zip(grid, weight_grid, f_grid, strict=True)]
         signs = [k for k in range(1, 1200) if error[k] * error[k - 1] < 0]
         pieces = itertools.pairwise([0, *signs, 1200])
         points = [max(range(*piece), key=lambda k: abs(error[k])) for piece in pieces]

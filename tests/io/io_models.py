@@ -28,9 +28,7 @@ JOINT_FIELDS: dict[str, dict[str, Any]] = {
 
 def everything() -> Model:
     """A valid model with every kind of element, every kind of field."""
-    model = Model(
-        "everything", gravity=("-g", 0, "1/3"), description="one of each: yes, #1 \"quoted\" 'text'"
-    )
+    model = Model("everything", gravity=("-g", 0, "1/3"), description="one of each: yes, #1 \"quoted\" 'text'")
     a, _, m = model.parameters(a=0.1 + 0.2, g=9.80665, m=1e-300)
     model.parameters(big=1.7976931348623157e308)
     previous: Any = "ground"
@@ -44,17 +42,12 @@ def everything() -> Model:
             **({"pose": {"position": (i, 0, a), "quaternion": (1, 0, 0, a)}} if i % 3 == 1 else {}),
         )
         geometry = {
-            key.strip("[]"): (0, "a", 1) if key.strip("[]") == "point" else "-z"
-            for key in JOINTS[kind].geometry
+            key.strip("[]"): (0, "a", 1) if key.strip("[]") == "point" else "-z" for key in JOINTS[kind].geometry
         }
         model.joint(kind, kind, previous, body, **{**geometry, **JOINT_FIELDS.get(kind, {})})
         previous = body
-    model.fixed(
-        "framed", "ground", "body 3", frame_1={"rotation": ("y", "-x", "z")}, frame_2=(0, 0, a), cut=True
-    )
-    model.revolute(
-        "if", "ground", "body 2", point=(0, 0, 0), axis=(1, 2, 3), frame="body 1", reference="pi/7"
-    )
+    model.fixed("framed", "ground", "body 3", frame_1={"rotation": ("y", "-x", "z")}, frame_2=(0, 0, a), cut=True)
+    model.revolute("if", "ground", "body 2", point=(0, 0, 0), axis=(1, 2, 3), frame="body 1", reference="pi/7")
     _add_shapes(model)
     model.gear("gears", "revolute", "screw", ratio=sp.Rational(-7, 3), offset=0.5)
     model.rack("rack", "if", "prismatic", radius="a", offset=1e-3)
@@ -90,16 +83,10 @@ def _add_shapes(model: Model) -> None:
 
 def _add_forces(model: Model) -> None:
     ends = ((0, 0, 0), (1, "a", 0))
-    model.spring(
-        "spring", "ground", "body 1", at=ends, stiffness="100*a", damping=1, length=0.3, frame="body"
-    )
+    model.spring("spring", "ground", "body 1", at=ends, stiffness="100*a", damping=1, length=0.3, frame="body")
     model.torsional_spring("torsion", "cylindrical", index=1, stiffness=2, damping="a", angle=0.1)
-    model.bushing(
-        "bushing", "ground", "body 2", point=(0, 0, 1), stiffness=(1, 2, "a"), angular_damping=(1, 1, 1)
-    )
-    model.force(
-        "push", "body 1", value=("sin(t)", "min(q(revolute), max(1, t))", 0), at=(0, 0, 1), axes="body"
-    )
+    model.bushing("bushing", "ground", "body 2", point=(0, 0, 1), stiffness=(1, 2, "a"), angular_damping=(1, 1, 1))
+    model.force("push", "body 1", value=("sin(t)", "min(q(revolute), max(1, t))", 0), at=(0, 0, 1), axes="body")
     model.torque("twist", "body 1", value=(0, 0, "atan2(q(revolute), u(revolute))"), reaction_on="ground")
     model.joint_force("motor", "planar", value="-abs(u(planar, 2))*sign(u(planar))", index=2)
 
@@ -132,36 +119,24 @@ def _same_record(a: Record, b: Record) -> None:
 
 # Random formulas
 
-FLOATS = st.floats(
-    allow_nan=False, allow_infinity=False, allow_subnormal=False, min_value=-1e6, max_value=1e6
-)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False, min_value=-1e6, max_value=1e6)
 NUMBERS = st.one_of(
     st.integers(-1000, 1000).map(str),
     FLOATS.map(lambda value: repr(abs(value) if abs(value) > 1e-6 else 0.5)),
     st.sampled_from(["pi", "1/3", "2.5e-3"]),
 )
 NAMES = st.sampled_from(["a", "b", "left.k", "lam", "E", "I", "S", "N", "beta", "zeta", "x1"])
-MOTION = st.sampled_from(
-    ["t", "q(A)", "u(A)", 'q("a b", 2)', "x(tip)", "wz(left.tip)", 'q("if")', "q(S)", "u(Q)"]
-)
+MOTION = st.sampled_from(["t", "q(A)", "u(A)", 'q("a b", 2)', "x(tip)", "wz(left.tip)", 'q("if")', "q(S)", "u(Q)"])
 
 
 def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    unary = st.sampled_from(
-        ["sin", "cos", "tanh", "exp", "atan", "abs", "sign", "sqrt", "sinh", "log", "asin"]
-    )
+    unary = st.sampled_from(["sin", "cos", "tanh", "exp", "atan", "abs", "sign", "sqrt", "sinh", "log", "asin"])
     return st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "/"]), inner).map(
-            lambda p: f"({p[0]}){p[1]}({p[2]})"
-        ),
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/"]), inner).map(lambda p: f"({p[0]}){p[1]}({p[2]})"),
         st.tuples(unary, inner).map(lambda p: f"{p[0]}({p[1]})"),
-        st.tuples(inner, st.sampled_from(["2", "-1", "0.5", "1/3", "3", "-0.5"])).map(
-            lambda p: f"({p[0]})**({p[1]})"
-        ),
+        st.tuples(inner, st.sampled_from(["2", "-1", "0.5", "1/3", "3", "-0.5"])).map(lambda p: f"({p[0]})**({p[1]})"),
         inner.map(lambda p: f"-({p})"),
-        st.tuples(st.sampled_from(["min", "max", "atan2"]), inner, inner).map(
-            lambda p: f"{p[0]}({p[1]}, {p[2]})"
-        ),
+        st.tuples(st.sampled_from(["min", "max", "atan2"]), inner, inner).map(lambda p: f"{p[0]}({p[1]}, {p[2]})"),
         st.tuples(inner, inner, st.sampled_from(["<", "<=", ">", ">="]), inner, inner).map(
             lambda p: f"({p[0]}) if ({p[1]}) {p[2]} ({p[3]}) else ({p[4]})"
         ),

@@ -175,9 +175,7 @@ def test_file_and_model_exclude_each_other_and_texts_have_no_folder(car):
 def test_a_tree_of_files_cannot_explode(tmp_path, depth: int):
     for level in range(depth):
         subs = "".join(f"  - {{name: s{i}, file: m{level + 1}.yaml}}\n" for i in range(3))
-        (tmp_path / f"m{level}.yaml").write_text(
-            f"name: m\nbodies: [{{name: b, mass: 1}}]\nsubmodels:\n{subs}"
-        )
+        (tmp_path / f"m{level}.yaml").write_text(f"name: m\nbodies: [{{name: b, mass: 1}}]\nsubmodels:\n{subs}")
     (tmp_path / f"m{depth}.yaml").write_text(WHEEL)
     start = time.perf_counter()
     (problem,) = failing(io.read, tmp_path / "m0.yaml").problems

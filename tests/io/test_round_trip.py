@@ -111,9 +111,7 @@ def models(draw) -> Model:
     model = Model(draw(NAME), gravity=[draw(FLOATS) for _ in range(3)])
     model.parameters(a=draw(FLOATS), b=1.5)
     names = draw(
-        st.lists(
-            NAME.filter(lambda n: n not in ("ground", "world", "body")), min_size=1, max_size=4, unique=True
-        )
+        st.lists(NAME.filter(lambda n: n not in ("ground", "world", "body")), min_size=1, max_size=4, unique=True)
     )
     previous = "ground"
     for name in names:

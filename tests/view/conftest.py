@@ -27,9 +27,7 @@ def two_body_scene() -> Scene:
         0.5 * downs[0],
         quaternions[0],
     )
-    lower = SceneBody(
-        "lower", [Shape("capsule", radius=0.04, length=0.7)], downs[0] + 0.4 * downs[1], quaternions[1]
-    )
+    lower = SceneBody("lower", [Shape("capsule", radius=0.04, length=0.7)], downs[0] + 0.4 * downs[1], quaternions[1])
     return Scene(
         title="Double pendulum",
         time=t,

@@ -189,9 +189,7 @@ def test_motion_between_samples_is_interpolated(tmp_path, open_browser):
         pose = browser.evaluate("dalembert.bodyPose('b')")
         assert browser.evaluate("dalembert.bodyPose('unknown')") is None
     np.testing.assert_allclose(pose["position"], [1, 0, 0], atol=SINGLE)
-    np.testing.assert_allclose(
-        pose["quaternion"], [np.cos(np.pi / 16), 0, 0, np.sin(np.pi / 16)], atol=SINGLE
-    )
+    np.testing.assert_allclose(pose["quaternion"], [np.cos(np.pi / 16), 0, 0, np.sin(np.pi / 16)], atol=SINGLE)
 
 
 def test_without_webgl_the_plots_still_work(page, open_browser):

@@ -106,17 +106,13 @@ def test_a_mesh_survives():
     vertices, faces = np.random.default_rng(1).normal(size=(4, 3)), [(0, 1, 2), (0, 2, 3)]
     scene = Scene("s", np.array([0.0]), ground_shapes=[Shape("mesh", vertices=vertices, faces=faces)])
     shape = Page(html(scene)).data()["ground"][0]
-    np.testing.assert_array_equal(
-        decode_array(shape["vertices"], "<f4", (-1, 3)), vertices.astype(np.float32)
-    )
+    np.testing.assert_array_equal(decode_array(shape["vertices"], "<f4", (-1, 3)), vertices.astype(np.float32))
     np.testing.assert_array_equal(decode_array(shape["faces"], "<u4", (-1, 3)), faces)
 
 
 def test_arrays_of_any_layout_are_encoded_by_rows():
     array = np.arange(12.0).reshape(3, 4)
-    np.testing.assert_array_equal(
-        decode_array(encode_array(array.T[::-1], "<f8"), "<f8", (4, 3)), array.T[::-1]
-    )
+    np.testing.assert_array_equal(decode_array(encode_array(array.T[::-1], "<f8"), "<f8", (4, 3)), array.T[::-1])
 
 
 def test_the_policy_admits_exactly_our_scripts(two_body_scene):

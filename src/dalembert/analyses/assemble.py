@@ -1,8 +1,8 @@
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
-wanted coordinates so that loops stay in the branch in which they were drawn. Joints that were not named move as little as
-the loops allow. Velocities are those of least norm that fit the given ones.
+wanted coordinates so that loops stay in the branch in which they were drawn. Joints that were not named move as
+little as the loops allow. Velocities are those of least norm that fit the given ones.
 """
 
 from __future__ import annotations

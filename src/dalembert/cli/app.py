@@ -66,8 +66,8 @@ def run(
         model,
         duration=duration,
         options={
-            "formulation": formulation, "coordinates": coordinates, "integrator": integrator, "rtol": rtol, "atol": atol,
-            "step": step, "output_step": output_step, "parameters": pairs("--set", set_),
+            "formulation": formulation, "coordinates": coordinates, "integrator": integrator, "rtol": rtol,
+            "atol": atol, "step": step, "output_step": output_step, "parameters": pairs("--set", set_),
             "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate),
         },
         folder=out,

@@ -15,8 +15,8 @@ __all__ = ["Drive", "Equation"]
 class Equation(Constraint):
     """The user's own constraint: a formula that must vanish.
 
-    At position level it may name t, q(joint) and x, y, z(body); at velocity level also u(joint), vx … wz(body), in which it
-    must be linear.
+    At position level it may name t, q(joint) and x, y, z(body); at velocity level also u(joint), vx … wz(body), in
+    which it must be linear.
     """
 
     kind: Literal["equation"] = "equation"

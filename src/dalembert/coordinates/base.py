@@ -1,7 +1,8 @@
 """Coordinates: how q and u describe the mechanism.
 
 Every kind of coordinates here is a tree of joints from the ground to all bodies, plus joints that are cut:
-``relative`` takes a spanning tree of the model's own joints; ``absolute`` hangs every body on a free joint and cuts all.
+``relative`` takes a spanning tree of the model's own joints; ``absolute`` hangs every body on a free joint and cuts
+all.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class Winding:
 class Link:
     """One body of the tree in an algebra.
 
-    The link frame L is the moved joint frame: there the joint's motion is simplest, and one constant pose leads from link to
-    link.
+    The link frame L is the moved joint frame: there the joint's motion is simplest, and one constant pose leads from
+    link to link.
 
     Attributes:
         parent: index of the parent link, −1 for the ground.

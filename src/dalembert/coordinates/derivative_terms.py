@@ -129,8 +129,8 @@ class Screws:
 class Term:
     """What one velocity k gives to the derivatives: with i beyond or at j,
 
-        ∂τ_i/∂q_j = t_i · Y1_j + F_i · Y2_j,     ∂τ_i/∂u_j = t_i · S_j + F_i · Z_j     (t: angular parts only)
-        ∂τ_j/∂q_i = S_j · up_q_i,                ∂τ_j/∂u_i = S_j · up_u_i              (j before i)
+    ∂τ_i/∂q_j = t_i · Y1_j + F_i · Y2_j,     ∂τ_i/∂u_j = t_i · S_j + F_i · Z_j     (t: angular parts only)
+    ∂τ_j/∂q_i = S_j · up_q_i,                ∂τ_j/∂u_i = S_j · up_u_i              (j before i)
     """
 
     k: int

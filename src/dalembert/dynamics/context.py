@@ -48,8 +48,9 @@ class Context:
         entries |= {index: kernel.address for index, kernel in kernels.items()}
         if rolled is not None:
             entries |= {
-                native.MODE: native.ROLLED, native.LAYOUT: rolled.layout.ctypes.data, native.N_KINDS: len(rolled.layout),
-                native.LINKS: rolled.links.ctypes.data, native.N_LINKS: len(rolled.links),
+                native.MODE: native.ROLLED, native.LAYOUT: rolled.layout.ctypes.data,
+                native.N_KINDS: len(rolled.layout), native.LINKS: rolled.links.ctypes.data,
+                native.N_LINKS: len(rolled.links),
                 native.RECORD: rolled.record.ctypes.data, native.N_RECORD: len(rolled.record),
                 native.BASE: rolled.base.ctypes.data,
             }  # fmt: skip
@@ -68,7 +69,7 @@ class Context:
             "inertia, or constrain it",
             native.NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative "
             "number in the formulas, or for a coordinate singularity",
-            native.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or reached a "
-            "position where it locks",
+            native.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or "
+            "reached a position where it locks",
             native.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
         }.get(int(self.statistics[native.FAILURE]), "the native code gave up without a reason")

@@ -1,7 +1,7 @@
 """Rolled kernels: the recursions of large trees as native loops over links.
 
-Each step of a recursion is traced once for each kind of joint, with the link's constants as inputs, and called in a loop; so
-the time to compile does not depend on the number of bodies, and the time to run grows linearly with it.
+Each step of a recursion is traced once for each kind of joint, with the link's constants as inputs, and called in a
+loop; so the time to compile does not depend on the number of bodies, and the time to run grows linearly with it.
 
 Every link has a record of doubles. A kernel reads the beginning of a record and writes the fields that follow, so that
 nothing is packed or unpacked; between links only twists, accelerations and wrenches are copied.

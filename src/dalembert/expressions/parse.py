@@ -1,7 +1,7 @@
 """A whitelisting reader of formulas: Python's grammar, none of its power.
 
-Only numbers, names, arithmetic, comparisons inside ``a if c else b``, and the functions below are understood; nothing is
-evaluated as code, and every quantity that could grow (length, depth, integer powers) is bounded.
+Only numbers, names, arithmetic, comparisons inside ``a if c else b``, and the functions below are understood; nothing
+is evaluated as code, and every quantity that could grow (length, depth, integer powers) is bounded.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ __all__ = ["Bushing"]
 class Bushing(Force):
     """Linear springs and dampers along and about the axes of a frame on the first body.
 
-    With displacement d and rotation vector r of the second body against the first:  V = ½ dᵀK d + ½ rᵀK_r r.  The torque
-    is the exact gradient of V, so that energy is conserved for large rotations too (below π).
+    With displacement d and rotation vector r of the second body against the first:  V = ½ dᵀK d + ½ rᵀK_r r.  The
+    torque is the exact gradient of V, so that energy is conserved for large rotations too (below π).
     """
 
     kind: Literal["bushing"] = "bushing"

@@ -31,8 +31,8 @@ class Formulation(ABC):
 
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
-    and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others the
-    native code solves for u̇ and λ.
+    and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others
+    the native code solves for u̇ and λ.
     """
 
     name: ClassVar[str]
@@ -45,4 +45,6 @@ class Formulation(ABC):
 
     @abstractmethod
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma, b``."""
+        """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma,
+        b``.
+        """

@@ -180,7 +180,8 @@ class Equations:
             M = M + a * (B.T @ B)
         return M
 
-    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of the tree are in its recursions.
+    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of the tree are in its
+    # recursions.
 
     @cached_property
     def _outside_armatures(self) -> list[tuple[str, Any]]:

@@ -18,8 +18,8 @@ class LagrangeMultipliers(Formulation):
         ⎡ M  Aᵀ ⎤ ⎡ u̇ ⎤   ⎡ Q − h ⎤
         ⎣ A  0  ⎦ ⎣ −λ ⎦ = ⎣  −γ   ⎦
 
-    solved with the null space of A, so that redundant rows and massless directions do no harm; among the multipliers that
-    fit, those of least norm are taken.
+    solved with the null space of A, so that redundant rows and massless directions do no harm; among the multipliers
+    that fit, those of least norm are taken.
 
     Reference: J. García de Jalón, E. Bayo, ch. 5, algorithm 5-1.
     """

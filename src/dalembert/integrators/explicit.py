@@ -171,7 +171,7 @@ def _fixed(rhs, retract, context, y, times, out, step, most, monitor):
     written, steps, t = 1, 0, times[0]
     while written < times.shape[0]:
         start, span = times[written - 1], times[written] - times[written - 1]
-        count = max(1, int(math.ceil(span / step - 1e-9)))
+        count = max(1, math.ceil(span / step - 1e-9))
         h = span / count
         for i in range(count):
             if monitor[1] != 0.0:
@@ -220,7 +220,8 @@ class _Embedded(Integrator):
         out = np.empty((len(times), len(y)))
         status, written, *numbers = _adaptive(
             problem.rhs, problem.retract, problem.context, table.A, table.c, table.b, table.e, table.e_low, table.dense,
-            table.main, table.error_order, state, times, out, self.rtol, self.atol, self.max_step, self.max_steps, monitor,
+            table.main, table.error_order, state, times, out, self.rtol, self.atol, self.max_step, self.max_steps,
+            monitor,
         )  # fmt: skip
         return Result(times[:written], out[:written], Status(status), *numbers)
 

@@ -4,8 +4,8 @@ A table has main stages, and more stages used only between the steps (dense outp
 
     k_i = f(t + c_i h, y + h Σ a_ij k_j),   y₁ = y + h Σ b_i k_i,   error = h Σ e_i k_i,   y(θ) = y + h Σ b_i(θ) k_i
 
-References: E. Hairer, S. P. Nørsett, G. Wanner, "Solving Ordinary Differential Equations I", II.5 (Dormand-Prince 8(5,3)
-of P. J. Prince and J. R. Dormand 1981, with the dense output of order 7, II.6);
+References: E. Hairer, S. P. Nørsett, G. Wanner, "Solving Ordinary Differential Equations I", II.5 (Dormand-Prince
+8(5,3) of P. J. Prince and J. R. Dormand 1981, with the dense output of order 7, II.6);
 J. R. Dormand, P. J. Prince, J. Comput. Appl. Math. 6 (1980) 19-26, with the interpolant of L. F. Shampine (1986).
 """
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from dalembert.errors import ModelError, Problem, ReadWarning
-from dalembert.io.mjcf import read_mjcf
-from dalembert.io.urdf import read_urdf
 from dalembert.io.xml_data import Node, clip, parse_xml, read_bytes
 from dalembert.model import Model
 
 __all__ = ["SUFFIXES", "loads_robot", "read"]
 
 SUFFIXES = (".urdf", ".xml", ".mjcf")
-_FORMATS = {"robot": read_urdf, "mujoco": read_mjcf}
+# Root element, and where its reader lives; imported when a file is read, so that importing this package stays quick.
+_FORMATS = {"robot": ("dalembert.io.urdf", "read_urdf"), "mujoco": ("dalembert.io.mjcf", "read_mjcf")}
 
 
 def read(path: Path, **options: Any) -> Model:
@@ -35,10 +35,11 @@ def loads_robot(text: str, name: str = "<text>", **options: Any) -> Model:
 
 def _read(root: Node, options: dict[str, Any], level: int) -> Model:
     """The model of a document; warnings point ``level`` calls up."""
-    reader = _FORMATS.get(root.tag)
-    if reader is None:
+    if root.tag not in _FORMATS:
         message = f"<{clip(root.tag)}> is neither URDF (<robot>) nor MJCF (<mujoco>)"
         raise ModelError(Problem(message, where=root.where))
+    module, function = _FORMATS[root.tag]
+    reader = getattr(import_module(module), function)
     known = list(inspect.signature(reader).parameters)[1:]
     unknown = [name for name in options if name not in known]
     if unknown:

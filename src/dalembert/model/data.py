@@ -40,7 +40,10 @@ class Shape(Record):
     points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
     file: str | None = Field(None, max_length=4000, description="STL or OBJ file of a mesh")
     scale: Vector | None = Field(None, description="factors on a mesh along its axes; default: 1, 1, 1")
-    pose: Placement = Field(default_factory=lambda: Placement.model_validate({}), description="pose, in world axes of the reference configuration")
+    pose: Placement = Field(
+        default_factory=lambda: Placement.model_validate({}),
+        description="pose, in world axes of the reference configuration",
+    )
     axis: Vector | None = Field(None, description="direction of the shape's z-axis, instead of a rotation")
     frame: FrameName = Field("world", description="'world', 'body', or a body's name")
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
@@ -59,8 +62,8 @@ class Body(Element):
     inertia: Inertia3 = Field(
         (0, 0, 0),
         validate_default=True,
-        description="about the centre of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 matrix, "
-        "entries of the tensor",
+        description="about the centre of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 "
+        "matrix, entries of the tensor",
     )
     pose: Placement | None = Field(None, description="pose of the body frame in the reference configuration")
     frame: FrameName = Field("world", description="'world' or 'body': the frame of com and inertia")
@@ -153,7 +156,10 @@ class SubModel(Element):
     """A model inside a model; its names get the prefix ``name.``, its ground becomes ``base``."""
 
     model: Any = Field(description="the model")
-    pose: Placement = Field(default_factory=lambda: Placement.model_validate({}), description="pose of its world, in the reference configuration")
+    pose: Placement = Field(
+        default_factory=lambda: Placement.model_validate({}),
+        description="pose of its world, in the reference configuration",
+    )
     base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
     parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
 

@@ -136,5 +136,7 @@ def _let_float(flat: Flat) -> None:
     spread("ground")
     for name, (_, scope) in list(flat.bodies.items()):
         if name not in reached:
-            flat.joints.setdefault(name, (JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)}), scope))
+            flat.joints.setdefault(
+                name, (JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)}), scope)
+            )
             spread(name)

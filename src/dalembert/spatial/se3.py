@@ -2,7 +2,8 @@
 
 Legend: ξ = (ρ, η) screw coordinates, angular first;  D = so3.dexp(ρ), T(ρ, η) its companion block.
 
-Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", secs. 2-3.
+Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", secs.
+2-3.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ Legend: r rotation vector (axis · angle, rad), R rotation matrix, θ = |r|, ω 
 The functions of θ that appear are even in θ, so they are written as functions of θ²; near zero a Taylor series takes
 over, and both branches of the choice stay finite, so that derivatives by AD are finite too.
 
-Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", secs. 2-3.
+Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", secs.
+2-3.
 """
 
 from __future__ import annotations

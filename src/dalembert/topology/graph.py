@@ -1,7 +1,7 @@
 """The system graph: bodies are vertices, joints are edges.
 
-A spanning tree of the joints, rooted at the ground, carries the coordinates; every joint outside it is cut and closes one
-fundamental loop.
+A spanning tree of the joints, rooted at the ground, carries the coordinates; every joint outside it is cut and closes
+one fundamental loop.
 
 Reference: D. S. Bae, E. J. Haug, "A recursive formulation for constrained mechanical system dynamics", parts I and II.
 """

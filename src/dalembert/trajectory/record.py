@@ -90,7 +90,9 @@ def record(
     )
 
 
-def _continuous(dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Callable[[str], np.ndarray]) -> np.ndarray:
+def _continuous(
+    dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Callable[[str], np.ndarray]
+) -> np.ndarray:
     """Coordinates measured from poses, without jumps: angles count turns, quaternions keep their sign."""
     at = 0
     for name in dynamics.measurable:
@@ -180,7 +182,7 @@ def _message(result: Result, context: Context) -> str:
         Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or the "
         f"model is stiff there; try a looser tolerance, or look at the forces that act at this time",
         Status.FAILED: f"stopped at {end}: {context.failure()}",
-        Status.TOO_MANY_STEPS: f"stopped at {end}: the allowed number of steps is used up; raise max_steps or loosen rtol",
+        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
         Status.STOPPED: f"stopped by the user at {end}",
     }[result.status]
 
@@ -279,7 +281,9 @@ def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
         if conflict > 1e-6:
             remarks.append(f"redundant constraints contradict each other by up to {conflict:.1e}")
         if correction > CORRECTION_LIMIT:
-            remarks.append("velocities jumped: the mechanism passed a singular position and left its branch of the motion")
+            remarks.append(
+                "velocities jumped: the mechanism passed a singular position and left its branch of the motion"
+            )
         if pivot < NEARLY_SINGULAR:
             remarks.append(
                 f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"

@@ -34,9 +34,9 @@ class Trajectory:
         self.data, self.certificate, self.dynamics = data, certificate, dynamics
 
     def __repr__(self) -> str:
-        time = self.data.time
+        first, last = float(self.data.time[0]), float(self.data.time[-1])
         return (
-            f"<Trajectory of {self.data.attrs['model']!r}: {len(time)} times, {float(time[0]):g} … {float(time[-1]):g} s; "
+            f"<Trajectory of {self.data.attrs['model']!r}: {len(self.data.time)} times, {first:g} … {last:g} s; "
             f"{self.data.attrs['formulation']}, {self.data.attrs['coordinate_kind']} coordinates, "
             f"{self.data.attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
         )
