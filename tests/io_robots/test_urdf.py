@@ -267,6 +267,17 @@ def test_everything_left_out_is_told_once():
     assert not hasattr(model.to_data(), "notes")
 
 
+def test_notes_hold_all_names_and_the_warning_the_first():
+    links = "".join(link(f"link_number_{i}", "") for i in range(50))
+    joints = "".join(joint(f"j{i}", "revolute", "link_number_0", f"link_number_{i}") for i in range(1, 50))
+    with pytest.warns(da.ReadWarning) as caught:
+        model = loads_robot(robot(links, joints))
+    assert "link_number_49" in model.notes[0]
+    assert "link_number_1, link_number_2" in str(caught[0].message)
+    assert "… (all in model.notes)" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
 # Drawing
 
 

@@ -14,7 +14,6 @@ from dalembert.io.xml_data import Node, clip
 
 __all__ = ["Names", "Report"]
 
-MOST_LISTED = 8  # names in one note
 LARGEST = 1e100  # no length, mass or angle is larger; sums of such numbers stay finite
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
 _SPACE = re.compile(r"[\s,]+")
@@ -42,12 +41,11 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        lines = []
-        for what, names in self._notes.items():
-            more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-            listed = ", ".join(clip(name) for name in names[:MOST_LISTED])
-            lines.append(f"{what}: {listed}{more}" if names else what)
-        return lines
+        """One line for each thing, with all names."""
+        return [
+            f"{what}: {', '.join(clip(name) for name in names)}" if names else what
+            for what, names in self._notes.items()
+        ]
 
     def unread(self, node: Node, known: Iterable[str], what: str = "attributes not read") -> None:
         """Note every attribute that is not in the list."""

@@ -15,6 +15,7 @@ from dalembert.model import Model
 __all__ = ["SUFFIXES", "loads_robot", "read"]
 
 SUFFIXES = (".urdf", ".xml", ".mjcf")
+LONGEST_NOTE = 240  # characters of a note in the warning
 # Root element, and where its reader lives; imported when a file is read, so that importing this package stays quick.
 _FORMATS = {"robot": ("dalembert.io.urdf", "read_urdf"), "mujoco": ("dalembert.io.mjcf", "read_mjcf")}
 
@@ -46,8 +47,13 @@ def _read(root: Node, options: dict[str, Any], level: int) -> Model:
         raise ModelError(Problem(f"unknown option {', '.join(unknown)}", fix=f"one of {', '.join(known)}"))
     model = reader(root, **options)
     if model.notes:
-        listed = "\n".join(f"  - {note}" for note in model.notes)
+        listed = "\n".join(f"  - {_shortened(note)}" for note in model.notes)
         warnings.warn(
             f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning, stacklevel=level
         )
     return model
+
+
+def _shortened(note: str) -> str:
+    """A note as a warning shows it."""
+    return note if len(note) <= LONGEST_NOTE else note[:LONGEST_NOTE].rsplit(",", 1)[0] + ", … (all in model.notes)"
