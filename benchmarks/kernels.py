@@ -66,10 +66,36 @@ def compare(name: str, dynamics, pin_model, mj_model, to_peer, table: Table) -> 
     pin_single = time_call(lambda: pin.aba(pin_model, data, *peer_one), 0.2)
     cells = [
         name, str(dynamics.nv), f"{error:.0e}", micro(forward), ratio(pin_forward, forward),
-        ratio(pin_inverse, inverse), ratio(pin_single, single), mujoco_ratio(mj_model, forward), f"{compiled:.2f}",
+        ratio(pin_inverse, inverse), derivative_ratio(dynamics, pin_model, q, u, tau, peer_one),
+        ratio(pin_single, single), mujoco_ratio(mj_model, forward), f"{compiled:.2f}",
         f"{max(forward.spread, pin_forward.spread):.2f}",
     ]  # fmt: skip
     table.add_row(*cells, style="" if error <= AGREEMENT else "bold red")
+
+
+def derivative_ratio(dynamics, pin_model, q, u, tau, peer) -> str:
+    """Derivatives of forward dynamics, batched, against a loop of calls of Pinocchio less their Python part."""
+    import pinocchio as pin
+
+    if dynamics.nv > 40:
+        return "–"
+    kernel, count = dynamics._derivatives("forward"), 512
+    p = dynamics.parameters()
+    out = kernel(0.0, q[:count], u[:count], p, tau[:count])
+    ours = time_call(lambda: kernel(0.0, q[:count], u[:count], p, tau[:count], out=out))
+    data = pin_model.createData()
+    theirs = time_call(lambda: pin.computeABADerivatives(pin_model, data, *peer), 0.2)
+    return f"{(theirs.best - call_overhead()) / (ours.best / count):.1f}"
+
+
+def call_overhead() -> float:
+    """Seconds that Python takes to call Pinocchio's derivatives: those of one joint."""
+    import pinocchio as pin
+
+    dynamics = da.compile(random_tree(1))
+    model = to_pinocchio(dynamics)
+    data, one = model.createData(), np.zeros(1)
+    return time_call(lambda: pin.computeABADerivatives(model, data, one, one, one), 0.1).best
 
 
 def micro(timing: Timing) -> str:
@@ -222,8 +248,8 @@ def main() -> None:
     arguments = parser.parse_args()
     table = Table(title=f"Batches of {BATCH} states, one thread; ratios peer/dalembert", title_justify="left")
     for heading in (
-        "model", "dof", "difference", "µs/state", "Pinocchio aba", "Pinocchio rnea", "single call", "MuJoCo",
-        "compile s", "spread",
+        "model", "dof", "difference", "µs/state", "Pinocchio aba", "Pinocchio rnea", "derivatives", "single call",
+        "MuJoCo", "compile s", "spread",
     ):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "model" else "right")
     trees(table)

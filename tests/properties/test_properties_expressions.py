@@ -92,7 +92,8 @@ def grown(children):
         pair.map(lambda p: f"({p[0]})/(1 + ({p[1]})**2)"),
         pair.map(lambda p: f"atan2({p[0]}, 2 + ({p[1]})**2)"),
         pair.map(lambda p: f"max({p[0]}, {p[1]})"),
-        pair.map(lambda p: f"(({p[0]}) if ({p[1]}) < 1 else 2*({p[0]}))"),
+        # A condition may not contain another conditional.
+        pair.filter(lambda p: " if " not in p[1]).map(lambda p: f"(({p[0]}) if ({p[1]}) < 1 else 2*({p[0]}))"),
         children.map(lambda c: f"sin({c})"),
         children.map(lambda c: f"tanh({c})"),
         children.map(lambda c: f"abs({c})"),

@@ -33,6 +33,7 @@ def compile_function(
     optimise: int | None = None,
     cache: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    piece: int | None = None,
 ) -> Kernel:
     """Compile expressions to machine code.
 
@@ -45,6 +46,7 @@ def compile_function(
         cache: keep the object file on disk.
         shapes: NumPy shapes that differ from those of the expressions, e.g. ``{"t": (), "M": (1, 1)}``;
             the elements are in row-major order.
+        piece: instructions in one piece of a long function; None takes what compiles fastest.
 
     Returns:
         the kernel; the code is made, or read from the cache, at its first use.
@@ -62,7 +64,7 @@ def compile_function(
     tape = trace(name, inputs, outputs)
     layout_in = Layout.from_expressions(name, inputs, shapes)
     layout_out = Layout.from_expressions(name, outputs, shapes)
-    return Kernel(name, tape, layout_in, layout_out, batch=batch, optimise=optimise, cache=cache)
+    return Kernel(name, tape, layout_in, layout_out, batch=batch, optimise=optimise, cache=cache, piece=piece)
 
 
 def _result_type(name: str, fields: tuple[str, ...]) -> Any:
@@ -254,7 +256,7 @@ class Kernel:
         if n < 0:
             results = self._one(arrays)
         else:
-            results = self._many(arrays, n, threads)
+            results = self._many(arrays, n, threads, out)
         if out is not None:
             return self._deliver(results, out)
         return results[0] if len(results) == 1 else self._result(*results)
@@ -277,10 +279,15 @@ class Kernel:
             return flat.reshape(fields[0].shape)
         return self._result(*[flat[f.start : f.stop].reshape(f.shape) for f in fields])
 
-    def _many(self, arrays: list[np.ndarray], n: int, threads: int) -> list[np.ndarray]:
+    def _many(self, arrays: list[np.ndarray], n: int, threads: int, out: Any) -> list[np.ndarray]:
         if not isinstance(threads, int) or threads < 1:
             raise ValueError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
-        results = [np.empty((n, *field.shape)) for field in self._layout_out.fields]
+        # Results go straight to the arrays of the caller where these are plain.
+        targets: list[Any] = self._targets(out) if out is not None else [None] * len(self._layout_out.fields)
+        results: list[np.ndarray] = [
+            target if _is_plain(target, (n, *field.shape)) else np.empty((n, *field.shape))
+            for field, target in zip(self._layout_out.fields, targets, strict=True)
+        ]
         inputs = []
         for field, array in zip(self._layout_in.fields, arrays, strict=True):
             shape = (n, field.size) if array.ndim > len(field.shape) else (field.size,)
@@ -293,7 +300,8 @@ class Kernel:
         run_batch(self._code(batch), width, (self.n_in, self.n_out), inputs, outputs, n, threads)
         return results
 
-    def _deliver(self, results: list[np.ndarray], out: Any) -> Any:
+    def _targets(self, out: Any) -> list[Any]:
+        """The arrays in ``out``, in the order of the outputs."""
         names = list(self._layout_out.shapes)
         if isinstance(out, Mapping):
             targets = [out.get(name) for name in names]
@@ -303,9 +311,25 @@ class Kernel:
             targets = list(out)
         if len(targets) != len(names):
             raise ValueError(f"kernel '{self.name}': out must hold {len(names)} arrays ({', '.join(names)})")
+        return targets
+
+    def _deliver(self, results: list[np.ndarray], out: Any) -> Any:
+        names, targets = list(self._layout_out.shapes), self._targets(out)
         for name, target, result in zip(names, targets, results, strict=True):
             if not isinstance(target, np.ndarray) or target.shape != result.shape:
                 got = target.shape if isinstance(target, np.ndarray) else type(target).__name__
                 raise ValueError(f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}")
-            target[...] = result
+            if target is not result:
+                target[...] = result
         return out
+
+
+def _is_plain(target: Any, shape: tuple[int, ...]) -> bool:
+    """True for an array of doubles of this shape without gaps."""
+    return (
+        isinstance(target, np.ndarray)
+        and target.shape == shape
+        and target.dtype == np.float64
+        and target.flags.c_contiguous
+        and target.flags.writeable
+    )

@@ -62,6 +62,7 @@ class Dynamics:
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
+        self._derivative_kernels: dict[str, Any] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 
@@ -107,11 +108,11 @@ class Dynamics:
         """The equations over CasADi symbols."""
         return Equations(self._tree, self._symbols["t"][1][0], self._symbols["q"][1], self._symbols["u"][1], tau)
 
-    def _compile(self, name: str, outputs: dict[str, Any], **more: Any) -> Kernel:
+    def _compile(self, name: str, outputs: dict[str, Any], piece: int | None = None, **more: Any) -> Kernel:
         inputs = {key: symbol for key, (symbol, _) in {**self._symbols, **more}.items()}
         columns = {key: CASADI.to_sx(value) for key, value in outputs.items()}
         shapes = {"t": (), **{key: np.shape(value) for key, value in outputs.items()}}
-        return compile_function(name, inputs, columns, shapes=shapes)
+        return compile_function(name, inputs, columns, shapes=shapes, piece=piece)
 
     # Kernels
 
@@ -303,6 +304,30 @@ class Dynamics:
         return rolled.inverse(
             *(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv)))
         )
+
+    def acceleration_derivatives(
+        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+    ) -> Any:
+        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ of a tree, at one state or a batch.
+
+        Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
+        columns, also where q holds quaternions.
+        """
+        given = self._no_force if tau is None else tau
+        return self._derivatives("forward")(t, q, u, self.parameters(parameters), given)
+
+    def inverse_derivatives(
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+    ) -> Any:
+        """∂τ/∂q, ∂τ/∂u and ∂τ/∂u̇ = M of ``inverse``: fields ``dtau_dq``, ``dtau_du``, ``dtau_ddu``."""
+        return self._derivatives("inverse")(t, q, u, self.parameters(parameters), du)
+
+    def _derivatives(self, which: Any) -> Any:
+        from dalembert.dynamics.derivatives import derivative_kernel
+
+        if which not in self._derivative_kernels:
+            self._derivative_kernels[which] = derivative_kernel(self, which)
+        return self._derivative_kernels[which]
 
     def bodies(
         self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
