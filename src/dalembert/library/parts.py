@@ -18,8 +18,8 @@ Fields = dict[str, Any]
 
 def direction(start: Any, end: Any) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
     """The vector between two points, its length, and the point halfway."""
-    d = tuple(sp.sympify(b, strict=True) - a for a, b in zip(start, end, strict=True))
-    middle = tuple((sp.sympify(a, strict=True) + b) / 2 for a, b in zip(start, end, strict=True))
+    d = tuple(b - a for a, b in zip(start, end, strict=True))
+    middle = tuple((a + b) / 2 for a, b in zip(start, end, strict=True))
     return d, sp.sqrt(sum(x**2 for x in d)), middle
 
 
@@ -84,7 +84,7 @@ def disc(mass: Any, centre: Any, radius: Any, thickness: Any) -> Fields:
 
 def block(mass: Any, centre: Any, size: Any) -> Fields:
     """A solid block with edges a, b, c along x, y, z:  Ixx = m (b² + c²)/12 …"""
-    a, b, c = (sp.sympify(edge, strict=True) ** 2 for edge in size)
+    a, b, c = (edge**2 for edge in size)
     inertia = (mass * (b + c) / 12, mass * (a + c) / 12, mass * (a + b) / 12)
     shape = {"kind": "box", "size": size, "pose": {"position": centre}}
     return {"mass": mass, "com": centre, "inertia": inertia, "shapes": (shape,)}
@@ -98,4 +98,4 @@ def ball(mass: Any, centre: Any, radius: Any) -> Fields:
 
 
 def _sum(a: Any, b: Any) -> tuple[Any, ...]:
-    return tuple(sp.sympify(x, strict=True) + y for x, y in zip(a, b, strict=True))
+    return tuple(x + y for x, y in zip(a, b, strict=True))

@@ -13,6 +13,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
 from dalembert.model.data import Body, JointData, Output, Shape
+from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
 __all__ = ["Flat", "Scope", "flatten"]
@@ -117,26 +118,7 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
 
 
 def _let_float(flat: Flat) -> None:
-    neighbours: dict[str, set[str]] = {name: set() for name in ["ground", *flat.bodies]}
-    for joint, _ in flat.joints.values():
-        first, second = joint.bodies
-        if first in neighbours and second in neighbours:
-            neighbours[first].add(second)
-            neighbours[second].add(first)
-    reached: set[str] = set()
-
-    def spread(start: str) -> None:
-        todo = [start]
-        while todo:
-            body = todo.pop()
-            if body not in reached:
-                reached.add(body)
-                todo.extend(neighbours[body])
-
-    spread("ground")
-    for name, (_, scope) in list(flat.bodies.items()):
-        if name not in reached:
-            flat.joints.setdefault(
-                name, (JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)}), scope)
-            )
-            spread(name)
+    """Give one body of each floating group its free joint."""
+    for name in floating(flat.bodies, (joint.bodies for joint, _ in flat.joints.values())):
+        joint = JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)})
+        flat.joints.setdefault(name, (joint, flat.bodies[name][1]))

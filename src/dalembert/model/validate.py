@@ -14,6 +14,7 @@ from dalembert.errors import Problem
 from dalembert.expressions import TIME
 from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
+from dalembert.model.floating import floating
 from dalembert.model.model import Model
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_formulas import check_formula, check_formulas
@@ -113,42 +114,22 @@ def _reach(place: Place) -> None:
 
 def _find_floating(root: Place) -> None:
     """Bodies that no chain of joints connects to the ground; the first of each group gets a free joint."""
-    neighbours: dict[str, list[str]] = {"ground": []}
     edges: list[tuple[str, str]] = []
-    order: list[tuple[str, Place, str]] = []
+    bodies: dict[str, tuple[str, Place, str]] = {}
 
     def collect(place: Place, base: str) -> None:
         def full(name: str) -> str:
             return base if name == "ground" else place.prefix + name
 
         for path, body in place.elements("bodies"):
-            neighbours.setdefault(place.prefix + body.name, [])
-            order.append((body.name, place, path))
+            bodies.setdefault(place.prefix + body.name, (body.name, place, path))
         edges.extend((full(joint.bodies[0]), full(joint.bodies[1])) for joint in place.model.joints)
         for _, sub, child in place.children:
             collect(child, full(sub.base))
 
     collect(root, "ground")
-    for first, second in edges:
-        if first in neighbours and second in neighbours:
-            neighbours[first].append(second)
-            neighbours[second].append(first)
-    reached: set[str] = set()
-
-    def spread(start: str) -> None:
-        todo = [start]
-        while todo:
-            body = todo.pop()
-            if body not in reached:
-                reached.add(body)
-                todo.extend(neighbours[body])
-
-    spread("ground")
-    for name, place, path in order:
-        full_name = place.prefix + name
-        if full_name in reached:
-            continue
-        spread(full_name)
+    for full_name in floating(bodies, edges):
+        name, place, path = bodies[full_name]
         root.floating.add(full_name)
         if name in place.joints and place.joints[name] is not None and not any(place.draft.missing.values()):
             message = f"body {name!r}: floats, but the name of its free joint is taken by joint {name!r}"
