@@ -148,6 +148,10 @@ class CasadiAlgebra(Algebra):
             out[i, j] = _element(J[i, j])
         return out
 
+    def rate(self, values: np.ndarray, symbol: ca.SX, direction: np.ndarray) -> np.ndarray:
+        """The derivative of an array of functions of a symbol along a direction."""
+        return self.from_sx(ca.jtimes(self.to_sx(values), symbol, self.to_sx(direction)), *values.shape)
+
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
         symbol = ca.SX.sym(name, int(np.prod(shape)))  # pyright: ignore[reportAttributeAccessIssue]

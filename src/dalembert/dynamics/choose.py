@@ -23,7 +23,8 @@ def choose(flat: Flat, formulation: str, coordinates: str) -> tuple[Coordinates,
     if formulation != "auto":
         return chosen, FORMULATIONS[formulation](), "as asked"
     if constrained or chosen.name != "relative":
-        why = f"{len(chosen.cut)} closed joints" if chosen.cut else "constraints between joints"
+        n = len(chosen.cut)
+        why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
         return chosen, FORMULATIONS["lagrange-multipliers"](), f"{why}: all constraints are solved for together"
     return chosen, FORMULATIONS["recursive"](), "a tree without constraints: elimination in linear time"
 

@@ -19,6 +19,7 @@ from dalembert.formulations import Equations
 from dalembert.formulations.equations import Row
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
+from dalembert.spatial.so3 import cross
 
 __all__ = ["Dynamics", "compile"]
 
@@ -63,6 +64,7 @@ class Dynamics:
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
         self._derivative_kernels: dict[str, Any] = {}
+        self._jacobian_kernels: dict[str, Kernel] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 
@@ -200,6 +202,22 @@ class Dynamics:
         return self._compile("outputs", {"outputs": self._equations().outputs()})
 
     @cached_property
+    def _mass_centre_kernel(self) -> Kernel:
+        return self._compile("mass_centre", {"mass_centre": self._equations().mass_centre()})
+
+    def _compile_jacobian(self, body: str) -> Kernel:
+        """J = ∂v/∂u of a point, and J̇ along q̇."""
+        al, equations, at = CASADI, self._equations(), CASADI.symbols("point", 3)
+
+        def velocity(u: np.ndarray) -> np.ndarray:
+            X, V = Equations(self._tree, equations.t, equations.q, u).motion.body(body)
+            return X.R @ (V[3:] + cross(V[:3], at[1]))
+
+        J = al.columns(velocity, self.nv)
+        rate = al.rate(J, self._symbols["q"][0], equations.qdot())
+        return self._compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
+
+    @cached_property
     def _mass_kernel(self) -> Kernel:
         return self._compile("mass_matrix", {"mass_matrix": self._equations().mass_matrix})
 
@@ -304,6 +322,41 @@ class Dynamics:
         return rolled.inverse(
             *(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv)))
         )
+
+    def bias(
+        self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """h − Q: what must be applied to all velocities so that u̇ = 0, without constraints."""
+        return self.inverse(q, u, self._no_force, t=t, parameters=parameters, out=out)
+
+    def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> Any:
+        """Kinetic and potential energy (J)."""
+        seen = self.observe(t, q, u, parameters)
+        return seen.kinetic, seen.potential
+
+    def mass_centre(self, q: Any, *, parameters: dict[str, float] | None = None) -> np.ndarray:
+        """Centre of all mass (m), world axes."""
+        return self._mass_centre_kernel(0.0, q, self._no_force, self.parameters(parameters))
+
+    def point_jacobian(
+        self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None
+    ) -> Any:
+        """J(q) with the world velocity J u of a point of a body, and its rate J̇ for velocities u.
+
+        Args:
+            point: in the body's frame (m).
+            u: velocities for the rate; zero if left out.
+
+        Returns:
+            fields ``jacobian`` and ``rate``, 3 × nv each (with a leading axis for a batch).
+        """
+        names = [slot.body for slot in self.coordinates.slots]
+        if body not in names:
+            raise DalembertError(f"unknown body {body!r}; the model has {', '.join(names)}")
+        if body not in self._jacobian_kernels:
+            self._jacobian_kernels[body] = self._compile_jacobian(body)
+        p = self.parameters(parameters)
+        return self._jacobian_kernels[body](0.0, q, self._no_force if u is None else u, p, point)
 
     def acceleration_derivatives(
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
