@@ -177,10 +177,10 @@ def test_a_tree_of_files_cannot_explode(tmp_path, depth: int):
         subs = "".join(f"  - {{name: s{i}, file: m{level + 1}.yaml}}\n" for i in range(3))
         (tmp_path / f"m{level}.yaml").write_text(f"name: m\nbodies: [{{name: b, mass: 1}}]\nsubmodels:\n{subs}")
     (tmp_path / f"m{depth}.yaml").write_text(WHEEL)
-    start = time.perf_counter()
+    start = time.process_time()
     (problem,) = failing(io.read, tmp_path / "m0.yaml").problems
     assert ("nested deeper" if depth == 30 else "more than 1000 sub-models") in problem.message
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text(name: str, capfd):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ModelError) as error:
         io.loads(HOSTILE[name], "bad.yaml")
-    assert time.perf_counter() - start < LIMIT
+    assert time.process_time() - start < LIMIT
     assert error.value.problems
     assert all(len(p.message) < 1000 and len(p.path) < 1000 for p in error.value.problems)
     assert "\x1b" not in str(error.value)
@@ -120,10 +120,10 @@ def test_hostile_text(name: str, capfd):
 def test_hostile_file(tmp_path, raw: bytes, words: str):
     path = tmp_path / "bad.yaml"
     path.write_bytes(raw)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ModelError, match=words):
         io.read(path)
-    assert time.perf_counter() - start < LIMIT / 2
+    assert time.process_time() - start < LIMIT / 2
 
 
 def test_an_empty_file_is_named(tmp_path):
@@ -168,10 +168,10 @@ FORMULA_BOMBS = [
 
 @pytest.mark.parametrize("text", FORMULA_BOMBS, ids=lambda text: repr(text)[:30])
 def test_formula_bombs(text: str):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ExpressionError):
         parse(text)
-    assert time.perf_counter() - start < LIMIT
+    assert time.process_time() - start < LIMIT
 
 
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

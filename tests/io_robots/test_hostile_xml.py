@@ -36,10 +36,10 @@ def refused(text: str, **options) -> str:
 @pytest.mark.parametrize("text", [LAUGHS, EXTERNAL, EXTERNAL_DTD], ids=["laughs", "external", "external dtd"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_document_types_and_entities_are_refused(text, encoding):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(da.ModelError, match="DOCTYPE"):
         parse_xml(text.encode(encoding), "r.urdf")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_an_entity_that_is_not_declared():
