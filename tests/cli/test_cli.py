@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import dalembert.analyses  # noqa: F401  imported here, so that no test pays for it
+import dalembert.analyses  # imported here, so that no test pays for it
 from dalembert.cli import main
 
 # Bad input is told "within a second or two"; processor time does not depend on what else the machine does.
