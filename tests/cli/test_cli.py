@@ -177,3 +177,17 @@ def test_program_is_installed_and_has_no_traceback(tmp_path):
     assert "Traceback" not in done.stderr
     assert "missing.yaml" in done.stderr
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_a_robot_runs_and_its_notes_are_shown(dalembert, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        '<robot name="arm"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>'
+        '<inertia ixx="0.03" iyy="0.03" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    )
+    code, printed = dalembert("run", str(path), "--duration", "0.2", "--initial", "hinge=0.3", "--no-files")
+    assert code == 0, printed
+    assert "limits" in printed and "hinge" in printed
+    assert "ReadWarning" not in printed

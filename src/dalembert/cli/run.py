@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ReadWarning
 
 __all__ = ["get_model", "run_model"]
 
@@ -25,7 +26,12 @@ def get_model(name: str) -> Any:
     if path.suffix.lower() in _FILES or path.exists() or len(path.parts) > 1:
         from dalembert.io import read
 
-        return read(path)
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always", ReadWarning)
+            model = read(path)
+        for note in notes:
+            Console(stderr=True, highlight=False, soft_wrap=True).print(str(note.message), style="yellow", markup=False)
+        return model
     from dalembert.library import build
 
     return build(name)
