@@ -29,10 +29,11 @@ from dalembert.formulations import Equations
 
 __all__ = ["LargeForward", "derivative_kernel"]
 
-# To apply M⁻¹ inside the kernel takes 8 nv (sum of ancestors) instructions, all written out. Measured on chains (AVX2,
-# one thread; time for a state inside and by matrix products): 16 joints 2.8 and 3.0 µs, 20 joints 5.4 and 4.8 µs,
-# 30 joints 20 and 14 µs; and the larger kernel takes more than twice the time to compile.
-INSIDE = 3_500  # nv · (sum of ancestors) of a chain of 19
+# To apply M⁻¹ inside the kernel takes 8 nv (sum of ancestors) instructions, all written out; outside, two matrix
+# products for each state. Measured (AVX2, one thread, ratio to Pinocchio inside and outside): a tree of 30 joints 4.4
+# and 2.7, a humanoid of 35 4.0 and 2.7, of 38 3.3 and 2.4. The kernel with everything inside takes about 6 s to
+# compile, half as long outside; beyond this limit it takes much longer.
+INSIDE = 13_000  # nv · (sum of ancestors)
 
 # Short pieces keep long-lived matrix entries out of registers that the arithmetic needs: at 30 joints a third faster.
 PIECE = 250
@@ -113,10 +114,13 @@ class LargeForward:
         n = len(given[many.index(True)])
         if out is None:
             out = ForwardDerivatives(*(np.empty((n, *shape)) for shape in self.outputs.values()))
+        # Fresh memory for every block would cost more than the arithmetic.
+        buffers = [np.empty((min(n, self._block), *shape)) for shape in self.parts.outputs.values()]
         for first in range(0, n, self._block):
-            at = slice(first, first + self._block)
+            at = slice(first, min(first + self._block, n))
             block = [x[at] if varies else x for x, varies in zip(given, many, strict=True)]
-            _applied(*self.parts(*block, threads=threads), out=ForwardDerivatives(*(x[at] for x in out)))
+            parts = self.parts(*block, out=[buffer[: at.stop - first] for buffer in buffers], threads=threads)
+            _applied(*parts, out=ForwardDerivatives(*(x[at] for x in out)))
         return out
 
 

@@ -38,15 +38,21 @@ _N_UP = 27  # what a link adds to its parent: inertia 21, wrench 6
 
 
 class _Fields:
-    """Names and places of the fields of a record, one after the other."""
+    """Names and places of the fields of a record, one after the other.
 
-    def __init__(self, **sizes: int):
+    What serves another purpose may take the place of fields that are not in use then: ``instead_of`` names, for the first
+    field of such a group, the field whose place the group takes.
+    """
+
+    def __init__(self, instead_of: dict[str, str], **sizes: int):
         self.at: dict[str, slice] = {}
-        end = 0
+        end = self.size = 0
         for name, size in sizes.items():
+            if name in instead_of:
+                end = self.at[instead_of[name]].start
             self.at[name] = slice(end, end + size)
             end += size
-        self.size = end
+            self.size = max(self.size, end)
 
     def __getitem__(self, name: str) -> slice:
         return self.at[name]
@@ -101,13 +107,12 @@ class Rolled:
         # The child that comes last in the tree is the first to add something to its parent: it sets, the others add.
         last_child = {parent: i for i, parent in enumerate(table[:, 1])}
         first = np.array([last_child[parent] == i for i, parent in enumerate(table[:, 1])], dtype=np.int64)
-        self.links = np.column_stack([table[:, :4], starts[:-1], first])
+        leaf = np.array([i not in last_child for i in range(len(table))], dtype=np.int64)
+        self.links = np.column_stack([table[:, :4], starts[:-1], first, leaf])
         self.record = np.zeros(int(starts[-1]))
-        for (kind, _, _, _, start), link in zip(self.links[:, :5], self.tree.links, strict=True):
+        for start, link in zip(starts[:-1], self.tree.links, strict=True):
             constants = _constants(link)
             self.record[start : start + len(constants)] = constants
-            X_LB = self.kinds[kind].fields["X_LB"]
-            self.record[start + X_LB.start : start + X_LB.stop] = np.concatenate([link.X_LB.R.reshape(-1), link.X_LB.p])
 
     @cached_property
     def layout(self) -> np.ndarray:
@@ -171,7 +176,8 @@ def _constants(link: Link) -> np.ndarray:
     inertia, inner = link.inertia, link.joint.joint if isinstance(link.joint, Reversed) else link.joint
     upper = [inertia.A[i, j] for i, j in _UPPER]
     own = [getattr(inner, name.strip("[]")) for name in inner.parameters]
-    return np.concatenate([link.X_PJ.R.reshape(-1), link.X_PJ.p, [inertia.mass], inertia.h, upper, own])
+    poses = [part for X in (link.X_LB, link.X_PJ) for part in (X.R.reshape(-1), X.p)]
+    return np.concatenate([*poses, [inertia.mass], inertia.h, upper, own])
 
 
 # What the loops must find in a record, in the order of the layout's columns.
@@ -180,7 +186,7 @@ _PLACES = ("q", "u", "V_P", "X", "V", "I", "p", "tau", "W", "A_P", "du", "A", "q
 (_NQ, _NV, _OUTWARD, _INWARD, _BACK, _NEWTON, _EULER, _Q, _U, _VP, _X, _V, _I, _P, _TAU, _W, _AP, _DU, _A, _QDOT,
  _DU_IN, _AP_IN, _F, _F_UP, _TAU_OUT, _NEWTON_OUT, _X_WP, _X_W, _SEEN, _OBSERVE) = range(30)  # fmt: skip
 LAYOUT_COLUMNS = 30
-LINK_COLUMNS = 6  # kind, parent, place of q, place of u, place of the record, first to add to its parent
+LINK_COLUMNS = 7  # kind, parent, places of q, u and the record, first to add to its parent, without children
 
 
 def _trace(key: tuple[str, bool]) -> _Kind:
@@ -191,13 +197,14 @@ def _trace(key: tuple[str, bool]) -> _Kind:
     sample: Any = Free() if kind == "free" else cls(**dict.fromkeys(names, 1.0))
     nq, nv = sample.nq, sample.nv
     fields = _Fields(
-        constants=_N_CONSTANTS + len(names), q=nq, u=nv, tau=nv, V_P=6,
+        {"du_in": "X", "X_WP": "I"},
+        X_LB=12, constants=_N_CONSTANTS + len(names), q=nq, u=nv, tau=nv, V_P=6,
         # forward dynamics; I and p are what the children add
         X=12, V=6, qdot=nq, I=21, p=6, W=6 * nv, e=nv, A_P=6, du=nv, A=6,
         # inverse dynamics
         du_in=nv, A_P_in=6, newton_out=12, F=6, tau_out=nv, F_up=6,
         # what is seen from outside: body pose, twist, kinetic energy, first moment and momentum
-        X_LB=12, X_WP=12, X_W=12, seen=28,
+        X_WP=12, X_W=12, seen=28,
     )  # fmt: skip
     symbol, record = CASADI.symbols("record", fields.size)
     step = _Steps(record, fields, sample, names, turned)
@@ -324,6 +331,8 @@ def forward(layout, links, record, q, u, tau, base, qdot, du, work):
         else:
             _put(record, at + kind[_VP], record, links[parent, 4] + layout[links[parent, 0]][_V], 6)
         call_kernel_offset(kind[_OUTWARD], record, at, record, at + kind[_X], work)
+        if links[i, 6]:
+            record[at + kind[_I] : at + kind[_I] + _N_UP] = 0.0
         _put(qdot, links[i, 2], record, at + kind[_QDOT], kind[_NQ])
     up = np.empty(7 * 6 + _N_UP)
     for i in range(n - 1, -1, -1):
