@@ -40,8 +40,8 @@ _N_UP = 27  # what a link adds to its parent: inertia 21, wrench 6
 class _Fields:
     """Names and places of the fields of a record, one after the other.
 
-    What serves another purpose may take the place of fields that are not in use then: ``instead_of`` names, for the first
-    field of such a group, the field whose place the group takes.
+    What serves another purpose may take the place of fields that are not in use then: ``instead_of`` names, for the
+    first field of such a group, the field whose place the group takes.
     """
 
     def __init__(self, instead_of: dict[str, str], **sizes: int):
