@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import native
-from dalembert.dynamics.choose import choose
+from dalembert.dynamics.choose import choose, is_constrained
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
@@ -59,7 +59,8 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
-        self.rows: list[Row] = self._equations().rows
+        # Without constraints there is nothing to trace, which matters for large trees.
+        self.rows: list[Row] = self._equations().rows if is_constrained(self.coordinates) else []
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
