@@ -95,3 +95,17 @@ def test_wrong_lengths_say_what_was_meant():
     assert dynamics.nq != dynamics.nv
     with pytest.raises(da.DalembertError, match=r"q must have .* other of q and u"):
         dynamics.solve(np.zeros(dynamics.nv), np.zeros(dynamics.nv))
+
+
+def test_large_trees_take_batches_and_out(monkeypatch):
+    model = da.library.n_pendulum(n=5)
+    plain = da.compile(model)
+    monkeypatch.setattr(dynamics_module, "ROLLED_FROM", 2)
+    large = da.compile(model)
+    assert large.is_large
+    q, u, du = np.random.default_rng(5).normal(size=(3, 4, 5))
+    out = np.empty((4, 5))
+    assert large.inverse(q, u, du, out=out) is out
+    assert _close(out, plain.inverse(q, u, du))
+    assert _close(large.inverse(q[0], u[0], du), plain.inverse(q[0], u[0], du))
+    assert _close(large.acceleration(q[0], u[0], du), plain.acceleration(q[0], u[0], du))

@@ -255,10 +255,10 @@ class Dynamics:
         """The parameter vector, with some values replaced."""
         if not values:
             return self._defaults
-        unknown = [name for name in values or {} if name not in self.flat.parameters]
+        unknown = [name for name in values if name not in self.flat.parameters]
         if unknown:
             raise DalembertError(f"unknown parameters {unknown}; the model has {self.parameter_names}")
-        return np.array(list({**self.flat.parameters, **(values or {})}.values()), dtype=float)
+        return np.array(list({**self.flat.parameters, **values}.values()), dtype=float)
 
     def acceleration(
         self,
@@ -295,13 +295,13 @@ class Dynamics:
         """u̇ and the multipliers λ at one state or at a batch of them."""
         context = Context(self, parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
-        shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], np.shape(t))
+        forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
+        shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
         count = int(np.prod(shape))
         states = np.zeros((count, self.nq + self.nv + 1))
         states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, self.nq)
         states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, self.nv)
         times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(count))
-        forces = np.zeros(self.nv) if tau is None else _checked("tau", tau, self.nv, self.nq)
         forces = np.ascontiguousarray(np.broadcast_to(forces, (*shape, self.nv)).reshape(count, self.nv))
         du, multipliers = np.empty((count, self.nv)), np.zeros((count, len(self.rows)))
         done = native.accelerations_along(context.address, times, states, forces, du, multipliers)
@@ -320,9 +320,13 @@ class Dynamics:
         rolled = self.rolled(parameters)
         if rolled is None:
             return self._inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
-        return rolled.inverse(
-            *(_checked(n, v, s, s) for n, v, s in (("q", q, self.nq), ("u", u, self.nv), ("du", du, self.nv)))
-        )
+        given = (("q", q, self.nq, self.nv), ("u", u, self.nv, self.nq), ("du", du, self.nv, self.nq))
+        arrays = [_checked(*entry) for entry in given]
+        shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
+        rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        result = np.empty((*shape, self.nv)) if out is None else out
+        result[...] = np.array([rolled.inverse(*state) for state in zip(*rows, strict=True)]).reshape(*shape, self.nv)
+        return result
 
     def bias(
         self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None

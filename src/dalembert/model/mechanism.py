@@ -10,7 +10,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError, ModelError
-from dalembert.expressions import Reference, evaluate, number, to_text
+from dalembert.expressions import Reference, evaluate, to_text
 from dalembert.expressions.symbols import parameters_of
 from dalembert.joints import JOINTS, Custom, Joint
 from dalembert.joints.base import Geometry
@@ -236,8 +236,3 @@ class Mechanism:
             return self.parameters[atom.name]
 
         return evaluate(al, formula, lookup)
-
-
-def nominal_number(flat: Flat, formula: sp.Expr) -> float:
-    """A formula of parameters at their values."""
-    return number(formula, flat.parameters)
