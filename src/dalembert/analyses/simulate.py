@@ -66,7 +66,10 @@ def simulate(
         raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
     dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
     values = dict(parameters or {})
-    state = initial if isinstance(initial, State) else _assembled(dynamics, initial, initial_rates, values, start)
+    if isinstance(initial, State):
+        state = initial
+    else:
+        state = assemble_state(dynamics.relative, initial, initial_rates, values, start)
     q, u = state.to(dynamics.coordinates)
     problem, context = dynamics.problem(values)
     result = _watched(method, problem, np.concatenate([q, u, [0.0]]), times, progress)
@@ -75,13 +78,6 @@ def simulate(
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run
-
-
-def _assembled(dynamics: Dynamics, initial: Any, rates: Any, parameters: dict[str, float], start: float) -> State:
-    relative = dynamics
-    if dynamics.coordinates.name != "relative":
-        relative = Dynamics(dynamics.model, "lagrange-multipliers", "relative")
-    return assemble_state(relative, initial, rates, parameters, start)
 
 
 def _output_times(start: float, duration: float, output_step: float | None) -> np.ndarray:

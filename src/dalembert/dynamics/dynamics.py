@@ -227,6 +227,13 @@ class Dynamics:
         equations, du = self._equations(), CASADI.symbols("du", self.nv)
         return self._compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
 
+    @cached_property
+    def relative(self) -> Dynamics:
+        """The same model in relative coordinates, in which assembly works: itself, or made once."""
+        if self.coordinates.name == "relative":
+            return self
+        return Dynamics(self.model, "lagrange-multipliers", "relative")
+
     # Large trees
 
     @property
