@@ -17,6 +17,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 # From the bottom to the top; a folder may import from its own row and from the rows above it in this list.
 LAYERS = (
     ("errors",),
+    ("numerics",),
     ("algebra",),
     ("expressions",),
     ("spatial",),

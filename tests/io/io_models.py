@@ -55,8 +55,9 @@ def everything() -> Model:
     model.constraint("eq", 'q(revolute)**2 - x("body 3")*sin(t) + q("rolling-disc", 4)')
     model.constraint("vel", 'a*u(revolute) - vx("body 2")*q("if") + t', level="velocity")
     model.drive("revolute", "2*pi*t if t < 1 else exp(-t)")
-    model.drive("cylindrical", "sin(t)**2", index=1)
+    model.drive("cylindrical", "sin(t)**2", index=1, active=False)
     _add_forces(model)
+    _add_events(model)
     model.output("energy", 'sqrt(q(prismatic)**2 + vx("body 1")**2)', unit="J/√kg")
     model.initial("revolute", 0.1, rate="a")
     model.initial("spherical", (1, 0, 0, "a"), rate=(0, 1e-5, 2))
@@ -64,6 +65,7 @@ def everything() -> Model:
     wheel.parameters(r=1.0)
     wheel.body("rim", mass="r**2", inertia=(1, 1, 2))
     wheel.revolute("axle", "ground", "rim", point=(0, 0, 0), axis="y")
+    wheel.event("turned", "q(axle) - r", rates={"axle": "-u(axle)/2"})
     model.add(wheel, "left", base="body 3", pose=((0, "a", 0), (1, 0, 0, 0)), parameters={"r": "2*a"})
     model.add(wheel, "right")
     return model
@@ -91,6 +93,14 @@ def _add_forces(model: Model) -> None:
     model.joint_force("motor", "planar", value="-abs(u(planar, 2))*sign(u(planar))", index=2)
 
 
+def _add_events(model: Model) -> None:
+    model.event("mark", "t - 1/3")
+    model.event("end", 'x("body 3") - 2', direction="falling", stop=True)
+    model.event("start", "u(revolute)", direction="rising", set={"a": "2*a + t", "right.r": 0.1}, switch={"vel": False})
+    rates = {"revolute": "-0.8*u(revolute)", "spherical[2]": "u(spherical, 1)", "rolling-disc[0]": 0, "left.axle": 1}
+    model.event("bounce", 'q("if")**2 - a', rates=rates, switch={"cylindrical drive 1": True, "gears": False})
+
+
 def same(first: Model, second: Model) -> None:
     """Every element equal, field by field, formulas as SymPy and floats bit by bit."""
     assert (first.name, first.description, first.gravity) == (second.name, second.description, second.gravity)
@@ -99,7 +109,7 @@ def same(first: Model, second: Model) -> None:
     ]
     assert first.initial_values == second.initial_values
     assert first.initial_rates == second.initial_rates
-    for section in ("bodies", "joints", "constraints", "forces", "outputs", "submodels"):
+    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels"):
         ours, theirs = getattr(first, section), getattr(second, section)
         assert len(ours) == len(theirs)
         for a, b in zip(ours, theirs, strict=True):

@@ -88,6 +88,14 @@ HOSTILE = {
     "quoted for ever": 'name: "' + "a" * 200_000,
     "many anchors": "".join(f"a{i}: &a{i} 1\n" for i in range(3000)),
     "many unknown fields": HEAD + "".join(f"a{i}: 1\n" for i in range(3000)),
+    "tower in an event": HEAD + "events: [{name: e, when: 9**9**9}]\n",
+    "tower set by an event": HEAD + "parameters: {a: 1}\nevents: [{name: e, when: t, set: {a: exp(exp(exp(9)))}}]\n",
+    "code in an event": HEAD + "events: [{name: e, when: \"__import__('os').system('echo hacked')\"}]\n",
+    "code as a name": HEAD + "events: [{name: e, when: t, set: {\"__import__('os').system('echo hacked')\": 1}}]\n",
+    "escape character as a name": HEAD + 'events: [{name: e, when: t, set: {"a\\x1b[31m": 1}}]\n',
+    "huge index": HEAD + "events: [{name: e, when: t, rates: {'b[99999999999999999999]': 1}}]\n",
+    "long name in an event": HEAD + "events: [{name: e, when: t, switch: {" + "a" * 100_000 + ": true}}]\n",
+    "many unknown names in events": HEAD + "events:\n" + "".join(f"  - {{name: e{i}, when: t, set: {{a{i}: 1}}, rates: {{b{i}: 1}}, switch: {{c{i}: true}}}}\n" for i in range(300)),
     "many unknown bodies": HEAD + "joints:\n" + "".join(f"  - {{name: j{i}, kind: revolute, bodies: [a{i}, b]}}\n" for i in range(300)),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from dalembert.coordinates import Coordinates, PlacedTree
 from dalembert.coordinates.kinematics import outward
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import Equations
-from dalembert.integrators.native import call_address
+from dalembert.numerics.native import call_address
 from dalembert.spatial import Pose, quaternion, so3
 
 __all__ = [

@@ -11,7 +11,7 @@ from scipy.special import ellipj
 
 from dalembert.integrators import INTEGRATORS, Status
 from dalembert.integrators.base import Problem
-from dalembert.integrators.native import SIGNATURE
+from dalembert.numerics.native import SIGNATURE
 
 END = 10.0
 MODULUS = 0.51

@@ -188,10 +188,10 @@ class _Assembler:
         return float(evaluate(NUMPY, formula, lambda atom: lookup[atom.name]))  # type: ignore[union-attr]
 
     def _driven(self) -> dict[str, np.ndarray]:
-        """Coordinates of driven joints that have one coordinate, at the time of assembly."""
-        found = {}
-        for constraint, _ in self.flat.constraints.values():
-            if isinstance(constraint, Drive) and self._joint(constraint.joint).nq == 1:
+        """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
+        found, off = {}, self.flat.off(self.parameters)
+        for name, (constraint, _) in self.flat.constraints.items():
+            if isinstance(constraint, Drive) and name not in off and self._joint(constraint.joint).nq == 1:
                 found[constraint.joint] = np.array([self._number(constraint.motion, self.time)])
         return found
 

@@ -9,8 +9,8 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.linear import ROUNDING
 from dalembert.model import Model
+from dalembert.numerics.linear import ROUNDING
 from dalembert.topology import Graph, Loop, SpanningTree
 
 __all__ = ["Inspection", "inspect"]
@@ -24,10 +24,11 @@ class Inspection:
 
     Attributes:
         tree, loops: spanning tree and fundamental loops.
-        equations: number of constraint equations in relative coordinates.
+        equations: number of constraint equations in relative coordinates; those that are off do not count.
         gruebler: degrees of freedom by counting.
         freedom: true number of degrees of freedom (of velocity), by the rank of the constraints here.
         redundant: equations that follow from the others, by name.
+        off: constraints that do not act until an event switches them on.
         massless: bodies without mass.
     """
 
@@ -41,6 +42,7 @@ class Inspection:
     gruebler: int
     freedom: int
     redundant: list[str]
+    off: list[str]
     massless: list[str]
 
 
@@ -49,7 +51,9 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")
     state = assemble_state(dynamics, None, None, parameters, 0.0)
     values = dynamics.residuals(state.time, state.q, state.u, parameters)
-    A = np.asarray(values.jacobian)
+    off = dynamics.flat.off(parameters)
+    acting = [i for i, row in enumerate(dynamics.rows) if row.owner not in off]
+    A = np.asarray(values.jacobian)[acting]
     rank, redundant = _redundant(A)
     graph = Graph(dynamics.flat)
     tree = graph.spanning_tree()
@@ -61,10 +65,11 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
         tree=tree,
         loops=graph.loops(tree),
         equations=len(A),
-        nonholonomic=len(A) - dynamics.holonomic,
-        gruebler=graph.gruebler(),
+        nonholonomic=sum(not dynamics.rows[i].holonomic for i in acting),
+        gruebler=graph.gruebler(parameters),
         freedom=dynamics.nv - rank,
-        redundant=[str(dynamics.rows[i]) for i in redundant],
+        redundant=[str(dynamics.rows[acting[i]]) for i in redundant],
+        off=[name for name in dynamics.flat.constraints if name in off],
         massless=[body for body in dynamics.flat.bodies if mechanism.inertia(body).mass == 0],
     )
 

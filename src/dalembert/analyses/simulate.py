@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dalembert.analyses.assemble import State, assemble_state
+from dalembert.analyses.checkpoint import Checkpoint, fingerprint
+from dalembert.analyses.choose import choose_integrator, stabilizer
+from dalembert.analyses.drive import Driver
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
-from dalembert.integrators import INTEGRATORS, Integrator, Result
-from dalembert.integrators.base import Problem
+from dalembert.integrators import Integrator
+from dalembert.io import dumps
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.record import certify, record
@@ -31,6 +34,8 @@ def simulate(
     formulation: str = "auto",
     coordinates: str = "auto",
     integrator: str | Integrator = "auto",
+    stabilization: str = "auto",
+    baumgarte: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     step: float | None = None,
@@ -41,6 +46,8 @@ def simulate(
     start: float = 0.0,
     progress: Callable[[float], None] | None = None,
     strict: bool = False,
+    checkpoint: str | Path | None = None,
+    checkpoint_interval: float = 30.0,
 ) -> Trajectory:
     """Move a mechanism through time.
 
@@ -48,6 +55,10 @@ def simulate(
         model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again.
         duration: how long (s).
         formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose.
+        stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
+            the metric of the mass matrix, ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
+            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
+        baumgarte: α = β of Baumgarte's stabilisation (1/s); 10 unless told.
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: distance of the outputs (s); default: a thousandth of the duration.
@@ -56,25 +67,35 @@ def simulate(
         start: first time (s).
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
+        checkpoint: a file that keeps the run from time to time; the same call goes on from it after a crash.
+        checkpoint_interval: seconds of wall time between two writings.
 
     Returns:
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
     times = _output_times(start, duration, output_step)
-    method = _integrator(integrator, rtol, atol, step)
     if isinstance(model, Dynamics) and (formulation, coordinates) != ("auto", "auto"):
         raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
     dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
+    method, fallback, why = choose_integrator(dynamics, integrator, rtol, atol, step, stabilization)
     values = dict(parameters or {})
     if isinstance(initial, State):
         state = initial
     else:
         state = assemble_state(dynamics.relative, initial, initial_rates, values, start)
     q, u = state.to(dynamics.coordinates)
-    problem, context = dynamics.problem(values)
-    result = _watched(method, problem, np.concatenate([q, u, [0.0]]), times, progress)
-    data = record(dynamics, result, values, method.name, lambda name: state.joint(name)[0])
-    run = Trajectory(data, certify(dynamics, result, data, context, values), dynamics)
+    saved = None
+    if checkpoint is not None:
+        what = (dumps(dynamics.model), repr(dynamics), repr(method), times, stabilization, baumgarte, values, q, u)
+        saved = Checkpoint(checkpoint, checkpoint_interval, fingerprint(*what))
+    driver = Driver(
+        dynamics, method, times, np.concatenate([q, u, [0.0]]), values, fallback=fallback,
+        settle=stabilizer(dynamics, stabilization, baumgarte), progress=progress, checkpoint=saved,
+    )  # fmt: skip
+    outcome = driver.run()
+    data = record(dynamics, outcome, driver.method.name, lambda name: state.joint(name)[0])
+    data.attrs["reason"] = why
+    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run
@@ -95,56 +116,3 @@ def _output_times(start: float, duration: float, output_step: float | None) -> n
         times = np.append(times, start + duration)
     times[-1] = start + duration
     return times
-
-
-def _integrator(name: str | Integrator, rtol: float | None, atol: float | None, step: float | None) -> Integrator:
-    if isinstance(name, Integrator):
-        return name
-    name = "dopri8" if name == "auto" else name
-    if name not in INTEGRATORS:
-        raise DalembertError(f"unknown integrator {name!r}; expected 'auto' or one of {', '.join(INTEGRATORS)}")
-    options: dict[str, float] = {}
-    for key, value in (("rtol", rtol), ("atol", atol), ("step", step)):
-        if value is None:
-            continue
-        if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and value > 0):
-            raise DalembertError(f"{key} must be a positive number, got {value!r}")
-        options[key] = float(value)
-    kind: Any = INTEGRATORS[name]
-    if kind.adaptive:
-        if "step" in options:
-            options["max_step"] = options.pop("step")
-        return kind(**options)
-    refused = sorted(set(options) - {"step"})
-    if refused:
-        raise DalembertError(f"integrator {name!r} has a fixed step and takes no {' or '.join(refused)}.  Fix: step=…")
-    return kind(**options)
-
-
-def _watched(
-    method: Integrator, problem: Problem, y: np.ndarray, times: np.ndarray, progress: Callable[[float], None] | None
-) -> Result:
-    """Run the native loop in a thread, so that it can be watched and interrupted."""
-    monitor = np.array([times[0], 0.0])
-    box: list[Any] = []
-
-    def work() -> None:
-        try:
-            box.append(method.run(problem, y, times, monitor))
-        except BaseException as error:  # handed to the caller's thread below
-            box.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    span = times[-1] - times[0]
-    try:
-        while thread.is_alive():
-            thread.join(0.05)
-            if progress is not None:
-                progress(float((monitor[0] - times[0]) / span))
-    except KeyboardInterrupt:
-        monitor[1] = 1.0
-        thread.join()
-    if isinstance(box[0], BaseException):
-        raise box[0]
-    return box[0]

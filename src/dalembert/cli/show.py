@@ -63,6 +63,8 @@ def show_inspection(name: str, parameters: dict[str, float]) -> None:
     table.add_row("constraint equations", f"{found.equations}, of which {found.nonholonomic} nonholonomic")
     if found.redundant:
         table.add_row("redundant", f"{len(found.redundant)}: {', '.join(found.redundant)}")
+    if found.off:
+        table.add_row("off at the start", ", ".join(found.off))
     if found.massless:
         table.add_row("without mass", ", ".join(found.massless))
     chains = [" – ".join(chain) for chain in found.tree.chains()]

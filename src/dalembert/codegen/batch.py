@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dalembert.codegen.build import Code
-from dalembert.codegen.lanes import mover
+from dalembert.codegen.lanes import runner
 from dalembert.codegen.layout import Field
 
 __all__ = ["run_batch"]
 
 _BATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_SINGLE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 # Doubles in the blocks of inputs and outputs: 256 KiB stay in the second-level cache.
 _BLOCK = 32768
@@ -41,27 +40,22 @@ def run_batch(
         n: number of states, at least 1.
         threads: number of threads; the compiled code runs without the interpreter's lock.
     """
-    groups = -(-n // width)
+    full, rest = divmod(n, width)
     n_in, n_out = sizes
-    threads = min(threads, groups)
-    per_block = max(1, min(_BLOCK // max(1, (n_in + n_out) * width), -(-groups // threads)))
-    starts = range(0, groups, per_block)
+    threads = max(1, min(threads, full))
+    per_block = max(1, min(_BLOCK // max(1, (n_in + n_out) * width), -(-full // threads))) if width > 1 else 1
     shared = [(field, array) for field, array in inputs if array.ndim == 1]
-    # Empty arrays have nothing to move; the address of the others is looked up once.
-    own = [(f, array, array.ctypes.data) for f, array in inputs if array.ndim == 2 and f.size]
-    results = [(f, array, array.ctypes.data) for f, array in outputs if f.size]
+    # Empty arrays have nothing to move.
+    own = [(field, array) for field, array in inputs if array.ndim == 2 and field.size]
+    results = [(field, array) for field, array in outputs if field.size]
 
     def work(thread: int) -> None:
         block = _Block(code, width, n_in, n_out, per_block)
         for field, array in shared:
             block.inp[:, field.start : field.stop, :] = array[:, None]
-        for first in starts[thread::threads]:
-            begin, end = first * width, min(n, (first + per_block) * width)
-            for field, array, address in own:
-                block.pack(field, array, address, begin, end)
-            block.run(-(-(end - begin) // width))
-            for field, array, address in results:
-                block.unpack(field, array, address, begin, end)
+        block.run(own, results, *(full * k // threads for k in (thread, thread + 1)))
+        if rest and thread == threads - 1:
+            block.run_last(own, results, rest)
 
     if threads == 1:
         work(0)
@@ -74,43 +68,39 @@ class _Block:
     """Memory of one thread: ``inp[group, i, lane]``, ``out[group, i, lane]`` and the work vector."""
 
     def __init__(self, code: Code, width: int, n_in: int, n_out: int, groups: int):
-        self.width = width
+        self.code, self.width = code, width
         self.inp = _aligned(groups, n_in, width)
         self.out = _aligned(groups, n_out, width)
         self.work = _aligned(1, code.n_work, 1)
         self.pointers = tuple(array.ctypes.data for array in (self.inp, self.out, self.work))
-        self.function = (_SINGLE if width == 1 else _BATCH)(code.address)
-        self.mover = mover(width)
 
-    def run(self, groups: int) -> None:
-        if self.width > 1:
-            self.function(*self.pointers, groups)
-            return
-        inp, out, work = self.pointers
-        for g in range(groups):
-            self.function(inp + g * self.inp.strides[0], out + g * self.out.strides[0], work)
+    def run(
+        self, inputs: list[tuple[Field, np.ndarray]], outputs: list[tuple[Field, np.ndarray]], first: int, last: int
+    ) -> None:
+        """Evaluate the groups first, ..., last - 1, all of them full."""
+        width = self.width
+        fields = np.array(
+            [
+                (array.ctypes.data + 8 * first * width * field.size, field.size, field.start * width)
+                for field, array in (*inputs, *outputs)
+            ],
+            dtype=np.int64,
+        )
+        strides = self.inp.strides[0] // 8, self.out.strides[0] // 8
+        counts = len(inputs), len(fields), last - first, len(self.inp)
+        runner(width).run(self.code.address, *self.pointers, *strides, fields.ctypes.data, *counts)
 
-    def pack(self, field: Field, states: np.ndarray, address: int, begin: int, end: int) -> None:
-        """states[begin + group*width + lane, i] -> inp[group, i, lane]; spare lanes repeat the last state."""
-        width, size = self.width, field.size
-        full, rest = divmod(end - begin, width)
-        if full:
-            target = self.pointers[0] + 8 * field.start * width
-            self.mover.pack(address + 8 * begin * size, target, size, self.inp.strides[0] // 8, full)
-        if rest:
-            group = self.inp[full, field.start : field.stop, :]
-            group[:, :rest] = states[end - rest : end].T
-            group[:, rest:] = states[end - 1][:, None]
-
-    def unpack(self, field: Field, states: np.ndarray, address: int, begin: int, end: int) -> None:
-        """out[group, i, lane] -> states[begin + group*width + lane, i]."""
-        width, size = self.width, field.size
-        full, rest = divmod(end - begin, width)
-        if full:
-            source = self.pointers[1] + 8 * field.start * width
-            self.mover.unpack(address + 8 * begin * size, source, size, self.out.strides[0] // 8, full)
-        if rest:
-            states[end - rest : end] = self.out[full, field.start : field.stop, :rest].T
+    def run_last(
+        self, inputs: list[tuple[Field, np.ndarray]], outputs: list[tuple[Field, np.ndarray]], rest: int
+    ) -> None:
+        """Evaluate the last states, which do not fill their group: spare lanes repeat the last one."""
+        for field, array in inputs:
+            group = self.inp[0, field.start : field.stop, :]
+            group[:, :rest] = array[-rest:].T
+            group[:, rest:] = array[-1][:, None]
+        _BATCH(self.code.address)(*self.pointers, 1)
+        for field, array in outputs:
+            array[-rest:] = self.out[0, field.start : field.stop, :rest].T
 
 
 def _aligned(groups: int, size: int, width: int) -> np.ndarray:

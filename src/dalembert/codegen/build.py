@@ -51,7 +51,7 @@ _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 def _sources() -> str:
     """SHA-256 of the modules that decide on the code, so that a new version never meets an old cache."""
     sha = hashlib.sha256()
-    for name in ("emit", "helpers", "jit", "plan", "build"):
+    for name in ("emit", "emit_products", "helpers", "jit", "plan", "products", "build"):
         sha.update(Path(__file__).with_name(name + ".py").read_bytes())
     return sha.hexdigest()
 
@@ -129,6 +129,7 @@ class Build:
             if cache:
                 write_object(key, data)
         address, engine = load_object(data, self.symbol, libm_functions(self.tape.ops))
-        code = Code(address, plan.n_work * self.width, engine, from_cache)
+        n_work = plan.n_memory * self.width * (plan.together if self.batch else 1)
+        code = Code(address, n_work, engine, from_cache)
         _loaded[key] = code
         return code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from dalembert.codegen.emit_products import emit_products
 from dalembert.codegen.helpers import LIBM, helper_text
 from dalembert.codegen.plan import Plan
 from dalembert.codegen.tape import Tape
@@ -42,8 +43,9 @@ def emit_module(tape: Tape, plan: Plan, symbol: str, width: int, *, batch: bool)
     pieces = [emitter.piece(p, f"{symbol}.{p}") for p in range(len(plan.pieces))]
     driver = _batch_driver if batch else _single_driver
     main = driver(symbol, tape, plan, width)
+    loops = emit_products(tape.products, symbol, width, plan.n_work)
     helpers = helper_text(emitter.used, width, inline_sincos=emitter.inline_sincos)
-    return "\n".join([*pieces, main, helpers])
+    return "\n".join([*pieces, loops, main, helpers])
 
 
 def _sincos_count(tape: Tape) -> int:
@@ -55,35 +57,86 @@ _ARGS = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work"
 _POINTERS = "ptr %in, ptr %out, ptr %work"
 
 
+def _parts(symbol: str, tape: Tape, plan: Plan) -> list[str]:
+    """The functions of a kernel in the order in which they run."""
+    return [f"{symbol}.{p}" for p in range(len(plan.pieces))] + [f"{symbol}.products"] * bool(tape.products.calls)
+
+
 def _single_driver(symbol: str, tape: Tape, plan: Plan, width: int) -> str:
-    calls = [f"  call void @{symbol}.{p}({_POINTERS})" for p in range(len(plan.pieces))]
+    parts = [f"{symbol}.clear"] * bool(tape.products.calls) + _parts(symbol, tape, plan)
+    calls = [f"  call void @{part}({_POINTERS})" for part in parts]
     return "\n".join([f"define void @{symbol}({_ARGS}) #0 {{", *calls, "  ret void", "}"])
 
 
 def _batch_driver(symbol: str, tape: Tape, plan: Plan, width: int) -> str:
-    """The loop over groups; group g begins at in[g n_in width] and out[g n_out width]."""
-    calls = [f"  call void @{symbol}.{p}(ptr %i, ptr %o, ptr %work)" for p in range(len(plan.pieces))]
+    """The loop over groups; group g begins at in[g n_in width] and out[g n_out width].
+
+    Several groups go through a piece before the next one begins, so that its code comes from memory once for them all.
+    """
+
+    def call(part: str, count: str, inp: str = "%in", out: str = "%out") -> str:
+        pointers = f"ptr {inp}, ptr {out}, ptr %work"
+        if plan.together == 1:
+            return f"  call void @{part}({pointers})"
+        return f"  call void @{symbol}.each(ptr @{part}, {pointers}, i64 {count})"
+
+    # Zeros between the entries of products stay zero from group to group.
+    clear = [call(f"{symbol}.clear", str(plan.together))] * bool(tape.products.calls)
+    each = _each(symbol, (tape.n_in * width, tape.n_out * width, plan.n_memory * width))
     return "\n".join(
         [
+            *([each] * (plan.together > 1)),
             f"define void @{symbol}({_ARGS}, i64 %n) #0 {{",
             "entry:",
-            "  %any = icmp sgt i64 %n, 0",
-            "  br i1 %any, label %body, label %done",
-            "body:",
+            *clear,
+            "  br label %head",
+            "head:",
             "  %g = phi i64 [ 0, %entry ], [ %next, %body ]",
+            "  %left = sub i64 %n, %g",
+            "  %more = icmp sgt i64 %left, 0",
+            "  br i1 %more, label %body, label %done",
+            "body:",
+            f"  %full = icmp sgt i64 %left, {plan.together}",
+            f"  %m = select i1 %full, i64 {plan.together}, i64 %left",
             f"  %gi = mul i64 %g, {tape.n_in * width}",
             f"  %go = mul i64 %g, {tape.n_out * width}",
             "  %i = getelementptr inbounds double, ptr %in, i64 %gi",
             "  %o = getelementptr inbounds double, ptr %out, i64 %go",
-            *calls,
-            "  %next = add i64 %g, 1",
-            "  %more = icmp slt i64 %next, %n",
-            "  br i1 %more, label %body, label %done",
+            *(call(part, "%m", "%i", "%o") for part in _parts(symbol, tape, plan)),
+            "  %next = add i64 %g, %m",
+            "  br label %head",
             "done:",
             "  ret void",
             "}",
         ]
     )
+
+
+def _each(symbol: str, strides: tuple[int, int, int]) -> str:
+    """``each(part, in, out, work, m)``: call a part for m groups, each with its own work memory."""
+    names = ("in", "out", "work")
+    lines = [
+        f"define internal void @{symbol}.each(ptr %part, ptr %in, ptr %out, ptr %work, i64 %m) noinline #0 {{",
+        "entry:",
+        "  br label %body",
+        "body:",
+        "  %k = phi i64 [ 0, %entry ], [ %k1, %body ]",
+    ]
+    for name, stride in zip(names, strides, strict=True):
+        lines += [
+            f"  %{name}.s = mul i64 %k, {stride}",
+            f"  %{name}.k = getelementptr inbounds double, ptr %{name}, i64 %{name}.s",
+        ]
+    lines += [
+        "  call void %part(ptr %in.k, ptr %out.k, ptr %work.k)",
+        "  %k1 = add i64 %k, 1",
+        "  %more = icmp slt i64 %k1, %m",
+        "  br i1 %more, label %body, label %done",
+        "done:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)
 
 
 class _Emitter:
@@ -135,6 +188,8 @@ class _Emitter:
         for i, v in self.plan.outputs[p]:
             if i not in self.cleared:
                 self._store("out", i, self._operand(v))
+        for i, v in self.plan.entries[p]:
+            self._store("work", self.plan.n_work + i, self._operand(v))
         self.lines += ["  ret void", "}"]
         return "\n".join(self.lines)
 
@@ -158,7 +213,7 @@ class _Emitter:
             "  %zp = getelementptr inbounds double, ptr %out, i64 %zo",
             f"  store {self.type} {self.zero}, ptr %zp, align 8",
             "  %zn = add i64 %zi, 1",
-            f"  %zc = icmp eq i64 %zn, {self.tape.n_out}",
+            f"  %zc = icmp eq i64 %zn, {len(self.tape.results)}",
             "  br i1 %zc, label %body, label %clear",
             "body:",
         ]

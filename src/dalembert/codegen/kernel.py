@@ -34,6 +34,7 @@ def compile_function(
     cache: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     piece: int | None = None,
+    products: Mapping[str, Sequence[ca.SX]] | None = None,
 ) -> Kernel:
     """Compile expressions to machine code.
 
@@ -47,6 +48,8 @@ def compile_function(
         shapes: NumPy shapes that differ from those of the expressions, e.g. ``{"t": (), "M": (1, 1)}``;
             the elements are in row-major order.
         piece: instructions in one piece of a long function; None takes what compiles fastest.
+        products: name -> factors of further outputs, which follow ``outputs``: products of two or more matrices that
+            are computed in loops, faster than written out from about twenty rows on; structural zeros are left out.
 
     Returns:
         the kernel; the code is made, or read from the cache, at its first use.
@@ -56,14 +59,16 @@ def compile_function(
     if optimise not in (None, 0, 1, 2, 3):
         raise CompileError(f"kernel '{name}': optimise must be None, 0, 1, 2 or 3, got {optimise!r}")
     shapes = {} if shapes is None else shapes
+    products = {} if products is None else products
     stray = [key for key in shapes if key not in inputs and key not in outputs]
     if stray:
         raise CompileError(f"kernel '{name}': shapes given for unknown arrays: {', '.join(stray)}")
-    if not outputs:
+    if not outputs and not products:
         raise CompileError(f"kernel '{name}' has no outputs")
-    tape = trace(name, inputs, outputs)
+    tape = trace(name, inputs, outputs, products)
     layout_in = Layout.from_expressions(name, inputs, shapes)
-    layout_out = Layout.from_expressions(name, outputs, shapes)
+    made = {key: ca.SX(factors[0].shape[0], factors[-1].shape[1]) for key, factors in products.items()}
+    layout_out = Layout.from_expressions(name, {**outputs, **made}, shapes)
     return Kernel(name, tape, layout_in, layout_out, batch=batch, optimise=optimise, cache=cache, piece=piece)
 
 

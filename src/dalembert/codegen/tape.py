@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
 
+from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
 
 __all__ = ["BINARY", "UNARY", "Tape", "trace"]
@@ -33,7 +35,9 @@ _ANY_NAME_OF = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.
 
 @dataclass(frozen=True)
 class Tape:
-    """A straight-line program: instruction k computes value k from values of smaller number.
+    """A straight-line program, and products of matrices made of its values.
+
+    Instruction k computes value k from values of smaller number.
 
     Attributes:
         n_in: number of scalar inputs.
@@ -41,7 +45,8 @@ class Tape:
         a: first operand: a value, or the number of the input or of the constant.
         b: second operand, -1 where there is none.
         constants: the distinct constants.
-        results: the value of each scalar output.
+        results: the value of each scalar output, those of products excepted.
+        products: outputs that follow by loops.
     """
 
     n_in: int
@@ -50,11 +55,12 @@ class Tape:
     b: array[int]
     constants: array[float]
     results: array[int]
+    products: Products = Products()
 
     @property
     def n_out(self) -> int:
         """Number of scalar outputs."""
-        return len(self.results)
+        return len(self.results) + self.products.n_out
 
     @functools.cached_property
     def instructions(self) -> int:
@@ -68,10 +74,16 @@ class Tape:
         for part in (self.a, self.b, self.constants, self.results):
             sha.update(f"|{len(part)}|".encode())
             sha.update(part.tobytes())
+        sha.update(repr(self.products).encode())
         return sha.hexdigest()
 
 
-def trace(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) -> Tape:
+def trace(
+    name: str,
+    inputs: Mapping[str, ca.SX],
+    outputs: Mapping[str, ca.SX],
+    products: Mapping[str, Sequence[ca.SX]] | None = None,
+) -> Tape:
     """Flatten named expressions into a tape.
 
     Matrices are flattened row by row (the order of NumPy), whereas CasADi counts column by column:
@@ -81,6 +93,7 @@ def trace(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) 
         name: name of the kernel, for messages.
         inputs: purely symbolic SX columns or matrices.
         outputs: SX expressions of the inputs; structural zeros become stored zeros.
+        products: further outputs, each a product of SX matrices; structural zeros are left out.
     """
     for key, symbol in inputs.items():
         if not isinstance(symbol, ca.SX) or not symbol.is_valid_input():
@@ -90,6 +103,10 @@ def trace(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) 
             )
     flat_in = _flatten(inputs)
     flat_out = _flatten({key: _expression(name, key, value) for key, value in outputs.items()})
+    n_results = flat_out.numel()
+    # Entries of the factors, row by row
+    chains = [[factor.T for factor in _factors(name, key, given)] for key, given in (products or {}).items()]
+    flat_out = ca.vertcat(flat_out, *(factor.nz[:] for chain in chains for factor in chain))
     free = ca.symvar(ca.veccat(flat_out))
     known = {symbol.element_hash() for symbol in ca.symvar(flat_in)}
     unknown = [str(symbol) for symbol in free if symbol.element_hash() not in known]
@@ -102,7 +119,25 @@ def trace(name: str, inputs: Mapping[str, ca.SX], outputs: Mapping[str, ca.SX]) 
         function = ca.Function("kernel", [flat_in], [flat_out])
     except RuntimeError as error:
         raise CompileError(f"kernel '{name}': CasADi refuses the expression: {error}") from error
-    return _read(name, function)
+    tape = _read(name, function)
+    values = iter(tape.results[n_results:])
+    plan = plan_products([[_factor(factor, values) for factor in chain] for chain in chains], n_results)
+    return replace(tape, results=tape.results[:n_results], products=plan)
+
+
+def _factors(name: str, key: str, factors: Sequence[ca.SX]) -> Sequence[ca.SX]:
+    """The factors, checked."""
+    if len(factors) < 2 or any(a.shape[1] != b.shape[0] for a, b in itertools.pairwise(factors)):
+        shapes = " and ".join(f"{a.shape[0]} x {a.shape[1]}" for a in factors)
+        raise CompileError(f"kernel '{name}': '{key}' must have two or more factors that fit, got {shapes}")
+    return factors
+
+
+def _factor(transposed: ca.SX, values: Iterator[int]) -> Factor:
+    """One factor, from its transpose and the values of its entries, row by row."""
+    columns, rows = transposed.sparsity().get_triplet()
+    entries = tuple(zip(rows, columns, strict=True))
+    return Factor(*reversed(transposed.shape), entries, tuple(itertools.islice(values, len(entries))))
 
 
 def _flatten(named: Mapping[str, ca.SX]) -> ca.SX:

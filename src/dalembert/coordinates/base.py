@@ -109,9 +109,9 @@ class Coordinates:
         return self._nominal.joint(name)
 
     def _find_windings(self, start: int) -> list[Winding]:
-        """Angles of cut joints that an equation, a force or an output asks for."""
+        """Angles of cut joints that an equation, a force, an output or an event asks for."""
         asked: set[str] = set()
-        for section in (self.flat.constraints, self.flat.forces, self.flat.outputs):
+        for section in (self.flat.constraints, self.flat.forces, self.flat.outputs, self.flat.events):
             for element, _ in section.values():
                 asked |= _joints_asked(element)
         for name in self.cut:
@@ -168,7 +168,8 @@ def _joints_asked(element: Any) -> set[str]:
     asked.update(getattr(element, "joints", ()))
     asked.update(getattr(element, "terms", {}))
     for value in element.__dict__.values():
-        for formula in value if isinstance(value, tuple) else (value,):
+        parts = value.values() if isinstance(value, dict) else value
+        for formula in parts if isinstance(value, (tuple, dict)) else (value,):
             if hasattr(formula, "free_symbols"):
                 asked |= {ref.element for ref in references(formula) if ref.quantity == "q"}
     return asked

@@ -72,17 +72,28 @@ class TreeFactors:
                 x[k] = x[k] - self.L[k, i] * x[i]
         return x
 
+    def inverse_L(self) -> np.ndarray:
+        """N = L⁻¹, which has the pattern of L."""
+        N = self.al.eye(len(self.above))
+        for k, above in enumerate(self.above):
+            for position, i in enumerate(above):
+                N[k, i] = -self.L[k, i] - sum(self.L[k, j] * N[j, i] for j in above[:position])
+        return N
+
+    def inverse_root(self) -> np.ndarray:
+        """G = N D^(−1/2), so that M⁻¹ = G Gᵀ."""
+        root = self.al.zeros(len(self.above))
+        for k, d in enumerate(self.inverse_D):
+            root[k] = self.al.sqrt(d)
+        return self.inverse_L() * root
+
     def inverse(self) -> np.ndarray:
         """M⁻¹ = N D⁻¹ Nᵀ with N = L⁻¹: zero between trees that share nothing but the ground.
 
-        N has the pattern of L, and only one half of the symmetric product is computed.
+        Only one half of the symmetric product is computed.
         """
         n = len(self.above)
-        N, out = self.al.eye(n), self.al.zeros(n, n)
-        for k in range(n):
-            for position, i in enumerate(self.above[k]):
-                between = self.above[k][:position]
-                N[k, i] = -self.L[k, i] - sum(self.L[k, j] * N[j, i] for j in between)
+        N, out = self.inverse_L(), self.al.zeros(n, n)
         scaled = [N[:, k] * self.inverse_D[k] for k in range(n)]
         own = [[k, *self.above[k]] for k in range(n)]
         for i in range(n):

@@ -11,13 +11,14 @@ import sympy as sp
 from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, pose_jets
+from dalembert.elements import Motion
 from dalembert.errors import ModelError
 from dalembert.expressions import TIME, Reference, evaluate
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
 
-__all__ = ["TreeMotion", "moving", "still"]
+__all__ = ["TreeMotion", "moving", "quantity", "still"]
 
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "vx": 0, "vy": 1, "vz": 2, "wx": 0, "wy": 1, "wz": 2}
 
@@ -93,22 +94,24 @@ class TreeMotion:
 
     def _lookup(self, atom: sp.Symbol | Reference) -> Any:
         if isinstance(atom, Reference):
-            return self._quantity(atom)
+            return quantity(self, atom)
         if atom == TIME:
             return self.t
         if atom.name not in self.tree.mechanism.parameters:
             raise ModelError(f"unknown parameter {atom.name!r} in a formula")
         return self.tree.mechanism.parameters[atom.name]
 
-    def _quantity(self, ref: Reference) -> Any:
-        if ref.quantity in ("q", "u"):
-            q, u = self.joint(ref.element)
-            return (q if ref.quantity == "q" else u)[ref.index]
-        X, V = self.body(ref.element)
-        i = _COMPONENT[ref.quantity]
-        if ref.quantity in ("x", "y", "z"):
-            return X.p[i]
-        return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+
+def quantity(motion: Motion, ref: Reference) -> Any:
+    """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world axes."""
+    if ref.quantity in ("q", "u"):
+        q, u = motion.joint(ref.element)
+        return (q if ref.quantity == "q" else u)[ref.index]
+    X, V = motion.body(ref.element)
+    i = _COMPONENT[ref.quantity]
+    if ref.quantity in ("x", "y", "z"):
+        return X.p[i]
+    return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
 
 
 def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[LinkState]) -> TreeMotion:

@@ -19,6 +19,7 @@ from dalembert.spatial import ArticulatedInertia
 
 __all__ = [
     "forward_dynamics",
+    "generalised_forces",
     "gravity_base",
     "inverse_dynamics",
     "mass_matrix",
@@ -51,6 +52,20 @@ def tip_wrenches(tree: PlacedTree, states: list[LinkState], wrenches: list[np.nd
         link.inertia.apply(s.A_L) + link.inertia.bias(s.V_L) - w
         for link, s, w in zip(tree.links, states, wrenches, strict=True)
     ]
+    return _summed(tree, states, F)
+
+
+def generalised_forces(tree: PlacedTree, states: list[LinkState], wrenches: list[np.ndarray]) -> np.ndarray:
+    """Forces on all velocities that do the work of wrenches on the links."""
+    Q = tree.al.zeros(tree.coordinates.nv)
+    for link, state, F in zip(tree.links, states, _summed(tree, states, list(wrenches)), strict=True):
+        if state.S.shape[1]:
+            Q[link.u] = state.S.T @ F
+    return Q
+
+
+def _summed(tree: PlacedTree, states: list[LinkState], F: list[np.ndarray]) -> list[np.ndarray]:
+    """Wrenches on links together with those on all links beyond them."""
     for i in reversed(range(len(tree.links))):
         parent = tree.links[i].parent
         if parent >= 0:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalembert.dynamics import native
+from dalembert.codegen import Kernel
+from dalembert.numerics import layout
 
 if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
@@ -17,46 +18,65 @@ __all__ = ["Context"]
 class Context:
     """The block of numbers that native functions read: addresses, sizes, parameters, scratch space, statistics.
 
+    Args:
+        kernels: kernels besides those of the accelerations, by their names in ``layout.CONTEXT``.
+
     Attributes:
         values: parameters.
         tau: forces on all velocities, besides those of the model.
-        statistics: what was seen on the way (``native.STATISTICS``).
+        statistics: what was seen on the way (``layout.STATISTICS``).
     """
 
-    def __init__(self, dynamics: Dynamics, parameters: dict[str, float] | None = None):
+    def __init__(
+        self, dynamics: Dynamics, parameters: dict[str, float] | None = None, kernels: dict[str, Kernel] | None = None
+    ):
         self.values = dynamics.parameters(parameters).copy()
         self.tau = np.zeros(dynamics.nv)
         self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
-        self._block = np.zeros(native.CONTEXT_SIZE, dtype=np.int64)
+        self.stabilisation = np.zeros(2)
+        self._options = np.zeros(layout.N_OPTIONS)
+        given = dynamics.formulation.options()
+        self._options[: len(given)] = given
+        self._block = np.zeros(layout.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
-        kernels = {} if rolled is not None else {native.DYNAMICS: dynamics.dynamics_kernel}
+        used = dict(kernels or {})
+        if rolled is None:
+            used["dynamics"] = dynamics.dynamics_kernel
         if dynamics.rows:
-            kernels[native.CONSTRAINTS] = dynamics.constraint_kernel
+            used["constraints"] = dynamics.constraint_kernel
         if dynamics.rows or dynamics.has_quaternions:
-            kernels[native.MOVE] = dynamics.move_kernel
-        n_in, n_out = (max((getattr(k, size) for k in kernels.values()), default=0) for size in ("n_in", "n_out"))
-        n_work = max([1, *(k.n_work for k in kernels.values()), len(rolled.work) if rolled is not None else 0])
+            used["move"] = dynamics.move_kernel
+        n_in, n_out = (max((getattr(k, size) for k in used.values()), default=0) for size in ("n_in", "n_out"))
+        n_out += dynamics.nv  # solvers find u behind the blocks
+        n_work = max([1, *(k.n_work for k in used.values()), rolled.n_work if rolled is not None else 0])
         self._work = np.zeros(n_in + n_out + n_work)
-        entries: dict[int, Any] = {
-            native.NQ: dynamics.nq, native.NV: dynamics.nv, native.ROWS: len(dynamics.rows),
-            native.HOLONOMIC: dynamics.holonomic, native.NP: len(self.values),
-            native.MODE: native.EXPLICIT if dynamics.formulation.explicit else native.SOLVED,
-            native.PARAMETERS: self.values.ctypes.data, native.TAU: self.tau.ctypes.data,
-            native.STATS: self.statistics.ctypes.data, native.WORK: self._work.ctypes.data,
-            native.N_INPUT: n_in, native.N_OUTPUT: n_out, native.N_WORK: n_work,
-        }  # fmt: skip
-        entries |= {index: kernel.address for index, kernel in kernels.items()}
+        self.keep_rows(np.empty(0, dtype=np.int64), 0)
+        self.set(
+            nq=dynamics.nq, nv=dynamics.nv, rows=len(dynamics.rows), holonomic=dynamics.holonomic,
+            n_parameters=len(self.values), mode=layout.EXPLICIT if dynamics.formulation.explicit else layout.SOLVED,
+            parameters=self.values.ctypes.data, tau=self.tau.ctypes.data, statistics=self.statistics.ctypes.data,
+            stabilisation=self.stabilisation.ctypes.data, projection=layout.MASS_METRIC,
+            options=self._options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
+            n_input=n_in, n_output=n_out, n_work=n_work,
+            **{name: kernel.address for name, kernel in used.items()},
+        )  # fmt: skip
         if rolled is not None:
-            entries |= {
-                native.MODE: native.ROLLED, native.LAYOUT: rolled.layout.ctypes.data,
-                native.N_KINDS: len(rolled.layout), native.LINKS: rolled.links.ctypes.data,
-                native.N_LINKS: len(rolled.links),
-                native.RECORD: rolled.record.ctypes.data, native.N_RECORD: len(rolled.record),
-                native.BASE: rolled.base.ctypes.data,
-            }  # fmt: skip
-        for index, value in entries.items():
-            self._block[index] = value
-        self._owner = (kernels, rolled)
+            record = rolled.lend(self)
+            self.set(
+                mode=layout.ROLLED, program=rolled.addresses.ctypes.data, record=record.ctypes.data,
+                n_record=len(record), base=rolled.base.ctypes.data,
+            )  # fmt: skip
+        self._owner = [used, rolled]
+
+    def keep_rows(self, active: np.ndarray, holonomic: int) -> None:
+        """The independent constraint rows that implicit methods keep, ``holonomic`` of them holonomic."""
+        self.active, self.active_holonomic = np.ascontiguousarray(active, dtype=np.int64), holonomic
+        self.set(active=self.active.ctypes.data, n_active=len(active), active_holonomic=holonomic)
+
+    def set(self, **entries: int) -> None:
+        """Entries by their names in ``layout.CONTEXT``."""
+        for name, value in entries.items():
+            self._block[layout.CONTEXT.index(name)] = value
 
     @property
     def address(self) -> int:
@@ -65,11 +85,11 @@ class Context:
     def failure(self) -> str:
         """Why the native code gave up, in words."""
         return {
-            native.NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and "
+            layout.NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and "
             "inertia, or constrain it",
-            native.NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative "
+            layout.NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative "
             "number in the formulas, or for a coordinate singularity",
-            native.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or "
+            layout.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or "
             "reached a position where it locks",
-            native.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
-        }.get(int(self.statistics[native.FAILURE]), "the native code gave up without a reason")
+            layout.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
+        }.get(int(self.statistics[layout.FAILURE]), "the native code gave up without a reason")

@@ -8,16 +8,14 @@ Reference: docs/theory/derivatives.md.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import casadi as ca
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.codegen import Kernel
-from dalembert.coordinates.derivative_factors import ancestors
+from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates.derivatives import (
-    ForwardDerivatives,
     Load,
     forward_dynamics_derivatives,
     forward_parts,
@@ -27,19 +25,19 @@ from dalembert.dynamics.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Equations
 
-__all__ = ["LargeForward", "derivative_kernel"]
+__all__ = ["derivative_kernel"]
 
 # To apply M⁻¹ inside the kernel takes 8 nv (sum of ancestors) instructions, all written out; outside, two matrix
 # products for each state. Measured (AVX2, one thread, ratio to Pinocchio inside and outside): a tree of 30 joints 4.4
 # and 2.7, a humanoid of 35 4.0 and 2.7, of 38 3.3 and 2.4. The kernel with everything inside takes about 6 s to
 # compile, half as long outside; beyond this limit it takes much longer.
-INSIDE = 13_000  # nv · (sum of ancestors)
+WRITTEN_OUT = 20
 
 # Short pieces keep long-lived matrix entries out of registers that the arithmetic needs: at 30 joints a third faster.
 PIECE = 250
 
 
-def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel | LargeForward:
+def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel:
     """Derivatives as machine code, for one state or a batch.
 
     ``inverse``:  (t, q, u, p, du) -> dtau_dq, dtau_du, dtau_ddu  of  τ = M u̇ + h − Q  (``Dynamics.inverse``).
@@ -49,7 +47,7 @@ def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] =
     """
     if which not in ("forward", "inverse"):
         raise DalembertError(f"which must be 'forward' or 'inverse', got {which!r}")
-    equations = dynamics._equations()
+    equations = dynamics.equations()
     return _inverse(dynamics, equations) if which == "inverse" else _forward(dynamics, equations)
 
 
@@ -64,7 +62,7 @@ def _inverse(dynamics: Dynamics, equations: Equations) -> Kernel:
     return dynamics._compile("inverse_derivatives", outputs, PIECE, du=(symbol, du))
 
 
-def _forward(dynamics: Dynamics, equations: Equations) -> Kernel | LargeForward:
+def _forward(dynamics: Dynamics, equations: Equations) -> Kernel:
     if dynamics.rows:
         owners = ", ".join(dict.fromkeys(row.owner for row in dynamics.rows))
         raise ModelError(
@@ -76,68 +74,15 @@ def _forward(dynamics: Dynamics, equations: Equations) -> Kernel | LargeForward:
     if _has_forces(dynamics, equations):
         _, load = _load(dynamics, equations, CASADI.zeros(dynamics.nv))
     given = (equations.tree, equations.q, equations.u, tau[1], equations.gravity, load)
-    if dynamics.nv * sum(len(row) for row in ancestors(equations.tree)) <= INSIDE:
+    if dynamics.nv <= WRITTEN_OUT:
         return dynamics._compile("forward_derivatives", forward_dynamics_derivatives(*given)._asdict(), PIECE, tau=tau)
     factors, du, dq, dv = forward_parts(*given)
-    outputs = {"du": du, "minus_dq": -dq, "minus_du": -dv, "ddu_dtau": factors.inverse()}
-    return LargeForward(dynamics._compile("forward_derivative_parts", outputs, PIECE, tau=tau))
-
-
-class LargeForward:
-    """Forward derivatives of large trees: a kernel for M⁻¹ and −∂τ, and matrix products; called as a kernel is."""
-
-    # States at a time: what the kernel hands to the products stays in the cache.
-    _block = 64
-
-    def __init__(self, parts: Kernel):
-        self.parts, self.name = parts, "forward_derivatives"
-        self.instructions, self.inputs = parts.instructions, parts.inputs
-        self.outputs = dict(zip(ForwardDerivatives._fields, parts.outputs.values(), strict=True))
-
-    def __repr__(self) -> str:
-        arrays = f"({', '.join(self.inputs)}) -> {', '.join(self.outputs)}"
-        return f"<LargeForward{arrays}, {self.instructions} instructions>"
-
-    def __call__(
-        self, t: Any, q: Any, u: Any, p: Any, tau: Any, *, out: ForwardDerivatives | None = None, threads: int = 1
-    ) -> ForwardDerivatives:
-        """u̇ and its derivatives at one state or at n states, where some inputs have one more dimension of length n.
-
-        Args:
-            out: arrays that receive the results of n states.
-            threads: for the kernel; the matrix products are threaded as NumPy's library decides.
-        """
-        given = [np.asarray(x, dtype=float) for x in (t, q, u, p, tau)]
-        many = [x.ndim > len(shape) for x, shape in zip(given, self.inputs.values(), strict=True)]
-        if not any(many):
-            return _applied(*self.parts(*given))
-        n = len(given[many.index(True)])
-        if out is None:
-            out = ForwardDerivatives(*(np.empty((n, *shape)) for shape in self.outputs.values()))
-        # Fresh memory for every block would cost more than the arithmetic.
-        buffers = [np.empty((min(n, self._block), *shape)) for shape in self.parts.outputs.values()]
-        for first in range(0, n, self._block):
-            at = slice(first, min(first + self._block, n))
-            block = [x[at] if varies else x for x, varies in zip(given, many, strict=True)]
-            parts = self.parts(*block, out=[buffer[: at.stop - first] for buffer in buffers], threads=threads)
-            _applied(*parts, out=ForwardDerivatives(*(x[at] for x in out)))
-        return out
-
-
-def _applied(
-    du: np.ndarray,
-    minus_dq: np.ndarray,
-    minus_du: np.ndarray,
-    inverse: np.ndarray,
-    out: ForwardDerivatives | None = None,
-) -> ForwardDerivatives:
-    """M⁻¹ applied to both derivatives."""
-    if out is None:
-        return ForwardDerivatives(du, inverse @ minus_dq, inverse @ minus_du, inverse)
-    out.du[...], out.ddu_dtau[...] = du, inverse
-    np.matmul(inverse, minus_dq, out=out.ddu_dq)
-    np.matmul(inverse, minus_du, out=out.ddu_du)
-    return out
+    G = _matrix(factors.inverse_root())
+    # M⁻¹ = G Gᵀ
+    products = {"ddu_dq": (-G, G.T, _matrix(dq)), "ddu_du": (-G, G.T, _matrix(dv)), "ddu_dtau": (-G, -G.T)}
+    inputs = {key: symbol for key, (symbol, _) in {**dynamics._symbols, "tau": tau}.items()}
+    outputs = {"du": CASADI.to_sx(du)}
+    return compile_function("forward_derivatives", inputs, outputs, shapes={"t": ()}, piece=PIECE, products=products)
 
 
 def _has_forces(dynamics: Dynamics, equations: Equations) -> bool:
@@ -160,7 +105,7 @@ def _load(dynamics: Dynamics, equations: Equations, du: np.ndarray) -> tuple[ca.
     column = al.to_sx(Q - equations._cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
     W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), dynamics.nv)
-    symbols = dynamics._symbols
+    symbols = dynamics.symbols
     Q_q = ca.jacobian(column, symbols["q"][0]) @ _matrix(W)
     return column, Load(al.from_sx(column, dynamics.nv), _array(Q_q), _array(ca.jacobian(column, symbols["u"][0])))
 

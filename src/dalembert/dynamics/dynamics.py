@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.dynamics import native
+from dalembert.dynamics import native, traces
 from dalembert.dynamics.choose import choose, is_constrained
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
@@ -60,7 +60,7 @@ class Dynamics:
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
         # Without constraints there is nothing to trace, which matters for large trees.
-        self.rows: list[Row] = self._equations().rows if is_constrained(self.coordinates) else []
+        self.rows: list[Row] = self.equations().rows if is_constrained(self.coordinates) else []
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
@@ -93,26 +93,26 @@ class Dynamics:
     # Tracing
 
     @cached_property
-    def _symbols(self) -> dict[str, Any]:
+    def symbols(self) -> dict[str, Any]:
         al = CASADI
         names = {"t": 1, "q": self.nq, "u": self.nv, "p": len(self.parameter_names)}
         return {name: al.symbols(name, size) for name, size in names.items()}
 
     @cached_property
-    def _tree(self) -> Any:
-        values = self._symbols["p"][1]
+    def tree(self) -> Any:
+        values = self.symbols["p"][1]
         return self.coordinates.place(CASADI, dict(zip(self.parameter_names, values, strict=True)))
 
     @cached_property
-    def _tau(self) -> Any:
+    def tau(self) -> Any:
         return CASADI.symbols("tau", self.nv)
 
-    def _equations(self, tau: np.ndarray | None = None) -> Equations:
+    def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols."""
-        return Equations(self._tree, self._symbols["t"][1][0], self._symbols["q"][1], self._symbols["u"][1], tau)
+        return Equations(self.tree, self.symbols["t"][1][0], self.symbols["q"][1], self.symbols["u"][1], tau)
 
     def _compile(self, name: str, outputs: dict[str, Any], piece: int | None = None, **more: Any) -> Kernel:
-        inputs = {key: symbol for key, (symbol, _) in {**self._symbols, **more}.items()}
+        inputs = {key: symbol for key, (symbol, _) in {**self.symbols, **more}.items()}
         columns = {key: CASADI.to_sx(value) for key, value in outputs.items()}
         shapes = {"t": (), **{key: np.shape(value) for key, value in outputs.items()}}
         return compile_function(name, inputs, columns, shapes=shapes, piece=piece)
@@ -122,14 +122,14 @@ class Dynamics:
     @cached_property
     def dynamics_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and the formulation's blocks."""
-        equations = self._equations(self._tau[1])
+        equations = self.equations(self.tau[1])
         outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.blocks(equations)}
-        return self._compile("dynamics", outputs, tau=self._tau)
+        return self._compile("dynamics", outputs, tau=self.tau)
 
     @cached_property
     def constraint_kernel(self) -> Kernel:
         """φ, A u + b, A and M: what projection needs."""
-        equations = self._equations()
+        equations = self.equations()
         return self._compile(
             "constraints",
             {
@@ -143,15 +143,15 @@ class Dynamics:
     @cached_property
     def move_kernel(self) -> Kernel:
         """q moved along a tangent, quaternions normalised."""
-        q, du = self._symbols["q"], CASADI.symbols("du", self.nv)
-        moved = self._tree.normalise(self._tree.integrate(q[1], du[1]))
-        inputs = {"q": q[0], "du": du[0], "p": self._symbols["p"][0]}
+        q, du = self.symbols["q"], CASADI.symbols("du", self.nv)
+        moved = self.tree.normalise(self.tree.integrate(q[1], du[1]))
+        inputs = {"q": q[0], "du": du[0], "p": self.symbols["p"][0]}
         return compile_function("move", inputs, {"q": CASADI.to_sx(moved)})
 
     @cached_property
     def observer(self) -> Kernel:
         """Poses and twists of bodies (world axes), energies, momentum, joint coordinates and outputs."""
-        al, equations = CASADI, self._equations()
+        al, equations = CASADI, self.equations()
         poses, twists = [], []
         for state in equations.states:
             poses.append(al.concatenate([state.X_WB.R.reshape(-1), state.X_WB.p]))
@@ -183,16 +183,38 @@ class Dynamics:
     def reaction_kernel(self) -> Kernel:
         """Wrench of every joint on its second body, world axes, about the joint's point."""
         du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
-        wrenches = self._equations().reactions(du[1], multipliers[1])
+        wrenches = self.equations().reactions(du[1], multipliers[1])
         self.reaction_names = list(wrenches)
         return self._compile(
             "reactions", {"wrench": CASADI.concatenate(list(wrenches.values()))}, du=du, multipliers=multipliers
         )
 
     @cached_property
+    def event_owners(self) -> list[str]:
+        """The event behind each value of the event kernel."""
+        return [name for name, (event, _) in self.flat.events.items() for _ in event.signs]
+
+    @cached_property
+    def event_kernel(self) -> Kernel:
+        """What rises through zero when an event happens."""
+        return self._compile("events", {"events": self.equations().events()})
+
+    @cached_property
+    def tangent_kernel(self) -> Kernel:
+        return traces.tangent_kernel(self)
+
+    @cached_property
+    def exponential_kernel(self) -> Kernel:
+        return traces.exponential_kernel(self)
+
+    @cached_property
+    def discrete_kernel(self) -> Kernel:
+        return traces.discrete_kernel(self)
+
+    @cached_property
     def _acceleration_kernel(self) -> Kernel:
-        blocks = self.formulation.blocks(self._equations(self._tau[1]))
-        return self._compile("acceleration", {"acceleration": blocks["acceleration"]}, tau=self._tau)
+        blocks = self.formulation.blocks(self.equations(self.tau[1]))
+        return self._compile("acceleration", {"acceleration": blocks["acceleration"]}, tau=self.tau)
 
     @cached_property
     def _single_acceleration(self) -> SingleState:
@@ -200,31 +222,31 @@ class Dynamics:
 
     @cached_property
     def _output_kernel(self) -> Kernel:
-        return self._compile("outputs", {"outputs": self._equations().outputs()})
+        return self._compile("outputs", {"outputs": self.equations().outputs()})
 
     @cached_property
     def _mass_centre_kernel(self) -> Kernel:
-        return self._compile("mass_centre", {"mass_centre": self._equations().mass_centre()})
+        return self._compile("mass_centre", {"mass_centre": self.equations().mass_centre()})
 
     def _compile_jacobian(self, body: str) -> Kernel:
         """J = ∂v/∂u of a point, and J̇ along q̇."""
-        al, equations, at = CASADI, self._equations(), CASADI.symbols("point", 3)
+        al, equations, at = CASADI, self.equations(), CASADI.symbols("point", 3)
 
         def velocity(u: np.ndarray) -> np.ndarray:
-            X, V = Equations(self._tree, equations.t, equations.q, u).motion.body(body)
+            X, V = Equations(self.tree, equations.t, equations.q, u).motion.body(body)
             return X.R @ (V[3:] + cross(V[:3], at[1]))
 
         J = al.columns(velocity, self.nv)
-        rate = al.rate(J, self._symbols["q"][0], equations.qdot())
+        rate = al.rate(J, self.symbols["q"][0], equations.qdot())
         return self._compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
 
     @cached_property
     def _mass_kernel(self) -> Kernel:
-        return self._compile("mass_matrix", {"mass_matrix": self._equations().mass_matrix})
+        return self._compile("mass_matrix", {"mass_matrix": self.equations().mass_matrix})
 
     @cached_property
     def _inverse_kernel(self) -> Kernel:
-        equations, du = self._equations(), CASADI.symbols("du", self.nv)
+        equations, du = self.equations(), CASADI.symbols("du", self.nv)
         return self._compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
 
     @cached_property
@@ -242,10 +264,10 @@ class Dynamics:
 
     @cached_property
     def is_large(self) -> bool:
-        """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, gravity only."""
+        """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, any forces."""
         flat = self.flat
-        plain = all(data.kind != "custom" and data.armature is None for data, _ in flat.joints.values())
-        return len(flat.bodies) >= ROLLED_FROM and self.formulation.name == "recursive" and plain and not flat.forces
+        plain = all(data.kind != "custom" for data, _ in flat.joints.values())
+        return len(flat.bodies) >= ROLLED_FROM and self.formulation.name == "recursive" and plain
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
@@ -328,9 +350,7 @@ class Dynamics:
         if rolled is None:
             return self._inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
         given = (("q", q, self.nq, self.nv), ("u", u, self.nv, self.nq), ("du", du, self.nv, self.nq))
-        arrays = [_checked(*entry) for entry in given]
-        shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
-        rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        shape, rows = _in_rows(t, [_checked(*entry) for entry in given])
         result = np.empty((*shape, self.nv)) if out is None else out
         result[...] = np.array([rolled.inverse(*state) for state in zip(*rows, strict=True)]).reshape(*shape, self.nv)
         return result
@@ -414,22 +434,33 @@ class Dynamics:
         rolled = self.rolled(parameters)
         if rolled is None:
             return self.observer(t, q, u, self.parameters(parameters))
-        q, u = np.atleast_2d(q), np.atleast_2d(u)
-        seen = rolled.observe(q, u)
-        if not self.flat.outputs:
-            return seen
-        times = np.broadcast_to(np.asarray(t, dtype=float), len(q))
-        return seen._replace(outputs=self._output_kernel(times, q, u, self.parameters(parameters)))
+        shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
+        seen = rolled.observe(*rows)
+        if self.flat.outputs:
+            seen = seen._replace(outputs=self._output_kernel(*rows, self.parameters(parameters)))
+        return seen._make(field.reshape(shape + field.shape[1:]) for field in seen)
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
         """φ, A u + b, A and M; one state or a batch."""
         return self.constraint_kernel(t, q, u, self.parameters(parameters))
 
-    def problem(self, parameters: dict[str, float] | None = None) -> tuple[Problem, Context]:
-        """What an integrator takes, and the context that watches over it."""
-        context = Context(self, parameters)
-        rhs, retract = _native()
-        return Problem(rhs.address, retract.address, context.address, (context, self)), context
+    def problem(
+        self,
+        parameters: dict[str, float] | None = None,
+        needs: tuple[str, ...] = ("rhs", "retract"),
+        start: tuple[float, np.ndarray] | None = None,
+        active: np.ndarray | None = None,
+    ) -> tuple[Problem, Context]:
+        """What an integrator takes, and the context that watches over it.
+
+        Args:
+            needs: functions that the integrator calls (``Integrator.needs``).
+            start: t and y where the run begins; implicit methods keep the constraint rows that are independent there.
+            active: the rows to keep instead.
+        """
+        from dalembert.dynamics.problem import make_problem
+
+        return make_problem(self, parameters, needs, start, active)
 
 
 def compile(model: Model, *, formulation: str = "auto", coordinates: str = "auto") -> Dynamics:
@@ -437,13 +468,15 @@ def compile(model: Model, *, formulation: str = "auto", coordinates: str = "auto
     return Dynamics(model, formulation, coordinates)
 
 
-@lru_cache(maxsize=1)
-def _native() -> tuple[Any, Any]:
-    return native.native_rhs(), native.native_retract()
-
-
 def _owners(rows: list[Row], holonomic: bool) -> list[str]:
     return list(dict.fromkeys(row.owner for row in rows if row.holonomic == holonomic))
+
+
+def _in_rows(t: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """The shape of a batch, and its times and states one after the other."""
+    shape = np.broadcast_shapes(np.shape(t), *(array.shape[:-1] for array in arrays))
+    times = np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(-1)
+    return shape, [times, *(np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays)]
 
 
 def _checked(name: str, values: Any, n: int, other: int) -> np.ndarray:

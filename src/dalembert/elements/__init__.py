@@ -1,11 +1,25 @@
 """What a model is made of: named, frozen, validated data, and the motion that elements may ask about."""
 
-from dalembert.elements.base import BodyName, Element, Formula, FrameName, Inertia3, JointName, Name, Record, Vector
+from dalembert.elements.base import (
+    BodyName,
+    ConstraintName,
+    Element,
+    Formula,
+    FrameName,
+    Inertia3,
+    JointName,
+    Name,
+    ParameterName,
+    RateName,
+    Record,
+    Vector,
+)
 from dalembert.elements.motion import Load, Motion
 from dalembert.elements.placement import Placement
 
 __all__ = [
     "BodyName",
+    "ConstraintName",
     "Element",
     "Formula",
     "FrameName",
@@ -14,7 +28,9 @@ __all__ = [
     "Load",
     "Motion",
     "Name",
+    "ParameterName",
     "Placement",
+    "RateName",
     "Record",
     "Vector",
 ]

@@ -19,18 +19,22 @@ from dalembert.expressions.parse import MAX_BITS
 
 __all__ = [
     "BodyName",
+    "ConstraintName",
     "Element",
     "Formula",
     "FrameName",
     "Inertia3",
     "JointName",
     "Name",
+    "ParameterName",
+    "RateName",
     "Record",
     "Vector",
     "replace_names",
 ]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
+_RATE = re.compile(rf"{_NAME.pattern}(\[[0-9]{{1,3}}\])?")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
@@ -101,8 +105,24 @@ def _name(value: Any) -> str:
     return value
 
 
+def _rate_name(value: Any) -> str:
+    """A joint, or one of its velocities."""
+    value = getattr(value, "name", value)
+    if not isinstance(value, str) or not _RATE.fullmatch(value) or len(value) > 200:
+        raise ValueError(f"expected a joint, or joint[i] for velocity i of several, got {value!r}")
+    return value
+
+
+def _parameter_name(value: Any) -> str:
+    """Only the model knows which parameters there are."""
+    value = getattr(value, "name", value)
+    if not isinstance(value, str) or not value or not value.isprintable() or len(value) > 200:
+        raise ValueError(f"expected the name of a parameter, got {value!r}")
+    return value
+
+
 class Names:
-    """Marks a field as the name of a body or a joint, so that sub-models can be renamed."""
+    """Marks a field as the name of a body, a joint and so on, so that sub-models can be renamed."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -117,9 +137,8 @@ _MATRIX = {"type": "array", "items": _ROW, "minItems": 3, "maxItems": 3}
 _INERTIA = {"anyOf": [_ROW, _SIX, _MATRIX], "x-type": "inertia"}
 
 
-def _name_schema(word: str) -> WithJsonSchema:
-    pattern = f"^{_NAME.pattern}$"
-    return WithJsonSchema({"type": "string", "pattern": pattern, "maxLength": 200, "x-type": word})
+def _name_schema(word: str, pattern: re.Pattern[str] = _NAME) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$", "maxLength": 200, "x-type": word})
 
 
 Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(_plain), WithJsonSchema(_FORMULA)]
@@ -129,6 +148,15 @@ _NameField = BeforeValidator(_name)
 Name = Annotated[str, _NameField, _name_schema("name")]
 BodyName = Annotated[str, _NameField, Names("body"), _name_schema("body")]
 JointName = Annotated[str, _NameField, Names("joint"), _name_schema("joint")]
+ConstraintName = Annotated[str, _NameField, Names("constraint"), _name_schema("constraint")]
+# A joint, or joint[i]: one of its velocities.
+RateName = Annotated[str, BeforeValidator(_rate_name), Names("joint"), _name_schema("rate", _RATE)]
+ParameterName = Annotated[
+    str,
+    BeforeValidator(_parameter_name),
+    Names("parameter"),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 200, "x-type": "parameter"}),
+]
 # 'world' (the reference configuration), 'body' (the body that the field belongs to), or the name of a body.
 FrameName = Annotated[str, _NameField, Names("frame"), _name_schema("frame")]
 
@@ -146,7 +174,7 @@ class Element(Record):
 
 
 def replace_names(record: Any, formula: Callable[[sp.Expr], sp.Expr], names: dict[str, Callable[[str], str]]) -> Any:
-    """A copy of a record with every formula and every name of a body or joint passed through a function."""
+    """A copy of a record with every formula and every name of another element passed through a function."""
     changes = {}
     for key, field in type(record).model_fields.items():
         annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation

@@ -32,7 +32,7 @@ class Formulation(ABC):
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
     and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others
-    the native code solves for u̇ and λ.
+    a native solver finds u̇ and λ at run time.
     """
 
     name: ClassVar[str]
@@ -46,5 +46,13 @@ class Formulation(ABC):
     @abstractmethod
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma,
-        b``.
+        b, position``.
         """
+
+    def solver(self) -> int:
+        """Address of the native function that finds u̇ and λ (see ``numerics.layout``); 0 takes the null space of A."""
+        return 0
+
+    def options(self) -> tuple[float, ...]:
+        """Numbers for the solver."""
+        return ()

@@ -19,7 +19,9 @@ from dalembert.algebra import Jets
 from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
-from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches
+from dalembert.coordinates.recursions import (
+    forward_dynamics, generalised_forces, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches,
+)  # fmt: skip
 from dalembert.elements import Load
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
@@ -156,6 +158,11 @@ class Equations:
             add(placed.first, -placed.X_1P.force(X.force(F)))
         return wrenches, tau
 
+    def work_forces(self) -> np.ndarray:
+        """Forces on all velocities that have no potential."""
+        wrenches, tau = self._applied(only_work=True)
+        return tau + generalised_forces(self.tree, self.states, wrenches)
+
     @cached_property
     def gravity(self) -> np.ndarray:
         return gravity_base(self.al, self.tree.mechanism.gravity)
@@ -278,6 +285,30 @@ class Equations:
         """Coordinates and velocities of any joint of the model."""
         return self.motion.joint(name)
 
+    # Events
+
+    @cached_property
+    def event_owners(self) -> list[str]:
+        """The event to which each of the ``events`` belongs."""
+        return [name for name, (event, _) in self.flat.events.items() for _ in event.signs]
+
+    def events(self) -> np.ndarray:
+        """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
+        values = []
+        for event, scope in self.flat.events.values():
+            value = self.motion.within(scope).evaluate(event.when)
+            values += [sign * value for sign in event.signs]
+        return self.al.array(values)
+
+    def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
+        found = {}
+        for name, (event, scope) in self.flat.events.items():
+            motion = self.motion.within(scope)
+            parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))
+            found[name] = (self.al.array(parameters), self.al.array(rates))
+        return found
+
     # Reactions
 
     def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
@@ -388,7 +419,7 @@ def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
         q = motion.joint(name)[0] if placed.joint.measured else None
         found += [(value, Row(name, i, True)) for i, value in enumerate(placed.joint.position(motion.al, X, q))]
     for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
-        values = constraint.position(motion.within(scope))
+        values = _switched(motion, name, constraint.position(motion.within(scope)))
         found += [(value, Row(name, i, True)) for i, value in enumerate(values)]
     for name in tree.coordinates.flat.joints:
         placed = tree.mechanism.joint(name)
@@ -398,6 +429,12 @@ def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
             values = placed.joint.velocity(motion.al, X, V)
             found += [(value, Row(name, start + i, False)) for i, value in enumerate(values)]
     for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
-        values = constraint.velocity(motion.within(scope))
+        values = _switched(motion, name, constraint.velocity(motion.within(scope)))
         found += [(value, Row(name, i, False)) for i, value in enumerate(values)]
     return found
+
+
+def _switched(motion: TreeMotion, name: str, values: list[Any]) -> list[Any]:
+    """Residuals of a constraint; those of one that is off are zero."""
+    switch = motion.tree.coordinates.flat.switches.get(name)
+    return values if switch is None else [value * motion.tree.mechanism.parameters[switch] for value in values]

@@ -45,4 +45,5 @@ class LagrangeMultipliers(Formulation):
             "jacobian": equations.jacobian,
             "gamma": equations.gamma,
             "b": equations.velocity_bias,
+            "position": equations.position_residual(),
         }

@@ -9,33 +9,48 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.integrators import loop
+
 __all__ = ["Integrator", "Problem", "Result", "Status"]
 
 
 class Status(IntEnum):
     """How a time loop ended."""
 
-    FINISHED = 0
-    STEP_TOO_SMALL = 1
-    FAILED = 2
-    TOO_MANY_STEPS = 3
-    STOPPED = 4
+    FINISHED = loop.FINISHED
+    STEP_TOO_SMALL = loop.STEP_TOO_SMALL
+    FAILED = loop.FAILED
+    TOO_MANY_STEPS = loop.TOO_MANY_STEPS
+    STOPPED = loop.STOPPED
+    PAUSED = loop.PAUSED
+    EVENT = loop.EVENT
+    STIFF = loop.STIFF
+    NO_CONVERGENCE = loop.NO_CONVERGENCE
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be integrated, as addresses of native functions (see ``integrators.native``).
+    """What is to be integrated: addresses of native functions and sizes (see ``integrators.loop``).
 
     Attributes:
-        rhs, retract: ẏ = f(t, y), and y back onto its manifold.
-        context: handed to both.
+        table: the numbers that native loops read, by the names in ``integrators.loop``.
         owner: kept alive as long as the problem.
     """
 
-    rhs: int
-    retract: int
-    context: int
+    table: np.ndarray
     owner: Any = None
+
+    @classmethod
+    def of(cls, size: int, owner: Any = None, **entries: int) -> Problem:
+        """A problem with a state of ``size`` numbers; entries by the names of ``loop.TABLE``, in lower case."""
+        table = np.zeros(len(loop.TABLE), dtype=np.int64)
+        table[loop.SIZE] = size
+        for name, value in entries.items():
+            table[loop.TABLE.index(name)] = value
+        return cls(table, owner)
+
+    def __getitem__(self, name: str) -> int:
+        return int(self.table[loop.TABLE.index(name)])
 
 
 @dataclass(frozen=True)
@@ -44,13 +59,14 @@ class Result:
 
     Attributes:
         time, states: one row for each output.
-        status: how it ended; ``end`` is the time reached.
+        status: how it ended; ``end`` is the time reached, ``last`` the state there.
     """
 
     time: np.ndarray
     states: np.ndarray
     status: Status
     end: float
+    last: np.ndarray
     steps: int
     rejected: int
     evaluations: int
@@ -59,22 +75,60 @@ class Result:
 class Integrator(ABC):
     """How time passes. Frozen options; knows functions and a retraction, nothing of mechanics.
 
+    All that a loop must remember between two steps is in one array, its memory; so a run can be paused, written to a
+    file and resumed without a change in any bit.
+
     Attributes:
         name: as users call it.
         order: of convergence.
         adaptive: True if it chooses its steps.
+        needs: functions of the problem that it calls, by the names of ``loop.TABLE``.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
     adaptive: ClassVar[bool]
+    needs: ClassVar[tuple[str, ...]] = ("rhs", "retract")
 
     @abstractmethod
-    def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: np.ndarray) -> Result:
-        """Integrate from times[0] through all times.
+    def memory_size(self, problem: Problem) -> int:
+        """How many numbers the method itself remembers, besides state and events."""
+
+    @abstractmethod
+    def advance(
+        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
+    ) -> Status:
+        """Go on from where the memory stands until the end, an event, or a wish of the caller.
 
         Args:
-            y: state at times[0], on its manifold.
-            times: where the solution is wanted, increasing.
-            monitor: two floats shared with the caller: [0] the time reached so far, [1] set non-zero to stop.
+            memory: made by ``start``.
+            times: where the solution is wanted, increasing; times[0] is where the run began.
+            out: states at those times, written as they are reached.
+            monitor: two floats shared with the caller: [0] the time reached so far; [1] a wish, 1 to stop for good,
+                2 to pause.
         """
+
+    def start(self, problem: Problem, t: float, y: np.ndarray, written: int = 1) -> np.ndarray:
+        """The memory of a run that begins at (t, y), with ``written`` outputs done."""
+        n = len(y)
+        memory = np.zeros(loop.HEADER + n + problem["n_events"] + self.memory_size(problem))
+        memory[loop.T], memory[loop.WRITTEN] = t, written
+        memory[loop.HEADER : loop.HEADER + n] = y
+        return memory
+
+    def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: np.ndarray | None = None) -> Result:
+        """Integrate from times[0] through all times, without events in between."""
+        times = np.ascontiguousarray(times, dtype=float)
+        out = np.empty((len(times), len(y)))
+        out[0] = y
+        memory = self.start(problem, times[0], y)
+        status = self.advance(problem, memory, times, out, np.zeros(2) if monitor is None else monitor)
+        return result(status, memory, times, out)
+
+
+def result(status: Status, memory: np.ndarray, times: np.ndarray, out: np.ndarray) -> Result:
+    """What a memory tells about its run."""
+    written = int(memory[loop.WRITTEN])
+    last = memory[loop.HEADER : loop.HEADER + out.shape[1]].copy()
+    counts = (int(memory[i]) for i in (loop.STEPS, loop.REJECTED, loop.EVALUATIONS))
+    return Result(times[:written], out[:written], status, float(memory[loop.T]), last, *counts)

@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta methods: embedded pairs with adaptive steps, and the classical method with fixed ones."""
+"""Explicit Runge-Kutta methods: embedded pairs with adaptive steps, and simple methods with fixed ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from dalembert.integrators.base import Integrator, Problem, Result, Status
-from dalembert.integrators.native import call_address
-from dalembert.integrators.tables import DP5, DP8, Table
+from dalembert.integrators import tables
+from dalembert.integrators.base import Integrator, Problem, Status
+from dalembert.integrators.loop import (
+    CONTEXT, EVALUATIONS, FAILED, GO_ON, H, REJECTED, RETRACT, RHS, STARTED, STEP_TOO_SMALL, STIFF, T, begin, end_step,
+    fixed_step, hermite, own, smallest_step, state, wants_between, wish,
+)  # fmt: skip
+from dalembert.numerics.native import call_address
 
-__all__ = ["DormandPrince5", "DormandPrince8", "RungeKutta4"]
+__all__ = ["DormandPrince8", "Euler", "RungeKutta4", "Tsitouras5"]
 
-FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED = 0, 1, 2, 3, 4
+# A problem is stiff if stability, not accuracy, limits the step so many times in a row (Hairer, Wanner, IV.2).
+STIFF_STEPS = 15
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +51,7 @@ def _error(e, e_low, k, y, new, h, rtol, atol):
 
 
 @njit(cache=True, nogil=True)
-def _first_step(rhs, context, t, y, f, order, rtol, atol, scratch, k):
+def first_step(table, t, y, f, order, rtol, atol):
     """A first step from the size of y, ẏ and ÿ (Hairer, Nørsett, Wanner, II.4)."""
     d0, d1, n = 0.0, 0.0, y.shape[0]
     for j in range(n):
@@ -55,9 +60,10 @@ def _first_step(rhs, context, t, y, f, order, rtol, atol, scratch, k):
         d1 += (f[j] / scale) ** 2
     d0, d1 = math.sqrt(d0 / n), math.sqrt(d1 / n)
     h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
+    moved, k = np.empty(n), np.empty(n)
     for j in range(n):
-        scratch[j] = y[j] + h0 * f[j]
-    if call_address(rhs, context, t + h0, scratch, k) != 0:
+        moved[j] = y[j] + h0 * f[j]
+    if call_address(table[RHS], table[CONTEXT], t + h0, moved, k) != 0:
         return h0
     d2 = 0.0
     for j in range(n):
@@ -68,133 +74,138 @@ def _first_step(rhs, context, t, y, f, order, rtol, atol, scratch, k):
 
 
 @njit(cache=True, nogil=True)
+def _polynomial(dense, k, y, h, D):
+    """The solution within the step in powers of θ."""
+    for j in range(y.shape[0]):
+        D[0, j] = y[j]
+        for p in range(dense.shape[1]):
+            s = 0.0
+            for i in range(dense.shape[0]):
+                s += dense[i, p] * k[i, j]
+            D[p + 1, j] = h * s
+
+
+@njit(cache=True, nogil=True)
+def _is_stiff(k, last, y_last, y_new, h, limit):
+    """True if h times the largest eigenvalue, as two stages at the same time show it, is at the limit of stability."""
+    change, distance = 0.0, 0.0
+    for j in range(y_new.shape[0]):
+        change += (k[last + 1, j] - k[last, j]) ** 2
+        distance += (y_new[j] - y_last[j]) ** 2
+    return distance > 0.0 and h * math.sqrt(change / distance) > limit
+
+
+@njit(cache=True, nogil=True)
 def _adaptive(
-    rhs,
-    retract,
-    context,
-    A,
-    c,
-    b,
-    e,
-    e_low,
-    dense,
-    main,
-    error_order,
-    y,
-    times,
-    out,
-    rtol,
-    atol,
-    largest,
-    most,
-    monitor,
+    table, memory, A, c, e, e_low, dense, main, error_order, limit, times, out, rtol, atol, largest, most, monitor
 ):
-    """Integrate through all output times; returns (status, outputs written, t, steps, rejected, evaluations)."""
-    n, stages = y.shape[0], A.shape[0]
-    k = np.zeros((stages, n))
-    scratch, new = np.empty(n), np.empty(n)
-    t, end = times[0], times[-1]
-    out[0] = y
-    written, steps, rejected, evaluations = 1, 0, 0, 2
-    if call_address(rhs, context, t, y, k[0]) != 0:
-        return FAILED, written, t, steps, rejected, evaluations
-    h = min(_first_step(rhs, context, t, y, k[0], error_order, rtol, atol, scratch, new), largest, end - t)
-    previous_error, after_rejection = 1e-4, False
+    """Integrate through all output times. Own memory: error before, after a rejection, stiff steps, stages."""
+    rhs, retract, context = table[RHS], table[RETRACT], table[CONTEXT]
+    y, rest = state(table, memory), own(table, memory)
+    n, stages, end = y.shape[0], A.shape[0], times[-1]
+    k = rest[3:].reshape(stages, n)
+    scratch, new, D = np.empty(n), np.empty(n), np.empty((dense.shape[1] + 1, n))
     exponent = 1.0 / (error_order + 1)
-    while written < times.shape[0]:
-        if monitor[1] != 0.0:
-            return STOPPED, written, t, steps, rejected, evaluations
-        if steps + rejected >= most:
-            return TOO_MANY_STEPS, written, t, steps, rejected, evaluations
-        if h < 16.0 * 2.3e-16 * max(abs(t), abs(end)):
-            return STEP_TOO_SMALL, written, t, steps, rejected, evaluations
+    if memory[STARTED] == 0.0:
+        if begin(table, memory) != GO_ON or call_address(rhs, context, memory[T], y, k[0]) != 0:
+            return FAILED
+        memory[EVALUATIONS] += 2
+        memory[H] = min(first_step(table, memory[T], y, k[0], error_order, rtol, atol), largest)
+        rest[0] = 1e-4
+    while True:
+        status = wish(memory, monitor, most)
+        if status != GO_ON:
+            return status
+        t, h = memory[T], memory[H]
+        if h < smallest_step(t, end):
+            return STEP_TOO_SMALL
         last = t + h >= end
+        t_new = end if last else t + h
         if last:
             h = end - t
         failed = False
         for i in range(1, main + 1):
             _stage(A, i, k, y, h, new if i == main else scratch)
-            evaluations += 1
+            memory[EVALUATIONS] += 1
             if call_address(rhs, context, t + c[i] * h, new if i == main else scratch, k[i]) != 0:
                 failed = True
                 break
         error = 1e10 if failed else _error(e, e_low, k, y, new, h, rtol, atol)
         if not error <= 1.0:
-            rejected += 1
-            after_rejection = True
-            h *= 0.25 if failed or not np.isfinite(error) else max(0.2, 0.9 * error ** (-exponent))
+            memory[REJECTED] += 1
+            rest[1] = 1.0
+            memory[H] = h * (0.25 if failed or not np.isfinite(error) else max(0.2, 0.9 * error ** (-exponent)))
             continue
-        steps += 1
+        # In a stiff problem the step is limited by stability again and again.
+        stiff = _is_stiff(k, main - 1, scratch, new, h, limit)
+        rest[2] = rest[2] + 1.0 if stiff else max(0.0, rest[2] - 1.0)
         # Between the steps: more stages only when an output falls into this step.
-        if times[written] < t + h or last:
+        if wants_between(table, memory, times, t_new):
             for i in range(main + 1, stages):
                 _stage(A, i, k, y, h, scratch)
-                evaluations += 1
+                memory[EVALUATIONS] += 1
                 if call_address(rhs, context, t + c[i] * h, scratch, k[i]) != 0:
-                    return FAILED, written, t, steps, rejected, evaluations
-        while written < times.shape[0] and times[written] < t + h:
-            theta = (times[written] - t) / h
-            for j in range(n):
-                s = 0.0
-                for i in range(stages):
-                    weight = 0.0
-                    for p in range(dense.shape[1] - 1, -1, -1):
-                        weight = (weight + dense[i, p]) * theta
-                    s += weight * k[i, j]
-                out[written, j] = y[j] + h * s
-            if call_address(retract, context, times[written], out[written], scratch) != 0:
-                return FAILED, written, t, steps, rejected, evaluations
-            written += 1
-        t = end if last else t + h
-        y[:] = new
-        if call_address(retract, context, t, y, scratch) != 0 or call_address(rhs, context, t, y, k[0]) != 0:
-            return FAILED, written, t, steps, rejected, evaluations
-        evaluations += 1
-        while written < times.shape[0] and times[written] <= t:
-            out[written] = y
-            written += 1
-        monitor[0] = t
+                    return FAILED
+            _polynomial(dense, k, y, h, D)
+        if call_address(retract, context, t_new, new, scratch) != 0:
+            return FAILED
+        status = end_step(table, memory, D, t_new, new, times, out)
+        if status != GO_ON:
+            return status
+        if call_address(rhs, context, t_new, y, k[0]) != 0:
+            return FAILED
+        memory[EVALUATIONS] += 1
         error = max(error, 1e-10)
-        factor = 0.9 * error ** (-exponent * 0.8) * previous_error ** (exponent * 0.3)
-        factor = min(1.0 if after_rejection else 6.0, max(0.2, factor))
-        previous_error, after_rejection = error, False
-        h = min(h * factor, largest)
-    return FINISHED, written, t, steps, rejected, evaluations
+        factor = 0.9 * error ** (-exponent * 0.8) * rest[0] ** (exponent * 0.3)
+        factor = min(1.0 if rest[1] != 0.0 else 6.0, max(0.2, factor))
+        rest[0], rest[1] = error, 0.0
+        memory[H] = min(h * factor, largest)
+        if rest[2] >= STIFF_STEPS and limit > 0.0:
+            return STIFF
 
 
 @njit(cache=True, nogil=True)
-def _fixed(rhs, retract, context, y, times, out, step, most, monitor):
-    """The classical method; output times are met by whole numbers of equal steps, none longer than ``step``."""
-    n = y.shape[0]
-    k, scratch = np.empty((4, n)), np.empty(n)
-    out[0] = y
-    written, steps, t = 1, 0, times[0]
-    while written < times.shape[0]:
-        start, span = times[written - 1], times[written] - times[written - 1]
-        count = max(1, math.ceil(span / step - 1e-9))
-        h = span / count
-        for i in range(count):
-            if monitor[1] != 0.0:
-                return STOPPED, written, t, steps, 0, 4 * steps
-            if steps >= most:
-                return TOO_MANY_STEPS, written, t, steps, 0, 4 * steps
-            t = start + i * h
-            for stage in range(4):
-                c = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
-                for j in range(n):
-                    scratch[j] = y[j] + (c * h * k[stage - 1, j] if stage else 0.0)
-                if call_address(rhs, context, t + c * h, scratch, k[stage]) != 0:
-                    return FAILED, written, t, steps, 0, 4 * steps
-            for j in range(n):
-                y[j] += h / 6.0 * (k[0, j] + 2.0 * (k[1, j] + k[2, j]) + k[3, j])
-            if call_address(retract, context, start + (i + 1) * h, y, scratch) != 0:
-                return FAILED, written, t, steps, 0, 4 * steps
-            steps += 1
-        t = times[written]
-        out[written] = y
-        monitor[0] = t
-        written += 1
-    return FINISHED, written, t, steps, 0, 4 * steps
+def _fixed(table, memory, A, b, times, out, step, most, monitor):
+    """Explicit stages with fixed steps. Own memory: ẏ at the start of the step."""
+    rhs, retract, context = table[RHS], table[RETRACT], table[CONTEXT]
+    y, f = state(table, memory), own(table, memory)
+    n, stages = y.shape[0], A.shape[0]
+    k, scratch, new, D = np.empty((stages, n)), np.empty(n), np.empty(n), np.empty((4, n))
+    if memory[STARTED] == 0.0:
+        if begin(table, memory) != GO_ON or call_address(rhs, context, memory[T], y, f) != 0:
+            return FAILED
+        memory[EVALUATIONS] += 1
+    while True:
+        status = wish(memory, monitor, most)
+        if status != GO_ON:
+            return status
+        t = memory[T]
+        h, t_new = fixed_step(memory, times, step)
+        k[0] = f
+        for i in range(1, stages):
+            _stage(A, i, k, y, h, scratch)
+            c = 0.0
+            for m in range(i):
+                c += A[i, m]
+            if call_address(rhs, context, t + c * h, scratch, k[i]) != 0:
+                return FAILED
+        for j in range(n):
+            s = 0.0
+            for i in range(stages):
+                s += b[i] * k[i, j]
+            new[j] = y[j] + h * s
+        if (
+            call_address(retract, context, t_new, new, scratch) != 0
+            or call_address(rhs, context, t_new, new, scratch) != 0
+        ):
+            return FAILED
+        memory[EVALUATIONS] += stages
+        if wants_between(table, memory, times, t_new):
+            hermite(D, h, y, f, new, scratch)
+        f[:] = scratch
+        status = end_step(table, memory, D, t_new, new, times, out)
+        if status != GO_ON:
+            return status
 
 
 @dataclass(frozen=True)
@@ -205,25 +216,47 @@ class _Embedded(Integrator):
         rtol, atol: local error allowed, relative and absolute.
         max_step: longest step (s).
         max_steps: gives up after so many.
+        watch_stiffness: stop when stability limits the step.
     """
 
     rtol: float = 1e-10
     atol: float = 1e-12
     max_step: float = math.inf
     max_steps: int = 10_000_000
+    watch_stiffness: bool = False
 
     adaptive: ClassVar[bool] = True
-    table: ClassVar[Table]
+    table: ClassVar[tables.Table]
 
-    def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: np.ndarray) -> Result:
-        table, state = self.table, y.copy()
-        out = np.empty((len(times), len(y)))
-        status, written, *numbers = _adaptive(
-            problem.rhs, problem.retract, problem.context, table.A, table.c, table.b, table.e, table.e_low, table.dense,
-            table.main, table.error_order, state, times, out, self.rtol, self.atol, self.max_step, self.max_steps,
-            monitor,
-        )  # fmt: skip
-        return Result(times[:written], out[:written], Status(status), *numbers)
+    def memory_size(self, problem: Problem) -> int:
+        return 3 + len(self.table.A) * problem["size"]
+
+    def advance(
+        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
+    ) -> Status:
+        table = self.table
+        limit = table.stability if self.watch_stiffness else 0.0
+        return Status(
+            _adaptive(
+                problem.table,
+                memory,
+                table.A,
+                table.c,
+                table.e,
+                table.e_low,
+                table.dense,
+                table.main,
+                table.error_order,
+                limit,
+                times,
+                out,
+                self.rtol,
+                self.atol,
+                self.max_step,
+                self.max_steps,
+                monitor,
+            )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -232,21 +265,21 @@ class DormandPrince8(_Embedded):
 
     name: ClassVar[str] = "dopri8"
     order: ClassVar[int] = 8
-    table: ClassVar[Table] = DP8
+    table: ClassVar[tables.Table] = tables.DP8
 
 
 @dataclass(frozen=True)
-class DormandPrince5(_Embedded):
-    """Dormand-Prince 5(4): six stages, order 5, dense output of order 4. For loose tolerances."""
+class Tsitouras5(_Embedded):
+    """Tsitouras 5(4): six stages, order 5, dense output of order 4. For loose tolerances."""
 
-    name: ClassVar[str] = "dopri5"
+    name: ClassVar[str] = "tsit5"
     order: ClassVar[int] = 5
-    table: ClassVar[Table] = DP5
+    table: ClassVar[tables.Table] = tables.TSIT5
 
 
 @dataclass(frozen=True)
-class RungeKutta4(Integrator):
-    """The classical Runge-Kutta method with fixed steps, for study.
+class _Fixed(Integrator):
+    """Explicit stages with fixed steps, for study.
 
     Args:
         step: longest step (s).
@@ -254,15 +287,40 @@ class RungeKutta4(Integrator):
     """
 
     step: float = 1e-3
-    max_steps: int = 100_000_000
+    max_steps: int = 1_000_000_000
+
+    adaptive: ClassVar[bool] = False
+    stages: ClassVar[np.ndarray]
+    weights: ClassVar[np.ndarray]
+
+    def memory_size(self, problem: Problem) -> int:
+        return problem["size"]
+
+    def advance(
+        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
+    ) -> Status:
+        return Status(
+            _fixed(
+                problem.table, memory, self.stages, self.weights, times, out, self.step, self.max_steps, monitor
+            )  # fmt: skip
+        )
+
+
+@dataclass(frozen=True)
+class RungeKutta4(_Fixed):
+    """The classical Runge-Kutta method of order 4 with fixed steps."""
 
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
-    adaptive: ClassVar[bool] = False
+    stages: ClassVar[np.ndarray] = np.diag([0.5, 0.5, 1.0], -1)
+    weights: ClassVar[np.ndarray] = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
 
-    def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: np.ndarray) -> Result:
-        state, out = y.copy(), np.empty((len(times), len(y)))
-        status, written, *numbers = _fixed(
-            problem.rhs, problem.retract, problem.context, state, times, out, self.step, self.max_steps, monitor
-        )
-        return Result(times[:written], out[:written], Status(status), *numbers)
+
+@dataclass(frozen=True)
+class Euler(_Fixed):
+    """Euler's explicit method with fixed steps: order 1, to see what errors do."""
+
+    name: ClassVar[str] = "euler"
+    order: ClassVar[int] = 1
+    stages: ClassVar[np.ndarray] = np.zeros((1, 1))
+    weights: ClassVar[np.ndarray] = np.ones(1)

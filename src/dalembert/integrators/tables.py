@@ -6,7 +6,8 @@ A table has main stages, and more stages used only between the steps (dense outp
 
 References: E. Hairer, S. P. Nørsett, G. Wanner, "Solving Ordinary Differential Equations I", II.5 (Dormand-Prince
 8(5,3) of P. J. Prince and J. R. Dormand 1981, with the dense output of order 7, II.6);
-J. R. Dormand, P. J. Prince, J. Comput. Appl. Math. 6 (1980) 19-26, with the interpolant of L. F. Shampine (1986).
+Ch. Tsitouras, "Runge-Kutta pairs of order 5(4) satisfying only the first column simplifying assumption", Comput. Math.
+Appl. 62 (2011) 770-775, with its interpolant of order 4.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DP5", "DP8", "Table"]
+__all__ = ["DP8", "TSIT5", "Table"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Table:
         e, e_low: weights of the error estimate and of a second one of lower order (zero if there is none).
         dense: coefficients of b_i(θ) = Σ_j dense[i, j] θ^(j+1).
         order: of the step.  error_order: of the estimate.
+        stability: |h λ| at which a real λ < 0 begins to grow.
     """
 
     A: np.ndarray
@@ -39,6 +41,7 @@ class Table:
     main: int
     order: int
     error_order: int
+    stability: float
 
 
 def _lower(rows: tuple[tuple[float, ...], ...]) -> np.ndarray:
@@ -128,23 +131,30 @@ _DP8_D = (
         96.32455395918828, -39.17726167561544, -149.72683625798564,
     ),
 )
-_DP5_A = (
-    (1 / 5,),
-    (3 / 40, 9 / 40),
-    (44 / 45, -56 / 15, 32 / 9),
-    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
-    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
-    (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+_TSIT5_A = (
+    (0.161,),
+    (-0.008480655492356989, 0.335480655492357),
+    (2.8971530571054935, -6.359448489975075, 4.3622954328695815),
+    (5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525),
+    (5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383),
+    (
+        0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081,
+        2.324710524099774,
+    ),
 )
-_DP5_E = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
-_DP5_DENSE = (
-    (1, -8048581381 / 2820520608, 8663915743 / 2820520608, -12715105075 / 11282082432),
-    (0, 0, 0, 0),
-    (0, 131558114200 / 32700410799, -68118460800 / 10900136933, 87487479700 / 32700410799),
-    (0, -1754552775 / 470086768, 14199869525 / 1410260304, -10690763975 / 1880347072),
-    (0, 127303824393 / 49829197408, -318862633887 / 49829197408, 701980252875 / 199316789632),
-    (0, -282668133 / 205662961, 2019193451 / 616988883, -1453857185 / 822651844),
-    (0, 40617522 / 29380423, -110615467 / 29380423, 69997945 / 29380423),
+_TSIT5_E = (
+    -0.00178001105222577714, -0.0008164344596567469, 0.007880878010261995, -0.1447110071732629,
+    0.5823571654525552, -0.45808210592918697, 1 / 66,
+)
+# b_i(θ) in powers of θ, from θ on; the first has a linear term, the others begin with θ².
+_TSIT5_DENSE = (
+    (1.0, -2.763706197274826, 2.9132554618219126, -1.0530884977290216),
+    (0.0, 0.13169999999999998, -0.2234, 0.1017),
+    (0.0, 3.9302962368947516, -5.941033872131505, 2.490627285651253),
+    (0.0, -12.411077166933676, 30.33818863028232, -16.548102889244902),
+    (0.0, 37.50931341651104, -88.1789048947664, 47.37952196281928),
+    (0.0, -27.896526289197286, 65.09189467479366, -34.87065786149661),
+    (0.0, 1.5, -4.0, 2.5),
 )
 # fmt: on
 
@@ -164,7 +174,7 @@ def _dp8_dense(b: np.ndarray) -> np.ndarray:
     return polynomial[:, 1:]
 
 
-def _table(rows: tuple, e: tuple, e_low: tuple, main: int, order: int, error_order: int) -> Table:
+def _table(rows: tuple, e: tuple, e_low: tuple, main: int, order: int, error_order: int, stability: float) -> Table:
     A = _lower(rows)
     n = len(A)
     b = A[main, :main].copy()
@@ -172,9 +182,9 @@ def _table(rows: tuple, e: tuple, e_low: tuple, main: int, order: int, error_ord
     def padded(weights: tuple) -> np.ndarray:
         return np.concatenate([np.asarray(weights, dtype=float), np.zeros(n - len(weights))])
 
-    dense = _dp8_dense(b) if n == 16 else np.array(_DP5_DENSE, dtype=float)
-    return Table(A, A.sum(axis=1), b, padded(e), padded(e_low), dense, main, order, error_order)
+    dense = _dp8_dense(b) if n == 16 else np.array(_TSIT5_DENSE)
+    return Table(A, A.sum(axis=1), b, padded(e), padded(e_low), dense, main, order, error_order, stability)
 
 
-DP8 = _table(_DP8_A, _DP8_E5, _DP8_E3, 12, 8, 7)
-DP5 = _table(_DP5_A, _DP5_E, (), 6, 5, 4)
+DP8 = _table(_DP8_A, _DP8_E5, _DP8_E3, 12, 8, 7, 6.1)
+TSIT5 = _table(_TSIT5_A, _TSIT5_E, (), 6, 5, 4, 3.3)

@@ -88,7 +88,8 @@ _TYPES = """## Types of fields
 | inertia | `[Ixx, Iyy, Izz]`, `[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]` or three rows: entries of the tensor |
 | placement | a position `[x, y, z]`, or a mapping with the fields under *Placement* |
 | name | letters, digits, `_`, `-`, spaces; a letter first; at most 200 characters |
-| body, joint | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
+| body, joint, constraint, parameter | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
+| rate | a joint, or `joint[i]`: velocity i of a joint that has several |
 | frame | `world` (the reference configuration), `body` (the body the field belongs to), or a body's name |
 | values | one formula, or a list of them |
 """
@@ -120,6 +121,7 @@ What may stand where:
 | `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
 | `value` of a force, torque or joint-force; `formula` of an output | `t` and all references |
+| `when`, `set`, `rates` of an event | `t` and all references |
 | `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |
 | `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
 """
@@ -127,6 +129,10 @@ What may stand where:
 _SUBMODELS = """A sub-model is given in place (`model:` with the sections of a model) or by `file:`, relative
 to the file that names it and inside the folder of the outermost file. Its elements are called `name.element`,
 its ground becomes `base`.
+"""
+
+_CONSTRAINTS = """Each has a `name` and a `kind`. One with `active: false`, or that an event switches, has a parameter
+`name.on` besides those of the model, 1 or 0 at the start; its equations are multiplied by it.
 """
 
 _SECTION_NOTES = {
@@ -157,10 +163,12 @@ def reference_markdown() -> str:
     parts.append("## joints\n\n" + _described(definitions["JointData"], definitions) + "\n" + _joints())
     parts.append("### Custom motion\n\n" + _described(definitions["CustomMotion"], definitions))
     for section, kinds in (("constraints", CONSTRAINTS), ("forces", FORCES)):
-        parts.append(f"## {section}\n\nEach has a `name` and a `kind`.\n")
+        note = _CONSTRAINTS if section == "constraints" else "Each has a `name` and a `kind`.\n"
+        parts.append(f"## {section}\n\n{note}")
         for name, kind in kinds.items():
             parts.append(f"### {name}\n\n" + _described(definitions[kind.__name__], definitions))
     parts.append("## outputs\n\n" + _described(definitions["Output"], definitions))
+    parts.append("## events\n\n" + _described(definitions["Event"], definitions))
     parts.append("## submodels\n\n" + _SUBMODELS + "\n" + _table(definitions["SubModel"], definitions))
     return "\n".join(parts)
 

@@ -130,7 +130,16 @@ class Joint(ABC):
         return u
 
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """q ∘ exp(du): where the constant velocity du leads in unit time."""
         return q + du
+
+    def dexp(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        """D(δ), nv × nv: the velocity of q ∘ exp(δ) is u = D(δ) δ̇."""
+        return al.eye(self.nv)
+
+    def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        """The inverse of ``dexp``."""
+        return al.eye(self.nv)
 
     def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """q with its quaternion, if any, of unit length."""

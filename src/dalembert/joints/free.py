@@ -8,7 +8,7 @@ import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.joints.base import Geometry, Joint
-from dalembert.spatial import Pose, quaternion
+from dalembert.spatial import Pose, quaternion, se3, so3
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Free"]
@@ -47,15 +47,23 @@ class Free(Joint):
 
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         turned = quaternion.multiply(q[:4], quaternion.exp(al, du[:3]))
-        return al.concatenate([turned, q[4:] + quaternion.to_matrix(al, q[:4]) @ du[3:]])
+        shift = so3.dexp(al, du[:3]).T @ du[3:]
+        return al.concatenate([turned, q[4:] + quaternion.to_matrix(al, q[:4]) @ shift])
+
+    def dexp(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return se3.dexp(al, du)
+
+    def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return se3.dexp_inverse(al, du)
 
     def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         return al.concatenate([quaternion.normalise(al, q[:4]), q[4:]])
 
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = quaternion.multiply(quaternion.conjugate(al, q0[:4]), q1[:4])
+        r = quaternion.log(al, quaternion.shortest(al, turn))
         moved = quaternion.to_matrix(al, q0[:4]).T @ (q1[4:] - q0[4:])
-        return al.concatenate([quaternion.log(al, quaternion.shortest(al, turn)), moved])
+        return al.concatenate([r, so3.dexp_inverse(al, r).T @ moved])
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return []

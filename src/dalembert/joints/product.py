@@ -164,6 +164,19 @@ class Product(Joint):
 
         return self._each(al, q, move)
 
+    def dexp(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return self._blocks(al, du, so3.dexp)
+
+    def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return self._blocks(al, du, so3.dexp_inverse)
+
+    def _blocks(self, al: Algebra, du: np.ndarray, of_rotation: Any) -> np.ndarray:
+        D = al.eye(self.nv)
+        for factor, _, rate in self._slices:
+            if factor.nq != factor.nv:
+                D[rate, rate] = of_rotation(al, du[rate])
+        return D
+
     def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         return self._each(
             al, q, lambda factor, at, _: q[at] if factor.nq == factor.nv else quaternion.normalise(al, q[at])

@@ -43,6 +43,12 @@ class Reversed(Joint):
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         return self.joint.integrate(al, q, du)
 
+    def dexp(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return self.joint.dexp(al, du)
+
+    def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
+        return self.joint.dexp_inverse(al, du)
+
     def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         return self.joint.normalise(al, q)
 

@@ -1,6 +1,6 @@
 """The model: pure data, and the same data flattened and placed in an algebra."""
 
-from dalembert.model.data import Body, CustomMotion, JointData, Output, Shape, SubModel
+from dalembert.model.data import Body, CustomMotion, Event, JointData, Output, Shape, SubModel
 from dalembert.model.flatten import Flat, flatten
 from dalembert.model.mechanism import Mechanism
 from dalembert.model.model import Model
@@ -8,6 +8,7 @@ from dalembert.model.model import Model
 __all__ = [
     "Body",
     "CustomMotion",
+    "Event",
     "Flat",
     "JointData",
     "Mechanism",

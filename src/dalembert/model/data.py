@@ -1,4 +1,4 @@
-"""The data of a model: bodies, joints, shapes, outputs, sub-models. Pure data; no numerics."""
+"""The data of a model: bodies, joints, shapes, outputs, events, sub-models. Pure data; no numerics."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from pydantic import Field
 
 from dalembert.elements import (
     BodyName,
+    ConstraintName,
     Element,
     Formula,
     FrameName,
     Inertia3,
     JointName,
     Name,
+    ParameterName,
     Placement,
+    RateName,
     Record,
     Vector,
 )
 from dalembert.expressions import reference
 
-__all__ = ["Body", "CustomMotion", "JointData", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "CustomMotion", "Event", "JointData", "Output", "Shape", "SubModel"]
 
 
 class Shape(Record):
@@ -150,6 +153,36 @@ class Output(Element):
 
     formula: Formula = Field(description="formula of t, q(), u(), x() … and parameters")
     unit: str = Field("", description="for labels")
+
+
+class Event(Element):
+    """Something that happens when a quantity passes through zero: an end stop, a clutch, a switch.
+
+    All formulas are evaluated just before the event. New velocities are imposed by an impact: the others change as the
+    masses and the constraints that are then on demand. An event without any action records its time.
+    """
+
+    when: Formula = Field(description="formula of t, q(), u(), x() … and parameters that passes through zero")
+    direction: Literal["rising", "falling", "any"] = Field("any", description="which way it passes")
+    stop: bool = Field(False, description="True: the run ends here")
+    set: dict[ParameterName, Formula] = Field(default_factory=dict, description="new value of each parameter")
+    rates: dict[RateName, Formula] = Field(
+        default_factory=dict, description="new velocity of each joint; joint[i] where a joint has more than one"
+    )
+    switch: dict[ConstraintName, bool] = Field(
+        default_factory=dict, description="constraints and drives to switch on (true) or off (false)"
+    )
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """The signs with which ``when`` rises where the event happens."""
+        return {"rising": (1,), "falling": (-1,), "any": (1, -1)}[self.direction]
+
+    @property
+    def rate_targets(self) -> list[tuple[str, int]]:
+        """Joint and index of each of the ``rates``."""
+        parts = [key.removesuffix("]").partition("[") for key in self.rates]
+        return [(joint, int(index or 0)) for joint, _, index in parts]
 
 
 class SubModel(Element):

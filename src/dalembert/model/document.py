@@ -20,7 +20,7 @@ from dalembert.elements.base import AXES
 from dalembert.elements.base import _plain as plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES
-from dalembert.model.data import Body, JointData, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, JointData, Output, Shape, SubModel
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.validate import TITLES, problems
@@ -38,6 +38,7 @@ _CLASSES: dict[str, type[Element]] = {
     "bodies": Body,
     "joints": JointData,
     "outputs": Output,
+    "events": Event,
     "submodels": SubModel,
 }
 # Known only at run time, from the registries; to a type checker any element will do.
@@ -59,6 +60,7 @@ class Document(Record):
     constraints: list[_AnyConstraint] = Field([], description="gears, racks, couplers, equations and drives")
     forces: list[_AnyForce] = Field([], description="springs, bushings, forces, torques and motors")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
+    events: list[Event] = Field([], description="end stops, clutches, switches: what happens when a quantity is zero")
     ground_shapes: list[Shape] = Field([], description="what to draw on the ground")
     initial: dict[JointName, Formula | tuple[Formula, ...]] = Field(
         {}, description="coordinates of joints at the start: a value or a list"
@@ -87,7 +89,7 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     if model.gravity != _default(Document, "gravity"):
         data["gravity"] = _plain(model.gravity)
     data["parameters"] = dict(model.parameter_values)
-    for section in ("bodies", "joints", "constraints", "forces", "outputs"):
+    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events"):
         data[section] = [_element(element) for element in getattr(model, section)]
     data["ground_shapes"] = [_element(shape) for shape in model.ground_shapes]
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}

@@ -12,7 +12,7 @@ from dalembert.elements.base import replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
-from dalembert.model.data import Body, JointData, Output, Shape
+from dalembert.model.data import Body, Event, JointData, Output, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
@@ -41,6 +41,7 @@ class Flat:
     """All elements with full names and, for each, the scope it was drawn in.
 
     ``ground_shapes`` also tell the body that is the ground of their scope; ``nominal`` keeps the model in floats.
+    ``switches`` names the parameter, 1 or 0, that multiplies the equations of each constraint that can be off.
     """
 
     name: str
@@ -51,10 +52,17 @@ class Flat:
     constraints: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
     forces: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
     outputs: dict[str, tuple[Output, Scope]] = field(default_factory=dict)
+    events: dict[str, tuple[Event, Scope]] = field(default_factory=dict)
     ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
     initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
+    switches: dict[str, str] = field(default_factory=dict)
     nominal: Any = field(default=None, repr=False, compare=False)
+
+    def off(self, parameters: dict[str, float] | None = None) -> set[str]:
+        """Constraints that do not act, at the parameters' values or at some others."""
+        values = {**self.parameters, **(parameters or {})}
+        return {name for name, switch in self.switches.items() if values[switch] == 0}
 
 
 def flatten(model: Model) -> Flat:
@@ -65,6 +73,7 @@ def flatten(model: Model) -> Flat:
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {}, 0)
     _let_float(flat)
+    _add_switches(flat)
     return flat
 
 
@@ -95,8 +104,25 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
             swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
         return expression.xreplace(swap)  # type: ignore[return-value]
 
-    names = {"body": element_name, "joint": lambda name: prefix + name, "frame": frame_name}
-    for section in ("bodies", "joints", "constraints", "forces", "outputs"):
+    def parameter_name(name: str) -> str:
+        if name not in model.parameter_values:
+            return name
+        full = bound.get(name, parameter(prefix + name))
+        if not isinstance(full, sp.Symbol):
+            raise ModelError(Problem(f"parameter {prefix + name!r} is bound to {full} and cannot be set", "events"))
+        return full.name
+
+    def inner_name(name: str) -> str:
+        return prefix + name
+
+    names = {
+        "body": element_name,
+        "joint": inner_name,
+        "constraint": inner_name,
+        "parameter": parameter_name,
+        "frame": frame_name,
+    }
+    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events"):
         target = getattr(flat, section)
         for element in getattr(model, section):
             full = replace_names(element, formula, names) if prefix or bound else element
@@ -115,6 +141,20 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in sub.parameters.items()}
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1)
+
+
+def _add_switches(flat: Flat) -> None:
+    """Give every constraint that is off at the start, or that an event switches, the parameter that turns it on."""
+    switched = {name for event, _ in flat.events.values() for name in event.switch}
+    for name, (constraint, _) in flat.constraints.items():
+        if constraint.active and name not in switched:
+            continue
+        switch = f"{name}.on"
+        if switch in flat.parameters:
+            problem = f"constraint {name!r}: the name of its switch, {switch!r}, is taken by a parameter"
+            raise ModelError(Problem(problem, "constraints", "choose another name"))
+        flat.switches[name] = switch
+        flat.parameters[switch] = float(constraint.active)
 
 
 def _let_float(flat: Flat) -> None:

@@ -15,16 +15,16 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
 from dalembert.joints import JOINTS
-from dalembert.model.data import Body, JointData, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, JointData, Output, Shape, SubModel
 
 __all__ = ["Model"]
 
 _PACKAGE = str(Path(__file__).parents[1])
-SECTIONS = ("bodies", "joints", "constraints", "forces", "outputs", "submodels")
+SECTIONS = ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels")
 
 
 class Model:
-    """A mechanism: bodies, joints, constraints, forces, drives, parameters, sub-models.
+    """A mechanism: bodies, joints, constraints, forces, drives, events, parameters, sub-models.
 
     Geometry and inertia are given in world axes at the reference configuration, as CAD gives them. Numbers may be
     formulas of parameters, which stay symbolic. The model knows nothing of coordinates or formulations.
@@ -50,6 +50,7 @@ class Model:
         self.constraints: list[Any] = []
         self.forces: list[Any] = []
         self.outputs: list[Output] = []
+        self.events: list[Event] = []
         self.ground_shapes: list[Shape] = []
         self.submodels: list[SubModel] = []
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
@@ -207,15 +208,15 @@ class Model:
         """A linear relation between joint coordinates."""
         return self._constraint(Coupler, name, terms=terms, **fields)
 
-    def constraint(self, name: str, formula: Any, level: str = "position") -> Equation:
+    def constraint(self, name: str, formula: Any, level: str = "position", *, active: bool = True) -> Equation:
         """A formula that must vanish, at ``position`` or at ``velocity`` level."""
-        return self._constraint(Equation, name, formula=formula, level=level)
+        return self._constraint(Equation, name, formula=formula, level=level, active=active)
 
-    def drive(self, joint: Any, motion: Any, *, index: int = 0, name: str | None = None) -> Drive:
+    def drive(self, joint: Any, motion: Any, *, index: int = 0, name: str | None = None, active: bool = True) -> Drive:
         """Prescribe the motion of a joint coordinate, e.g. ``model.drive("A", "2*pi*t")``."""
         joint = getattr(joint, "name", joint)
         name = name or (f"{joint} drive" if index == 0 else f"{joint} drive {index}")
-        return self._constraint(Drive, name, joint=joint, motion=motion, index=index)
+        return self._constraint(Drive, name, joint=joint, motion=motion, index=index, active=active)
 
     def _constraint(self, kind: Any, name: str, **fields: Any) -> Any:
         return self.append("constraints", _checked(kind, f"constraint {name!r}", name=name, **fields))
@@ -249,11 +250,34 @@ class Model:
     def _force(self, kind: Any, name: str, **fields: Any) -> Any:
         return self.append("forces", _checked(kind, f"force {name!r}", name=name, **fields))
 
-    # Outputs, initial state, sub-models
+    # Outputs, events, initial state, sub-models
 
     def output(self, name: str, formula: Any, unit: str = "") -> Output:
         """Record a quantity along every trajectory."""
         return self.append("outputs", _checked(Output, f"output {name!r}", name=name, formula=formula, unit=unit))
+
+    def event(
+        self,
+        name: str,
+        when: Any,
+        *,
+        direction: str = "any",
+        stop: bool = False,
+        set: dict[Any, Any] | None = None,
+        rates: dict[Any, Any] | None = None,
+        switch: dict[Any, bool] | None = None,
+    ) -> Event:
+        """Do something when a formula passes through zero, e.g. ``model.event("hit", "q(A)", rates={"A": "-u(A)"})``.
+
+        Args:
+            direction: ``rising``, ``falling`` or ``any``: which way the formula passes.
+            stop: end the run.
+            set: new value of parameters.
+            rates: new velocity of joints; the others follow from masses and constraints.
+            switch: constraints and drives to switch on (True) or off (False).
+        """
+        given = {"direction": direction, "stop": stop, "set": set or {}, "rates": rates or {}, "switch": switch or {}}
+        return self.append("events", _checked(Event, f"event {name!r}", name=name, when=when, **given))
 
     def initial(self, joint: Any, value: Any = None, rate: Any = None) -> None:
         """Start a joint at a coordinate and a velocity; the rest follows by assembly."""

@@ -17,6 +17,7 @@ from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
+from dalembert.model.validate_events import check_event, check_switches
 from dalembert.model.validate_formulas import check_formula, check_formulas
 from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
@@ -26,7 +27,7 @@ __all__ = ["Draft", "printable", "problems"]
 RESERVED = ("ground", "world", "body")
 TITLES = {
     "bodies": "body", "joints": "joint", "constraints": "constraint", "forces": "force",
-    "outputs": "output", "submodels": "sub-model",
+    "outputs": "output", "events": "event", "submodels": "sub-model",
 }  # fmt: skip
 
 
@@ -46,6 +47,7 @@ def problems(model: Model, drafts: dict[int, Draft] | None = None) -> list[Probl
         root.report("bodies", f"model {model.name!r}: has no bodies", "add one, e.g. {name: rod, mass: 1}")
     for place in root.walk():
         _check_place(place)
+    check_switches(root)
     return list(dict.fromkeys(root.found))
 
 
@@ -76,8 +78,9 @@ def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list
 
 
 def _bind(place: Place) -> None:
-    """Give each sub-model the nominal values that this model binds."""
+    """Give each sub-model the formulas, and their nominal values, that this model binds."""
     for _, sub, child in place.children:
+        child.bound = sub.parameters
         for name, formula in sub.parameters.items():
             value = place.value(formula)
             if name in child.values and value is not None:
@@ -90,26 +93,30 @@ def _reach(place: Place) -> None:
     place.bodies = {body.name for body in place.model.bodies} | missing.get("bodies", set())
     place.joints = dict.fromkeys(missing.get("joints", set()))
     place.joints |= {joint.name: joint for joint in place.model.joints}
+    place.constraints = {constraint.name for constraint in place.model.constraints} | missing.get("constraints", set())
     if missing.get("submodels") or "submodels" in place.unsure:
-        place.unsure |= {"bodies", "joints"}
+        place.unsure |= {"bodies", "joints", "constraints"}
     names: set[str] = set()
     for _, sub, child in place.children:
         _reach(child)
-        place.unsure |= child.unsure & {"bodies", "joints"}
+        place.unsure |= child.unsure & {"bodies", "joints", "constraints"}
         if sub.name in names:
             continue  # reported as a name used twice
         names.add(sub.name)
         inner_bodies = {f"{sub.name}.{name}" for name in child.bodies}
         inner_joints = {f"{sub.name}.{name}": joint for name, joint in child.joints.items()}
+        inner_constraints = {f"{sub.name}.{name}" for name in child.constraints}
         for section, own, inner in (
             ("bodies", place.bodies, inner_bodies),
             ("joints", place.joints, inner_joints),
+            ("constraints", place.constraints, inner_constraints),
         ):
             for name in sorted(set(own) & set(inner)):
                 message = f"{TITLES[section]} {name!r}: sub-model {sub.name!r} has one of the same full name"
                 place.report(section, message, "choose another name")
         place.bodies |= inner_bodies
         place.joints |= inner_joints
+        place.constraints |= inner_constraints
 
 
 def _find_floating(root: Place) -> None:
@@ -309,5 +316,6 @@ _CHECKS: dict[str, Callable[[Place, str, Any], None]] = {
     "constraints": _check_constraint,
     "forces": _check_force,
     "outputs": _check_output,
+    "events": check_event,
     "submodels": _check_submodel,
 }

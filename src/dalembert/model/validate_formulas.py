@@ -18,7 +18,7 @@ from dalembert.errors import ExpressionError
 from dalembert.expressions import TIME, Reference, evaluate, to_text
 from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
 from dalembert.forces import JointForce, PointForce, Torque
-from dalembert.model.data import CustomMotion, Output
+from dalembert.model.data import CustomMotion, Event, Output
 from dalembert.model.validate_scope import Place, hint
 
 __all__ = ["check_formula", "check_formulas"]
@@ -44,7 +44,10 @@ PARAMETERS = Allowed("only parameters may stand here")
 OF_TIME = Allowed("a drive may name t and parameters only", time=True)
 MOTION = Allowed("", True, POSITIONS | VELOCITIES)
 _POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
-_MOVING = {(PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula")}
+_MOVING = {
+    (PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula"),
+    (Event, "when"), (Event, "set"), (Event, "rates"),
+}  # fmt: skip
 
 
 def _allowed(record: Any, key: str) -> Allowed:
@@ -69,6 +72,9 @@ def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
         fine = check_formula(place, f"{path}.{at}", f"{title}: {at}", formula, allowed)
         if fine and isinstance(owner, Equation) and owner.level == "velocity":
             _check_linear(place, f"{path}.{at}", title, formula)
+        if fine and isinstance(owner, Event) and key == "when" and not _moves(formula):
+            message = f"{title}: {at}: {_short(formula)!r} never passes through zero: it names neither t nor the motion"
+            place.report(f"{path}.{at}", message, "e.g. when: q(A) - 1, or when: t - 2")
         if isinstance(owner, CustomMotion):
             for name in sorted(set(allowed.local) & set(place.values)):
                 if sp.Symbol(name, real=True) in formula.free_symbols:
@@ -77,6 +83,10 @@ def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
                         f"{title}: {at}: {name!r} is both a parameter and a quantity of the custom joint",
                         "rename the parameter",
                     )
+
+
+def _moves(formula: Any) -> bool:
+    return TIME in formula.free_symbols or bool(formula.atoms(AppliedUndef))
 
 
 def _formulas(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.Expr]]:
@@ -124,16 +134,11 @@ def _as_float(formula: Any) -> float:
 
 
 def _check_names(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
-    known = None
     for symbol in sorted(parameters_of(formula), key=str):
         name = symbol.name
-        if name in place.values or name in allowed.local:
+        if name in place.values or name in allowed.local or name in place.known_parameters:
             continue
-        if known is None:
-            known = place.known_parameters()
-        if name in known:
-            continue
-        fix = hint(name, {*known, *allowed.local})
+        fix = hint(name, {*place.known_parameters, *allowed.local})
         if place.is_joint(name) and "q" in allowed.quantities:
             fix = f"did you mean q({name})?"
         elif name == "t":

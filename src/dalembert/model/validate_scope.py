@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import sympy as sp
@@ -92,10 +92,12 @@ class Place:
         path: of problems, e.g. ``submodels[0].model.``.
         prefix: of full names, e.g. ``left.``.
         values: nominal values of the parameters, as bound by the enclosing model.
+        bound: the formulas of the enclosing model that some of them are bound to.
         bodies: names of bodies in reach, those of sub-models included.
         joints: joints in reach; None stands for one that could not be built.
+        constraints: names of constraints in reach.
         floating: full names of bodies that get a free joint of their own name.
-        unsure: 'bodies' or 'joints' where names in reach are not all known.
+        unsure: 'bodies', 'joints' or 'constraints' where names in reach are not all known.
     """
 
     def __init__(self, model: Model, draft: Draft | None, parent: Place | None, path: str, prefix: str):
@@ -103,9 +105,11 @@ class Place:
         self.path, self.prefix = path, prefix
         self.children: list[tuple[int, SubModel, Place]] = []
         self.values: dict[str, float] = dict(model.parameter_values)
+        self.bound: dict[str, sp.Expr] = {}
         self.found: list[Problem] = [] if parent is None else parent.found
         self.bodies: set[str] = set()
         self.joints: dict[str, JointData | None] = {}
+        self.constraints: set[str] = set()
         self.floating: set[str] = set() if parent is None else parent.floating
         self.unsure: set[str] = set(self.draft.unsure)
 
@@ -136,6 +140,7 @@ class Place:
         result = [self.value(formula) for formula in formulas]
         return None if any(value is None for value in result) else result  # type: ignore[return-value]
 
+    @cached_property
     def known_parameters(self) -> set[str]:
         """Parameters a formula may name; the outermost model may also reach into its sub-models."""
         names = set(self.values) | self.draft.missing.get("parameters", set())
@@ -143,6 +148,11 @@ class Place:
             for place in self.walk():
                 names |= {place.prefix + name for name in place.model.parameter_values}
         return names
+
+    @cached_property
+    def free_parameters(self) -> set[str]:
+        """Parameters, here and in sub-models, that no enclosing model binds; seen from the outermost model."""
+        return {place.prefix + name for place in self.walk() for name in place.values.keys() - place.bound.keys()}
 
     def is_joint(self, name: str) -> bool:
         return name in self.joints or self.prefix + name in self.floating

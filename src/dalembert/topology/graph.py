@@ -152,11 +152,16 @@ class Graph:
             loops.append(Loop(name, root, tuple(branch.joint for branch in path)))
         return loops
 
-    def gruebler(self) -> int:
-        """Degrees of freedom by counting:  6 · bodies − Σ (equations), as if all equations were independent."""
+    def gruebler(self, parameters: dict[str, float] | None = None) -> int:
+        """Degrees of freedom by counting:  6 · bodies − Σ (equations), as if all equations were independent.
+
+        Constraints that are off, at the parameters' values or at those given, do not count.
+        """
         total = 6 * len(self.flat.bodies)
         total -= sum(6 - self.joint(name).nv for name in self.flat.joints)
-        return total - sum(1 for data, _ in self.flat.constraints.values() if not _velocity_level(data))
+        off = self.flat.off(parameters)
+        acting = [data for name, (data, _) in self.flat.constraints.items() if name not in off]
+        return total - sum(1 for data in acting if not _velocity_level(data))
 
 
 def _velocity_level(constraint: object) -> bool:

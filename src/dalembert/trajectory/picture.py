@@ -13,6 +13,7 @@ from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
 from dalembert.model.flatten import Scope
 from dalembert.spatial import Pose, quaternion
+from dalembert.trajectory.outcome import pieces
 from dalembert.trajectory.trajectory import Trajectory
 from dalembert.view import Plot, Scene, SceneBody, SceneJoint, SceneSpring, plot_series
 from dalembert.view import Shape as Drawn
@@ -72,8 +73,12 @@ def _residual(run: Trajectory) -> np.ndarray | None:
     d = run.dynamics
     if not d.holonomic:
         return None
-    values = d.residuals(run.time.values, run.q.values, run.u.values, run._parameters)
-    return np.abs(np.asarray(values.position)).max(axis=1)
+    t, q, u = run.time.values, run.q.values, run.u.values
+    open_by = [
+        np.abs(np.asarray(d.residuals(t[at], q[at], u[at], values).position)).max(axis=1)
+        for at, values in pieces(run.segments, len(t))
+    ]
+    return np.concatenate(open_by)
 
 
 def _coordinates(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -139,7 +144,7 @@ class _Builder:
 
     def __init__(self, run: Trajectory):
         self.flat = run.dynamics.flat
-        self.mechanism = Mechanism.nominal(self.flat, run._parameters)
+        self.mechanism = Mechanism.nominal(self.flat, run.segments[0][1])
         self.points = self._joint_points()
         spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
         spots += [self.mechanism.body_pose(body).apply(p) for body, points in self.points.items() for p in points]

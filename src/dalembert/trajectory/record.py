@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from dalembert.algebra import NUMPY
-from dalembert.dynamics import Context, Dynamics, native
+from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.native import accelerations_along
-from dalembert.integrators.base import Result, Status
+from dalembert.integrators.base import Status
+from dalembert.numerics import layout
 from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.outcome import Outcome, pieces
 
 __all__ = ["AXES", "certify", "record", "solve_along"]
 
@@ -32,8 +36,7 @@ NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 
 def record(
     dynamics: Dynamics,
-    result: Result,
-    parameters: dict[str, float],
+    outcome: Outcome,
     integrator: str,
     start: Callable[[str], np.ndarray],
 ) -> xr.Dataset:
@@ -42,9 +45,10 @@ def record(
     Args:
         start: coordinates of a joint at the first time, which tell how many whole turns its angles begin with.
     """
+    result = outcome.result
     t = result.time
     q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
-    seen = dynamics.observe(t, q, u, parameters)
+    seen = observe_along(dynamics, t, q, u, outcome.segments)
     n, bodies = len(t), [slot.body for slot in dynamics.coordinates.slots]
     pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
@@ -85,8 +89,21 @@ def record(
             "formulation": dynamics.formulation.name,
             "coordinate_kind": dynamics.coordinates.name,  # "coordinates" means something else in NetCDF
             "integrator": integrator,
-            "parameters": json.dumps(parameters),
+            "parameters": json.dumps(outcome.segments),
+            "events": json.dumps([asdict(event) for event in outcome.events]),
         },
+    )
+
+
+def observe_along(
+    dynamics: Dynamics, t: np.ndarray, q: np.ndarray, u: np.ndarray, segments: list[tuple[int, dict[str, float]]]
+) -> Any:
+    """What the observer sees at every output, with the parameters of its time."""
+    seen = [dynamics.observe(t[at], q[at], u[at], values) for at, values in pieces(segments, len(t))]
+    if len(seen) == 1:
+        return seen[0]
+    return SimpleNamespace(
+        **{name: np.concatenate([np.atleast_1d(getattr(part, name)) for part in seen]) for name in seen[0]._fields}
     )
 
 
@@ -147,66 +164,106 @@ def quaternions(R: np.ndarray) -> np.ndarray:
     return Q
 
 
-def solve_along(dynamics: Dynamics, data: xr.Dataset, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
+def solve_along(
+    dynamics: Dynamics, data: xr.Dataset, segments: list[tuple[int, dict[str, float]]]
+) -> tuple[np.ndarray, np.ndarray]:
     """u̇ and λ at every output; NaN from where they cannot be found."""
-    context = Context(dynamics, parameters)
     states = np.concatenate([data.q.values, data.u.values, data.work.values[:, None]], axis=1)
-    du, multipliers = np.zeros((len(states), dynamics.nv)), np.zeros((len(states), len(dynamics.rows)))
-    done = accelerations_along(context.address, data.time.values, states, np.zeros_like(du), du, multipliers)
-    du[done:], multipliers[done:] = np.nan, np.nan
+    du, multipliers = np.full((len(states), dynamics.nv), np.nan), np.full((len(states), len(dynamics.rows)), np.nan)
+    times, none = data.time.values, np.zeros((len(states), dynamics.nv))
+    for at, values in pieces(segments, len(states)):
+        context = Context(dynamics, values)
+        accelerations_along(context.address, times[at], states[at], none[at], du[at], multipliers[at])
     return du, multipliers
 
 
-def certify(
-    dynamics: Dynamics, result: Result, data: xr.Dataset, context: Context, parameters: dict[str, float]
-) -> Certificate:
+def certify(dynamics: Dynamics, outcome: Outcome, data: xr.Dataset, context: Context) -> Certificate:
     """Measure what the trajectory leaves open."""
-    solved = solve_along(dynamics, data, parameters)
+    result = outcome.result
+    solved = solve_along(dynamics, data, outcome.segments)
     checks = [
-        *_constraint_checks(dynamics, data, context, solved),
+        *_constraint_checks(dynamics, data, context, outcome, solved),
         *_energy_checks(data),
         *_norm_checks(dynamics, data),
     ]
     checks += _momentum_checks(dynamics, data)
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    finished = result.status == Status.FINISHED
+    finished = result.status == Status.FINISHED or outcome.ended_by is not None
     if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
         finished = False
-    return Certificate(finished, _message(result, context), tuple(checks), tuple(_remarks(dynamics, context)), counts)
+    remarks = (*outcome.notes, *_remarks(dynamics, context))
+    return Certificate(finished, _message(dynamics, outcome, context), tuple(checks), remarks, counts)
 
 
-def _message(result: Result, context: Context) -> str:
+def _message(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
+    result = outcome.result
     end = f"t = {result.end:.6g} s"
-    return {
+    if outcome.ended_by is not None:
+        return f"ended by event {outcome.ended_by!r} at {end}"
+    if outcome.trouble is not None:
+        return f"stopped at {end}: {outcome.trouble}"
+    words = {
         Status.FINISHED: f"finished at {end}",
         Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or the "
-        f"model is stiff there; try a looser tolerance, or look at the forces that act at this time",
+        f"model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act at this time",
         Status.FAILED: f"stopped at {end}: {context.failure()}",
+        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
         Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
         Status.STOPPED: f"stopped by the user at {end}",
     }[result.status]
+    if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
+        return words
+    involved = suspects(dynamics, outcome)
+    return f"{words}. {involved}" if involved else words
 
 
-def _constraint_checks(dynamics: Dynamics, data: xr.Dataset, context: Context, solved: Any) -> list[Check]:
+def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
+    """The joints that are most involved where a run had to stop, in words."""
+    result, said = outcome.result, []
+    q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
+    parameters = outcome.segments[-1][1]
+    if dynamics.rows and np.all(np.isfinite(result.last)):
+        A = np.asarray(dynamics.residuals(result.end, q, u, parameters).jacobian)
+        left, sizes, _ = np.linalg.svd(A, full_matrices=False)
+        weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
+        if weak.any():
+            weights = np.abs(left[:, weak]).max(axis=1)
+            owners = dict.fromkeys(dynamics.rows[i].owner for i in np.argsort(-weights) if weights[i] > 0.3)
+            said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
+    if dynamics.nv:
+        fastest = int(np.argmax(np.abs(np.nan_to_num(u, nan=np.inf))))
+        said.append(f"fastest: {dynamics.u_names[fastest]} ({u[fastest]:.3g})")
+    return "; ".join(said)
+
+
+def _constraint_checks(
+    dynamics: Dynamics, data: xr.Dataset, context: Context, outcome: Outcome, solved: Any
+) -> list[Check]:
     if not dynamics.rows:
         return []
     q, u, t = data.q.values, data.u.values, data.time.values
-    values = dynamics.constraint_kernel(t, q, u, context.values)
-    blocks = dynamics.dynamics_kernel(t, q, u, context.values, np.zeros(dynamics.nv))
-    acceleration = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0]) + np.asarray(blocks.gamma)
+    position, velocity, acceleration = [], [], []
+    for at, parameters in pieces(outcome.segments, len(t)):
+        numbers = dynamics.parameters(parameters)
+        values = dynamics.constraint_kernel(t[at], q[at], u[at], numbers)
+        blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], numbers, np.zeros(dynamics.nv))
+        position.append(_largest(values.position))
+        velocity.append(_largest(values.velocity))
+        product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
+        acceleration.append(_largest(product + np.asarray(blocks.gamma)))
     checks = []
     if dynamics.holonomic:
         about = "loops and drives closed: |φ|"
-        checks.append(Check("position residual", _largest(values.position), POSITION_LIMIT, "", about))
-    checks.append(Check("velocity residual", _largest(values.velocity), VELOCITY_LIMIT, "", "|A u + b|"))
+        checks.append(Check("position residual", max(position), POSITION_LIMIT, "", about))
+    checks.append(Check("velocity residual", max(velocity), VELOCITY_LIMIT, "", "|A u + b|"))
     scale = 1.0 + _largest(solved[0])
-    correction = float(context.statistics[native.LARGEST_CORRECTION])
+    correction = float(context.statistics[layout.LARGEST_CORRECTION])
     about = "how far velocities were bent back onto the constraints in one step, relative"
     checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
-    pivot = float(context.statistics[native.SMALLEST_PIVOT])
+    pivot = float(context.statistics[layout.SMALLEST_PIVOT])
     checks.append(Check("conditioning", 1.0 / max(pivot, 1e-300), CONDITION_LIMIT, "", about))
-    checks.append(Check("acceleration residual", _largest(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
+    checks.append(Check("acceleration residual", max(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
     return checks
 
 
@@ -238,6 +295,7 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
     touches = any("ground" in joint.bodies and joint.kind != "free" for joint, _ in flat.joints.values()) or bool(
         flat.constraints
     )
+    touches = touches or any(event.set or event.rates for event, _ in flat.events.values())
     for force, _ in flat.forces.values():
         inner = force.kind in ("torsional-spring", "joint-force") or (
             hasattr(force, "bodies") and "ground" not in force.bodies
@@ -268,13 +326,14 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
 
 def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
     pivot, low, high, conflict, *_, correction = context.statistics
-    rows, remarks = len(dynamics.rows), []
-    if rows and np.isfinite(low):
+    rows, switched = _acting(dynamics, context)
+    remarks = []
+    if dynamics.rows and np.isfinite(low):
         if high < rows:
             remarks.append(
                 f"{rows - int(high)} of {rows} constraint equations are redundant; reactions are those of least norm"
             )
-        if low < high:
+        if low < high - switched:
             remarks.append(
                 f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position"
             )
@@ -289,6 +348,15 @@ def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
                 f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"
             )
     return remarks
+
+
+def _acting(dynamics: Dynamics, context: Context) -> tuple[int, int]:
+    """Number of constraint equations that act all the time, and of those that events switch."""
+    flat = dynamics.flat
+    by_events = {name for event, _ in flat.events.values() for name in event.switch}
+    off = flat.off(dict(zip(dynamics.parameter_names, context.values, strict=True))) | by_events
+    acting = sum(row.owner not in off for row in dynamics.rows)
+    return acting, sum(row.owner in by_events for row in dynamics.rows)
 
 
 def _largest(values: Any) -> float:

@@ -14,6 +14,7 @@ import xarray as xr
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import AXES, solve_along
 
 __all__ = ["BodyMotion", "JointMotion", "Trajectory", "load"]
@@ -102,7 +103,7 @@ class Trajectory:
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and λ at every output."""
-        return solve_along(self.dynamics, self.data, self._parameters)
+        return solve_along(self.dynamics, self.data, self.segments)
 
     @property
     def accelerations(self) -> xr.DataArray:
@@ -120,10 +121,12 @@ class Trajectory:
     @cached_property
     def _reactions(self) -> dict[str, xr.DataArray]:
         d, (du, multipliers) = self.dynamics, self._solved
-        wrench = d.reaction_kernel(
-            self.time.values, self.data.q.values, self.data.u.values, d.parameters(self._parameters), du, multipliers
-        )
-        wrench = np.asarray(wrench).reshape(len(self.time), len(d.reaction_names), 2, 3)
+        t, q, u = self.time.values, self.data.q.values, self.data.u.values
+        found = [
+            np.asarray(d.reaction_kernel(t[at], q[at], u[at], d.parameters(values), du[at], multipliers[at]))
+            for at, values in pieces(self.segments, len(t))
+        ]
+        wrench = np.concatenate(found).reshape(len(t), len(d.reaction_names), 2, 3)
         coords = {"time": self.time, "kind": ["torque", "force"], "axis": AXES}
         return {
             name: xr.DataArray(wrench[:, i], dims=("time", "kind", "axis"), coords=coords)
@@ -131,8 +134,14 @@ class Trajectory:
         }
 
     @property
-    def _parameters(self) -> dict[str, float]:
-        return json.loads(self.data.attrs["parameters"])
+    def segments(self) -> list[tuple[int, dict[str, float]]]:
+        """(first output, parameters that differ from the model's) from each change of parameters on."""
+        return [(start, values) for start, values in json.loads(self.data.attrs["parameters"])]
+
+    @property
+    def events(self) -> list[Happening]:
+        """The events that happened, with ``time`` and ``name``."""
+        return [Happening(**event) for event in json.loads(self.data.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
         names = [str(value) for value in self.data[dimension].values]

@@ -1,0 +1,378 @@
+"""What implicit, Lie-group and variational integrators call, as native functions of (context, t, state, out).
+
+Constraint equations that depend on others are left out: ``active`` lists rows that are independent at the start.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+
+from dalembert.codegen import call_kernel
+from dalembert.dynamics.native import accelerations, evaluate, workspace
+from dalembert.numerics.layout import (
+    ACTIVE, ACTIVE_HOLONOMIC, CONSTRAINTS, DISCRETE, EXPONENTIAL, FAILURE, HOLONOMIC, N_ACTIVE, NO_MASS, NP, NQ, NV,
+    PARAMETERS, ROWS, TANGENT, TAU, entries, statistics,
+)  # fmt: skip
+from dalembert.numerics.linear import OK, constrained_factors, constrained_solution, solve_constrained
+from dalembert.numerics.native import SIGNATURE, float_pointer, integer_pointer
+
+__all__ = ["function_address"]
+
+
+@njit(cache=True, nogil=True)
+def _active(c):
+    return carray(integer_pointer(c[ACTIVE]), c[N_ACTIVE])
+
+
+@njit(cache=True, nogil=True)
+def _picked(active, full):
+    """The active entries or rows of an array."""
+    out = np.empty((active.shape[0], full.shape[1]))
+    for i in range(active.shape[0]):
+        out[i] = full[active[i]]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _matrix(out, at, rows, columns):
+    return out[at : at + rows * columns].reshape(rows, columns), at + rows * columns
+
+
+@njit(cache=True, nogil=True)
+def _tangent(c, t, y, du, multipliers):
+    """The tangent kernel at (t, q, u, u̇, λ): r, v, g, φ, q̇ as columns, then the matrices; all rows of constraints."""
+    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
+    inp, out, work = workspace(c)
+    at = 1 + nq + nv + c[NP]
+    inp[at : at + nv] = carray(float_pointer(c[TAU]), nv)
+    inp[at + nv : at + 2 * nv] = du
+    inp[at + 2 * nv : at + 2 * nv + rows] = multipliers
+    evaluate(c, c[TANGENT], t, y, inp, out, work)
+    r, at = _matrix(out, 0, nv, 1)
+    v, at = _matrix(out, at, rows, 1)
+    g, at = _matrix(out, at, rows, 1)
+    phi, at = _matrix(out, at, holonomic, 1)
+    qdot, at = _matrix(out, at, nq, 1)
+    r_q, at = _matrix(out, at, nv, nq)
+    r_u, at = _matrix(out, at, nv, nv)
+    M, at = _matrix(out, at, nv, nv)
+    A, at = _matrix(out, at, rows, nv)
+    v_q, at = _matrix(out, at, rows, nq)
+    g_q, at = _matrix(out, at, rows, nq)
+    g_u, at = _matrix(out, at, rows, nv)
+    phi_q, at = _matrix(out, at, holonomic, nq)
+    qdot_q, at = _matrix(out, at, nq, nq)
+    W, at = _matrix(out, at, nq, nv)
+    return r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W
+
+
+@njit(cache=True, nogil=True)
+def _jacobian(context, t, y, out):
+    """∂ẏ/∂y of y = (q, u, W); the work W feeds back on nothing, and its own row is left zero."""
+    c = entries(context)
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    n = nq + nv + 1
+    state = carray(y, n)
+    J = carray(out, (n, n))
+    qdot, du, multipliers = np.empty(nq), np.empty(nv), np.empty(rows)
+    status, _ = accelerations(context, t, state, qdot, du, multipliers)
+    if status != OK:
+        return status
+    r, v, g, phi, qd, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(c, t, state, du, multipliers)
+    status, rank, _, Q, R, pivots, H = constrained_factors(M, A)
+    if status != OK:
+        statistics(c)[FAILURE] = NO_MASS
+        return status
+    J[:] = 0.0
+    J[:nq, :nq] = qdot_q
+    J[:nq, nq : nq + nv] = W
+    column, force, bend = np.empty(nv), np.empty(nv), np.empty(rows)
+    for j in range(nq + nv):
+        for i in range(nv):
+            force[i] = -r_q[i, j] if j < nq else -r_u[i, j - nq]
+        for i in range(rows):
+            bend[i] = g_q[i, j] if j < nq else g_u[i, j - nq]
+        constrained_solution(M, force, bend, rank, Q, R, pivots, H, column, multipliers)
+        for i in range(nv):
+            J[nq + i, j] = column[i]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _spread(c, short):
+    """Multipliers of the active rows among all rows."""
+    full, active = np.zeros(c[ROWS]), _active(c)
+    for i in range(active.shape[0]):
+        full[active[i]] = short[i]
+    return full
+
+
+@njit(cache=True, nogil=True)
+def _solved(context, t, y, both):
+    """u̇ and λ of the active rows."""
+    c = entries(context)
+    nv, active = c[NV], _active(c)
+    zero, none = np.zeros(nv), np.zeros(c[ROWS])
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(c, t, y, zero, none)
+    force, bend = -r[:, 0], _picked(active, g)[:, 0].copy()
+    status, _, _, _ = solve_constrained(M, force, _picked(active, A), bend, both[:nv], both[nv:])
+    if status != OK:
+        statistics(c)[FAILURE] = NO_MASS
+    return status
+
+
+@njit(cache=True, nogil=True)
+def _multipliers(context, t, y, out):
+    c = entries(context)
+    return _solved(context, t, carray(y, c[NQ] + c[NV] + 1), carray(out, c[NV] + c[N_ACTIVE]))
+
+
+@njit(cache=True, nogil=True)
+def _dae_start(context, t, z, unused):
+    """The algebraic variables a and λ that fit y."""
+    c = entries(context)
+    n = c[NQ] + c[NV] + 1
+    given = carray(z, n + c[NV] + c[N_ACTIVE])
+    return _solved(context, t, given, given[n:])
+
+
+@njit(cache=True, nogil=True)
+def _residual(context, t, z, out):
+    """r and the constraints φ (holonomic) or A u + b (nonholonomic) of the active rows, from (q, u, u̇, λ)."""
+    c = entries(context)
+    nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
+    given, result = carray(z, nq + 2 * nv + m), carray(out, nv + m)
+    parts = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
+    r, v, phi, active = parts[0], parts[1], parts[3], _active(c)
+    result[:nv] = r[:, 0]
+    for i in range(m):
+        result[nv + i] = phi[active[i], 0] if i < hol else v[active[i], 0]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _residual_tangent(context, t, z, out):
+    """Derivatives of the residual: along the tangent of q, by u and by u̇, (nv + m) × nv each; then A, m × nv."""
+    c = entries(context)
+    nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
+    given = carray(z, nq + 2 * nv + m)
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+        c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :])
+    )
+    total = carray(out, (3 * (nv + m) + m, nv))
+    by_q, by_u, by_a = total[: nv + m], total[nv + m : 2 * (nv + m)], total[2 * (nv + m) : 3 * (nv + m)]
+    active = _active(c)
+    by_q[:nv] = r_q @ W
+    by_u[:nv] = r_u
+    by_a[:nv] = M
+    by_a[nv:] = 0.0
+    for i in range(m):
+        row = active[i]
+        for j in range(nv):
+            if i < hol:
+                by_q[nv + i, j], by_u[nv + i, j] = A[row, j], 0.0
+            else:
+                s = 0.0
+                for k in range(nq):
+                    s += v_q[row, k] * W[k, j]
+                by_q[nv + i, j], by_u[nv + i, j] = s, A[row, j]
+            total[3 * (nv + m) + i, j] = A[row, j]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _exponential(context, t, z, out):
+    """q ∘ exp(δ), D(δ) and its inverse, from (q, δ)."""
+    c = entries(context)
+    nq, nv, parameters = c[NQ], c[NV], c[NP]
+    inp, result, work = workspace(c)
+    inp[: nq + nv] = carray(z, nq + nv)
+    inp[nq + nv : nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    call_kernel(c[EXPONENTIAL], inp, result, work)
+    size = nq + 2 * nv * nv
+    carray(out, size)[:] = result[:size]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _discrete(context, t, z, out):
+    """Momenta before and after a step, work, and the derivative of the momentum before, from (q, δ, h)."""
+    c = entries(context)
+    nq, nv, parameters = c[NQ], c[NV], c[NP]
+    given = carray(z, nq + nv + 1)
+    inp, result, work = workspace(c)
+    at = 1 + nq + nv + parameters
+    inp[at : at + nv] = carray(float_pointer(c[TAU]), nv)
+    inp[at + nv] = given[nq + nv]
+    evaluate(c, c[DISCRETE], t, given, inp, result, work)
+    size = 2 * nv + 1 + nv * nv
+    carray(out, size)[:] = result[:size]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _project(context, t, y, out):
+    """φ and A of the active rows, and M, at (t, q)."""
+    c = entries(context)
+    nq, nv, rows, holonomic, m = c[NQ], c[NV], c[ROWS], c[HOLONOMIC], c[N_ACTIVE]
+    inp, values, work = workspace(c)
+    evaluate(c, c[CONSTRAINTS], t, carray(y, nq + nv + 1), inp, values, work)
+    result, active = carray(out, m + m * nv + nv * nv), _active(c)
+    at = holonomic + rows
+    for i in range(m):
+        result[i] = values[active[i]]
+        result[m + i * nv : m + (i + 1) * nv] = values[at + active[i] * nv : at + (active[i] + 1) * nv]
+    result[m + m * nv :] = values[at + rows * nv : at + rows * nv + nv * nv]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _index_1(context, t, z, out):
+    """F of  B ż = F  with z = (q, u, W, a, λ):  q̇, a, power;  −r(a, λ), −(A a + γ)."""
+    c = entries(context)
+    nq, nv, m = c[NQ], c[NV], c[N_ACTIVE]
+    n = nq + nv + 1
+    given, F, active = carray(z, n + nv + m), carray(out, n + nv + m), _active(c)
+    a, multipliers = given[n : n + nv], _spread(c, given[n + nv :])
+    parts = _tangent(c, t, given, a, multipliers)
+    r, v, g, qdot = parts[0], parts[1], parts[2], parts[4]
+    F[:nq] = qdot[:, 0]
+    F[nq : nq + nv] = a
+    F[nq + nv] = 0.0
+    F[n : n + nv] = -r[:, 0]
+    for i in range(m):
+        F[n + nv + i] = -g[active[i], 0]
+    return _power(c, context, t, given, F, nq + nv)
+
+
+@njit(cache=True, nogil=True)
+def _index_1_jacobian(context, t, z, out):
+    c = entries(context)
+    nq, nv, m = c[NQ], c[NV], c[N_ACTIVE]
+    n = nq + nv + 1
+    size = n + nv + m
+    given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+        c, t, given, given[n : n + nv], _spread(c, given[n + nv :])
+    )
+    J[:] = 0.0
+    J[:nq, :nq] = qdot_q
+    J[:nq, nq : nq + nv] = W
+    for i in range(nv):
+        J[nq + i, n + i] = 1.0
+    J[n : n + nv, :nq] = -r_q
+    J[n : n + nv, nq : nq + nv] = -r_u
+    J[n : n + nv, n : n + nv] = -M
+    for i in range(m):
+        row = n + nv + i
+        J[row, :nq] = -g_q[active[i]]
+        J[row, nq : nq + nv] = -g_u[active[i]]
+        J[row, n : n + nv] = -A[active[i]]
+        J[n : n + nv, row] = A[active[i]]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _ggl(context, t, z, out):
+    """F of  B ż = F  after Gear, Gupta, Leimkuhler, z = (q, u, W, a, λ, μ):
+
+    q̇ = W (u + Aᵀμ),  u̇ = a,  power;  0 = −r(a, λ),  0 = A u + b,  0 = φ.
+    """
+    c = entries(context)
+    nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
+    n = nq + nv + 1
+    size = n + nv + m + hol
+    given, F, active = carray(z, size), carray(out, size), _active(c)
+    a, mu = given[n : n + nv], given[n + nv + m :]
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+        c, t, given, a, _spread(c, given[n + nv : n + nv + m])
+    )
+    F[:nq] = qdot[:, 0] + W @ _pushed(active, hol, A, mu)
+    F[nq : nq + nv] = a
+    F[nq + nv] = 0.0
+    F[n : n + nv] = -r[:, 0]
+    for i in range(m):
+        F[n + nv + i] = v[active[i], 0]
+    for i in range(hol):
+        F[n + nv + m + i] = phi[active[i], 0]
+    return _power(c, context, t, given, F, nq + nv)
+
+
+@njit(cache=True, nogil=True)
+def _ggl_jacobian(context, t, z, out):
+    """∂F/∂z; terms with μ, which is zero but for errors, are left out."""
+    c = entries(context)
+    nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
+    n = nq + nv + 1
+    size = n + nv + m + hol
+    given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+        c, t, given, given[n : n + nv], _spread(c, given[n + nv : n + nv + m])
+    )
+    J[:] = 0.0
+    J[:nq, :nq] = qdot_q
+    J[:nq, nq : nq + nv] = W
+    for i in range(nv):
+        J[nq + i, n + i] = 1.0
+    J[n : n + nv, :nq] = -r_q
+    J[n : n + nv, nq : nq + nv] = -r_u
+    J[n : n + nv, n : n + nv] = -M
+    for i in range(m):
+        row = n + nv + i
+        J[n : n + nv, row] = A[active[i]]
+        J[row, :nq] = v_q[active[i]]
+        J[row, nq : nq + nv] = A[active[i]]
+    for i in range(hol):
+        row = n + nv + m + i
+        J[:nq, row] = W @ A[active[i]]
+        J[row, :nq] = phi_q[active[i]]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _pushed(active, hol, A, mu):
+    """Aᵀμ of the holonomic active rows."""
+    out = np.zeros(A.shape[1])
+    for i in range(hol):
+        for j in range(A.shape[1]):
+            out[j] += A[active[i], j] * mu[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _power(c, context, t, given, F, at):
+    """The power at (t, q, u), by the equations of motion themselves."""
+    qdot, du, multipliers = np.empty(c[NQ]), np.empty(c[NV]), np.empty(c[ROWS])
+    status, power = accelerations(context, t, given, qdot, du, multipliers)
+    F[at] = power
+    return status
+
+
+_FUNCTIONS = {
+    "jacobian": _jacobian,
+    "multipliers": _multipliers,
+    "residual": _residual,
+    "tangent": _residual_tangent,
+    "exponential": _exponential,
+    "discrete": _discrete,
+    "project": _project,
+    "index-1": _index_1,
+    "index-1 jacobian": _index_1_jacobian,
+    "ggl": _ggl,
+    "ggl jacobian": _ggl_jacobian,
+    "dae_start": _dae_start,
+}
+
+
+@lru_cache
+def _native(name: str) -> Any:
+    return cfunc(SIGNATURE, cache=True)(_FUNCTIONS[name].py_func)
+
+
+def function_address(name: str) -> int:
+    """The address of one of the functions, compiled at its first use."""
+    return _native(name).address

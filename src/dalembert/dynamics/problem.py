@@ -1,0 +1,91 @@
+"""What integrators take: the native functions of a model in one table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from dalembert.dynamics import implicit, native
+from dalembert.dynamics.context import Context
+from dalembert.errors import ModelError
+from dalembert.integrators.base import Problem
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
+
+if TYPE_CHECKING:
+    from dalembert.dynamics.dynamics import Dynamics
+
+__all__ = ["make_problem"]
+
+# Kernels behind the native functions. index-1 and ggl are the two forms of a differential-algebraic system.
+_KERNELS = {
+    "jacobian": "tangent", "multipliers": "tangent", "residual": "tangent", "tangent": "tangent",
+    "index-1": "tangent", "ggl": "tangent", "exponential": "exponential", "discrete": "discrete",
+}  # fmt: skip
+_OF_THE_FORM = {"index-1": 1, "ggl": 2}
+
+
+def make_problem(
+    dynamics: Dynamics,
+    parameters: dict[str, float] | None,
+    needs: tuple[str, ...],
+    start: tuple[float, np.ndarray] | None,
+    active: np.ndarray | None,
+) -> tuple[Problem, Context]:
+    """The table of a model for an integrator that needs these functions, and the context behind it."""
+    names = {_KERNELS[need] for need in needs if need in _KERNELS}
+    if names and dynamics.is_large:
+        raise ModelError(
+            f"the model has {len(dynamics.flat.bodies)} bodies and runs by rolled recursions, which have no derivatives. "
+            f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
+        )
+    kernels = {name: getattr(dynamics, f"{name}_kernel") for name in names}
+    n_events = len(dynamics.event_owners)
+    if "project" in needs:
+        kernels["constraints"] = dynamics.constraint_kernel
+    if n_events:
+        kernels["event"] = dynamics.event_kernel
+    context = Context(dynamics, parameters, kernels)
+    rhs, retract, events = _native()
+    entries = {
+        "context": context.address, "rhs": rhs.address, "retract": retract.address, "nq": dynamics.nq, "nv": dynamics.nv,
+        "n_events": n_events, "events": events.address if n_events else 0,
+    }  # fmt: skip
+    context.set(n_events=n_events)
+    if active is None and names and start is not None and dynamics.rows:
+        active = independent_rows(dynamics, *start, context.values)
+    if active is not None:
+        context.keep_rows(active, int(np.sum(active < dynamics.holonomic)))
+    rows, holonomic = len(context.active), context.active_holonomic
+    entries["rows"] = rows
+    n = dynamics.nq + dynamics.nv + 1
+    for need in needs:
+        if need in _OF_THE_FORM:
+            size = n + dynamics.nv + rows + (holonomic if need == "ggl" else 0)
+            entries |= {
+                "dae": implicit.function_address(need), "dae_index": _OF_THE_FORM[need], "dae_size": size,
+                "dae_jacobian": implicit.function_address(f"{need} jacobian"),
+                "dae_start": implicit.function_address("dae_start"),
+            }  # fmt: skip
+        elif need in _KERNELS or need == "project":
+            entries[need] = implicit.function_address(need)
+    return Problem.of(n, (context, dynamics), **entries), context
+
+
+def independent_rows(dynamics: Dynamics, t: float, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """Constraint rows that are independent at a state, holonomic ones first."""
+    q, u = y[: dynamics.nq], y[dynamics.nq : dynamics.nq + dynamics.nv]
+    A = np.asarray(dynamics.constraint_kernel(t, q, u, parameters).jacobian)
+    if not A.any():
+        return np.empty(0, dtype=np.int64)
+    _, R, order = qr(A.T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(R))
+    rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
+    return np.sort(order[:rank]).astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def _native() -> tuple[Any, Any, Any]:
+    return native.native_rhs(), native.native_retract(), native.native_events()

@@ -1,0 +1,113 @@
+"""Kernels for implicit, Lie-group and variational integrators, traced over CasADi."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import Kernel, compile_function
+from dalembert.formulations import Equations
+
+if TYPE_CHECKING:
+    from dalembert.dynamics.dynamics import Dynamics
+
+__all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel"]
+
+
+def tangent_kernel(dynamics: Dynamics) -> Kernel:
+    """The residuals of the equations of motion and their derivatives.
+
+    r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
+    leads from the coordinates to the tangent space.
+    """
+    al, symbols = CASADI, dynamics.symbols
+    du, multipliers = al.symbols("du", dynamics.nv), al.symbols("multipliers", len(dynamics.rows))
+    equations = dynamics.equations(dynamics.tau[1])
+    q, u = symbols["q"][0], symbols["u"][0]
+    qdot, A = al.to_sx(equations.qdot()), al.to_sx(equations.jacobian)
+    A = ca.reshape(A, dynamics.nv, len(dynamics.rows)).T
+    r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
+    v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
+    phi = al.to_sx(equations.position_residual())
+    outputs = {
+        "r": r, "v": v, "g": g, "phi": phi, "qdot": qdot,
+        "r_q": ca.jacobian(r, q), "r_u": ca.jacobian(r, u), "M": ca.jacobian(r, du[0]), "A": A,
+        "v_q": ca.jacobian(v, q), "g_q": ca.jacobian(g, q), "g_u": ca.jacobian(g, u),
+        "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
+    }  # fmt: skip
+    return _compile(dynamics, "tangent", outputs, tau=dynamics.tau, du=du, multipliers=multipliers)
+
+
+def exponential_kernel(dynamics: Dynamics) -> Kernel:
+    """q ∘ exp(δ), D(δ) and its inverse."""
+    q, delta = dynamics.symbols["q"], CASADI.symbols("delta", dynamics.nv)
+    tree = dynamics.tree
+    inputs = {"q": q[0], "delta": delta[0], "p": dynamics.symbols["p"][0]}
+    outputs = {
+        "q": CASADI.to_sx(tree.normalise(tree.integrate(q[1], delta[1]))),
+        "D": _rows(_blocks(dynamics, delta[1], "dexp")),
+        "inverse": _rows(_blocks(dynamics, delta[1], "dexp_inverse")),
+    }
+    return compile_function("exponential", inputs, outputs)
+
+
+def discrete_kernel(dynamics: Dynamics) -> Kernel:
+    """A step of the discrete Lagrangian  L_d(q, δ) = h L(q ∘ exp(δ/2), δ/h)  with forces at the middle.
+
+    Varying the ends of the step gives the momenta before and after it,
+
+        p⁻ = D(−δ)⁻ᵀ ∂L_d/∂δ − ∂L_d/∂q − f⁻,      p⁺ = D(δ)⁻ᵀ ∂L_d/∂δ + f⁺,
+
+    with the forces Q of the middle carried to the ends:
+    f⁻ = h (D(δ/2) (D(−δ/2)⁻¹ − ½ D(−δ)⁻¹))ᵀ Q,  f⁺ = ½ h (D(δ/2) D(δ)⁻¹)ᵀ Q.
+
+    Inputs t, q, δ (in the place of u), parameters, τ, h. Outputs p⁻, p⁺, the work of the forces, ∂p⁻/∂δ.
+
+    Reference: J. E. Marsden, M. West, "Discrete mechanics and variational integrators", Acta Numerica 10 (2001).
+    """
+    al, symbols, nv = CASADI, dynamics.symbols, dynamics.nv
+    q, delta, h = symbols["q"], symbols["u"], al.symbols("h", 1)
+    step, tree, time = h[1][0], dynamics.tree, symbols["t"][1][0]
+    middle = tree.integrate(q[1], delta[1] / 2)
+    at_middle = Equations(tree, time + step / 2, middle, delta[1] / step, dynamics.tau[1])
+    lagrangian = step * (at_middle.kinetic_energy() - at_middle.potential_energy())
+    L = al.to_sx(np.array([lagrangian]))
+    W = ca.jacobian(al.to_sx(dynamics.equations().qdot()), symbols["u"][0])
+    by_delta, by_q = ca.jacobian(L, delta[0]).T, W.T @ ca.jacobian(L, q[0]).T
+    force = al.to_sx(at_middle.work_forces())
+
+    def D(values: np.ndarray, name: str = "dexp") -> ca.SX:
+        return _blocks(dynamics, values, name)
+
+    half, inverse, inverse_back = D(delta[1] / 2), D(delta[1], "dexp_inverse"), D(-delta[1], "dexp_inverse")
+    back = D(-delta[1] / 2, "dexp_inverse")
+    f_before = h[0] * (half @ (back - inverse_back / 2)).T @ force
+    f_after = h[0] / 2 * (half @ inverse).T @ force
+    before = inverse_back.T @ by_delta - by_q - f_before
+    outputs = {
+        "before": before, "after": inverse.T @ by_delta + f_after,
+        "work": al.to_sx(np.array([step * at_middle.power()])),
+        "slope": ca.jacobian(before, delta[0]),
+    }  # fmt: skip
+    assert before.shape == (nv, 1)
+    return _compile(dynamics, "discrete", outputs, tau=dynamics.tau, h=h)
+
+
+def _compile(dynamics: Dynamics, name: str, outputs: dict[str, ca.SX], **more: tuple) -> Kernel:
+    inputs = {key: symbol for key, (symbol, _) in {**dynamics.symbols, **more}.items()}
+    return compile_function(name, inputs, {key: _rows(value) for key, value in outputs.items()})
+
+
+def _blocks(dynamics: Dynamics, delta: np.ndarray, name: str) -> ca.SX:
+    """dexp, or its inverse, of all tree joints along the diagonal."""
+    links = dynamics.tree.links
+    blocks = [getattr(link.joint, name)(CASADI, delta[link.u]) for link in links]
+    return ca.diagcat(*[ca.reshape(CASADI.to_sx(block.T), *block.shape) for block in blocks if block.size])
+
+
+def _rows(matrix: ca.SX) -> ca.SX:
+    """A dense column with the entries row by row."""
+    return ca.densify(ca.vec(matrix.T))

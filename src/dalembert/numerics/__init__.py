@@ -1,0 +1,1 @@
+"""Native building blocks without mechanics: functions by address, small dense linear algebra."""

@@ -1,0 +1,121 @@
+"""The block of numbers that native code of one model shares: addresses of kernels, sizes, options, statistics.
+
+A *solver* of a formulation is a native function  int64 f(int64 context, double t, double* blocks, double* out):  it
+reads the blocks of the equations of motion at one state and writes u̇ and λ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+
+from dalembert.numerics.native import float_pointer, integer_pointer
+
+__all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "options", "statistics", "watch"]
+
+# Context entries.
+#   dynamics … discrete      kernels
+#   nq, nv, rows, holonomic  sizes; holonomic rows come first
+#   mode                     how u̇ is found
+#   solver                   native function of the formulation, 0 for the null space
+#   options                  numbers of the formulation
+#   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
+#   projection               how states go back onto their manifold
+#   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
+CONTEXT = (
+    "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
+    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "mode", "solver", "options", "stabilisation",
+    "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
+    "active", "n_active", "active_holonomic",
+    "program", "record", "n_record", "base",
+)  # fmt: skip
+(
+    DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
+    NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, MODE, SOLVER, OPTIONS, STABILISATION,
+    PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
+    ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
+    PROGRAM, RECORD, N_RECORD, BASE,
+) = range(32)  # fmt: skip
+CONTEXT_SIZE = 32
+N_OPTIONS = 8
+
+# How u̇ is found: solved for together with λ, given by the kernel, or by rolled recursion.
+SOLVED, EXPLICIT, ROLLED = 0, 1, 2
+
+# How states go back: not at all, shortest in the metric of the mass matrix, along the best dependent coordinates.
+NONE, MASS_METRIC, PARTITION = 0, 1, 2
+
+# What the native functions report on the way.
+STATISTICS = (
+    "smallest_pivot", "lowest_rank", "highest_rank", "largest_conflict", "projections", "failure", "largest_correction",
+)  # fmt: skip
+SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILURE, LARGEST_CORRECTION = range(7)
+N_STATISTICS = 7
+
+# Reasons in the FAILURE slot.
+NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT = 1, 2, 3, 4
+
+
+@njit(cache=True, nogil=True)
+def entries(context):
+    """The context as an array."""
+    return carray(integer_pointer(context), CONTEXT_SIZE)
+
+
+@njit(cache=True, nogil=True)
+def options(c):
+    """The numbers of the formulation."""
+    return carray(float_pointer(c[OPTIONS]), N_OPTIONS)
+
+
+@njit(cache=True, nogil=True)
+def statistics(c):
+    return carray(float_pointer(c[STATS]), N_STATISTICS)
+
+
+@njit(cache=True, nogil=True)
+def watch(c, rank, ratio, conflict):
+    """Remember the worst that a solver met."""
+    stats = statistics(c)
+    stats[SMALLEST_PIVOT] = min(stats[SMALLEST_PIVOT], ratio)
+    stats[LOWEST_RANK] = min(stats[LOWEST_RANK], rank)
+    stats[HIGHEST_RANK] = max(stats[HIGHEST_RANK], rank)
+    stats[LARGEST_CONFLICT] = max(stats[LARGEST_CONFLICT], conflict)
+
+
+@njit(cache=True, nogil=True)
+def blocks_of(c, data):
+    """M, f, A, γ, b, φ and the velocity residual A u + b, from the blocks that a solver gets (in this order, then u)."""
+    nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
+    M = data[: nv * nv].reshape(nv, nv)
+    at = nv * nv
+    f = data[at : at + nv]
+    at += nv
+    A = data[at : at + rows * nv].reshape(rows, nv)
+    at += rows * nv
+    gamma, b, phi = (
+        data[at : at + rows],
+        data[at + rows : at + 2 * rows],
+        data[at + 2 * rows : at + 2 * rows + holonomic],
+    )
+    u = data[at + 2 * rows + holonomic : at + 2 * rows + holonomic + nv]
+    rate = b.copy()
+    for i in range(rows):
+        for j in range(nv):
+            rate[i] += A[i, j] * u[j]
+    return M, f, A, gamma, b, phi, rate
+
+
+@njit(cache=True, nogil=True)
+def stabilised(c, gamma, phi, rate):
+    """γ with Baumgarte's terms:  γ + 2 α φ̇ + β² φ  (nonholonomic rows:  γ + 2 α ψ)."""
+    given = carray(float_pointer(c[STABILISATION]), 2)
+    alpha, beta = given[0], given[1]
+    if alpha == 0.0 and beta == 0.0:
+        return gamma
+    out = np.empty_like(gamma)
+    for i in range(gamma.shape[0]):
+        out[i] = gamma[i] + 2.0 * alpha * rate[i]
+        if i < phi.shape[0]:
+            out[i] += beta * beta * phi[i]
+    return out
