@@ -183,29 +183,34 @@ def by_name(dynamics, peer):
     return convert
 
 
-def chain(n: int) -> da.Model:
+def chain(n: int, springs: bool = False) -> da.Model:
+    """Bodies hinged to each other, as they are or with springs, dampers and armatures."""
     model = da.Model(f"chain of {n}")
     previous = model.ground
+    rotor = {"armature": 0.05} if springs else {}
     for i in range(n):
         body = model.body(f"b{i}", mass=1.0, com=(i + 0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
-        model.revolute(f"j{i}", previous, body, point=(i, 0, 0), axis="z" if i % 2 else "y")
+        model.revolute(f"j{i}", previous, body, point=(i, 0, 0), axis="z" if i % 2 else "y", **rotor)
+        if springs:
+            ends = ((i - 0.5, 0.2, 0.1), (i + 0.5, 0.2, 0.1))
+            model.spring(f"s{i}", previous, body, at=ends, stiffness=100 + i, damping=0.5)
         previous = body.name
     return model
 
 
 @njit
-def repeat_forward(count, layout, links, record, q, u, tau, base, qdot, du, work):
+def repeat_forward(count, program, record, q, u, tau, base, qdot, du, work):
     for _ in range(count):
-        rolled_forward(layout, links, record, q, u, tau, base, qdot, du, work)
+        rolled_forward(program, record, 0.0, q, u, tau, base, qdot, du, work)
 
 
 @njit
-def repeat_inverse(count, layout, links, record, q, u, du, base, tau, work):
+def repeat_inverse(count, program, record, q, u, du, base, tau, work):
     for _ in range(count):
-        rolled_inverse(layout, links, record, q, u, du, base, tau, work)
+        rolled_inverse(program, record, 0.0, q, u, du, base, tau, work)
 
 
-def scaling(sizes: tuple[int, ...], picture: str | None) -> None:
+def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) -> None:
     """Time per body of rolled recursions on chains, to 100 000 bodies."""
     import resource
 
@@ -213,23 +218,24 @@ def scaling(sizes: tuple[int, ...], picture: str | None) -> None:
     from dalembert.dynamics.rolled import Rolled
     from dalembert.model import flatten
 
-    table = Table(title="Rolled recursions: chains of n bodies, one thread", title_justify="left")
+    what = "chains of n bodies" + " with springs, dampers and armatures" * springs
+    table = Table(title=f"Rolled recursions: {what}, one thread", title_justify="left")
     for heading in ("bodies", "µs/body forward", "µs/body inverse", "ms forward", "set-up s", "memory MB"):
         table.add_column(heading, justify="right")
     rows = []
     for n in sizes:
         began = time.perf_counter()
-        flat = flatten(chain(n))
+        flat = flatten(chain(n, springs))
         rolled = Rolled(Relative(flat), flat.parameters)
-        assert rolled.layout.size
+        assert rolled.program.layout.size
         setup = time.perf_counter() - began
         rng = np.random.default_rng(0)
         q, u, tau = (0.01 * rng.normal(size=n) for _ in range(3))
         # As a native time loop calls it: several evaluations for one call from Python.
         count, qdot, out = max(1, 2000 // n), np.empty(n), np.empty(n)
-        common = (rolled.layout, rolled.links, rolled.record, q, u, tau, rolled.base)
-        forward = time_call(lambda: repeat_forward(count, *common, qdot, out, rolled.work))
-        inverse = time_call(lambda: repeat_inverse(count, *common, out, rolled.work))
+        common, work = (rolled.program, rolled.record, q, u, tau, rolled.base), np.empty(rolled.n_work)
+        forward = time_call(lambda: repeat_forward(count, *common, qdot, out, work))
+        inverse = time_call(lambda: repeat_inverse(count, *common, out, work))
         forward, inverse = (Timing(t.best / count, t.spread) for t in (forward, inverse))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append((n, forward.best / n * 1e6, inverse.best / n * 1e6))
@@ -276,6 +282,7 @@ def main() -> None:
         robots(table)
     console.print(table)
     scaling((10, 100, 1000) if arguments.quick else (10, 100, 1000, 10_000, 100_000), arguments.scaling)
+    scaling((10, 100, 1000) if arguments.quick else (10, 100, 1000, 10_000), None, springs=True)
 
 
 if __name__ == "__main__":

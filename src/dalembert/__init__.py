@@ -21,12 +21,14 @@ _HOMES = {
     "Placement": "dalembert.elements",
     "Dynamics": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
+    "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "State": "dalembert.analyses",
     "assemble": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "inspect": "dalembert.analyses",
     "simulate": "dalembert.analyses",
+    "simulate_many": "dalembert.analyses",
     "load": "dalembert.trajectory",
     "read": "dalembert.io",
     "write": "dalembert.io",
@@ -38,6 +40,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Batch",
     "Certificate",
     "DalembertError",
     "Dynamics",
@@ -56,18 +59,19 @@ __all__ = [
     "load",
     "read",
     "simulate",
+    "simulate_many",
     "write",
 ]
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import State, assemble, inspect, simulate
+    from dalembert.analyses import State, assemble, inspect, simulate, simulate_many
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
     from dalembert.io import read, write
     from dalembert.model import Model
-    from dalembert.trajectory import Certificate, Trajectory, load
+    from dalembert.trajectory import Batch, Certificate, Trajectory, load
 
 
 def __getattr__(name: str) -> Any:

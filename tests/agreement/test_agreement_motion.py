@@ -189,7 +189,7 @@ def test_an_over_constrained_mechanism_is_put_together_again(off):
     q = q + off * np.random.default_rng(0).uniform(-1, 1, len(q))
     problem, context = dynamics.problem()
     y = np.concatenate([q, u, [0.0]])
-    status = call_address(problem.retract, problem.context, 0.0, y, np.empty_like(y))
+    status = call_address(problem["retract"], problem["context"], 0.0, y, np.empty_like(y))
     assert status == 0, context.failure()
     # Off by ε, this mechanism shows a residual of ε² only: 1e-12 of residual is 1e-6 of position.
     assert np.abs(dynamics.residuals(0.0, y[: dynamics.nq], u).position).max() < 1e-9

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 import sympy as sp
 from scipy.spatial.transform import Rotation
+from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
 from dalembert.expressions import TIME, references
@@ -358,6 +359,15 @@ class Oracle:
 
     def _joint_force(self, force: Any, act: Any) -> None:
         self._motor(force.joint, force.index, self._value(force.value), act)
+
+    def _potential(self, force: Any, act: Any) -> None:
+        for atom in force.formula.atoms(AppliedUndef):
+            value, name = -self._value(force.formula.diff(atom)), atom.args[0].name
+            if type(atom).__name__ == "q":
+                self._motor(name, int(atom.args[1]) if len(atom.args) > 1 else 0, value, act)
+            else:
+                axis = "xyz".index(type(atom).__name__)
+                act(name, wrench_at(self.poses[name].p, value * np.eye(3)[axis]))
 
     # Solution
 

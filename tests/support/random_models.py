@@ -149,7 +149,9 @@ def add_forces(model: Model, rng: np.random.Generator) -> None:
         a, b = b, a
     model.torque("twist", a, ("1 + wx(b0)", 0.5, "k/20"), reaction_on=b)
     model.torque("own twist", last, vector(), axes="body")
+    model.potential("well", f"k*(x({last})**2 + 0.3*y({last})*z(b0))/5 + exp(-z({last})**2)")
     for i, joint in enumerate(scalar_joints(model)[:2]):
+        model.potential(f"field {i}", f"k*cos(q({joint.name}) - 0.4)/7")
         model.torsional_spring(f"torsion {i}", joint, stiffness="k/3", damping="c/4", angle=0.2)
     for joint in scalar_joints(model)[-2:]:
         model.joint_force(f"motor {joint.name}", joint, sp.Float(0.7) * sp.cos(3 * model.t) - sp.Float(0.2) * joint.u)

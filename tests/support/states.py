@@ -109,6 +109,6 @@ def consistent_state(
     q = _onto_positions(dynamics, tree, q, t)
     problem, context = dynamics.problem()
     y = np.concatenate([q, rng.normal(size=coordinates.nv), [0.0]])
-    status = call_address(problem.retract, problem.context, t, y, np.empty_like(y))
+    status = call_address(problem["retract"], problem["context"], t, y, np.empty_like(y))
     assert status == 0, context.failure()
     return y[: coordinates.nq], y[coordinates.nq : -1]

@@ -2,6 +2,7 @@
 
 from dalembert.analyses.assemble import State, assemble
 from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.many import simulate_many
 from dalembert.analyses.simulate import simulate
 
-__all__ = ["Inspection", "State", "assemble", "inspect", "simulate"]
+__all__ = ["Inspection", "State", "assemble", "inspect", "simulate", "simulate_many"]

@@ -24,7 +24,7 @@ from dalembert.joints import Joint
 from dalembert.model import Mechanism, Model
 from dalembert.spatial import Pose, quaternion
 
-__all__ = ["State", "assemble", "assemble_state"]
+__all__ = ["State", "assemble", "assemble_state", "reference"]
 
 CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
 EXACT = 1e-14  # where Newton's method stops trying to do better
@@ -117,6 +117,26 @@ def assemble_state(
     return _Assembler(dynamics, parameters or {}, time).run(initial or {}, initial_rates or {})
 
 
+def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
+    """Coordinates of the reference configuration, as drawn, in the algebra of the mechanism."""
+    al = mechanism.al
+    q = al.array(list(coordinates.neutral()))
+    for slot in coordinates.slots:
+        placed = mechanism.joint(slot.joint or "")
+        data, _ = mechanism.flat.joints[slot.joint or ""]
+        if data.custom is not None and data.custom.measure is None:
+            if data.reference is not None:
+                q[slot.q] = mechanism.vector(data.reference)
+            continue
+        X = (mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (
+            mechanism.body_pose(placed.second) @ placed.X_2S
+        )
+        q[slot.q] = placed.joint.coordinates(al, X)
+        if data.reference is not None:
+            q[slot.q] = placed.joint.normalise(al, mechanism.vector(data.reference))
+    return q
+
+
 class _Assembler:
     def __init__(self, dynamics: Dynamics, parameters: dict[str, float], time: float):
         self.dynamics, self.flat, self.time = dynamics, dynamics.flat, float(time)
@@ -198,22 +218,7 @@ class _Assembler:
     # Positions
 
     def _reference(self) -> np.ndarray:
-        """Coordinates of the reference configuration, as drawn."""
-        q = self.coordinates.neutral()
-        for slot in self.coordinates.slots:
-            placed = self.mechanism.joint(slot.joint or "")
-            data, _ = self.flat.joints[slot.joint or ""]
-            if data.custom is not None and data.custom.measure is None:
-                if data.reference is not None:
-                    q[slot.q] = self.mechanism.vector(data.reference)
-                continue
-            X = (self.mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (
-                self.mechanism.body_pose(placed.second) @ placed.X_2S
-            )
-            q[slot.q] = placed.joint.coordinates(NUMPY, X)
-            if data.reference is not None:
-                q[slot.q] = placed.joint.normalise(NUMPY, self.mechanism.vector(data.reference))
-        return self._with_windings(q)
+        return self._with_windings(reference(self.coordinates, self.mechanism))
 
     def _with_windings(self, q: np.ndarray) -> np.ndarray:
         """Winding coordinates set to the angles that the poses show."""

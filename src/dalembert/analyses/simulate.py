@@ -15,6 +15,7 @@ from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import Driver
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
+from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.io import dumps
 from dalembert.model import Model
@@ -31,7 +32,7 @@ def simulate(
     model: Model | Dynamics,
     duration: float,
     *,
-    formulation: str = "auto",
+    formulation: str | Formulation = "auto",
     coordinates: str = "auto",
     integrator: str | Integrator = "auto",
     stabilization: str = "auto",
@@ -54,7 +55,8 @@ def simulate(
     Args:
         model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again.
         duration: how long (s).
-        formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose.
+        formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. A
+            formulation or an integrator may also be an object with its own options.
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
             the metric of the mass matrix, ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
@@ -86,7 +88,8 @@ def simulate(
     q, u = state.to(dynamics.coordinates)
     saved = None
     if checkpoint is not None:
-        what = (dumps(dynamics.model), repr(dynamics), repr(method), times, stabilization, baumgarte, values, q, u)
+        how = (repr(dynamics), repr(dynamics.formulation), repr(method))
+        what = (dumps(dynamics.model), *how, times, stabilization, baumgarte, values, q, u)
         saved = Checkpoint(checkpoint, checkpoint_interval, fingerprint(*what))
     driver = Driver(
         dynamics, method, times, np.concatenate([q, u, [0.0]]), values, fallback=fallback,

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from dalembert.codegen.kernel import Kernel, compile_function
 
 if TYPE_CHECKING:
-    from dalembert.codegen.numba_call import call_kernel, call_kernel_offset
+    from dalembert.codegen.numba_call import call_batch, call_kernel, call_kernel_offset
 
-__all__ = ["Kernel", "call_kernel", "call_kernel_offset", "compile_function"]
+__all__ = ["Kernel", "call_batch", "call_kernel", "call_kernel_offset", "compile_function"]
 
 
 def __getattr__(name: str):
     # Numba takes half a second to import: only those who call kernels from Numba pay for it.
-    if name in ("call_kernel", "call_kernel_offset"):
+    if name in ("call_batch", "call_kernel", "call_kernel_offset"):
         from dalembert.codegen import numba_call
 
         return getattr(numba_call, name)

@@ -13,7 +13,7 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-__all__ = ["call_kernel", "call_kernel_offset"]
+__all__ = ["call_batch", "call_kernel", "call_kernel_offset"]
 
 _DOUBLE = ir.PointerType(ir.DoubleType())
 
@@ -29,9 +29,9 @@ def _pointer(context, builder, kind, value, offset=None):
     return data if offset is None else builder.gep(data, [offset])
 
 
-def _call(builder, address, pointers) -> None:
-    function = ir.FunctionType(ir.VoidType(), [_DOUBLE] * 3)
-    builder.call(builder.inttoptr(address, ir.PointerType(function)), pointers)
+def _call(builder, address, pointers, *count) -> None:
+    function = ir.FunctionType(ir.VoidType(), [_DOUBLE] * 3 + [ir.IntType(64)] * len(count))
+    builder.call(builder.inttoptr(address, ir.PointerType(function)), [*pointers, *count])
 
 
 def _typed_call(typing_context, address, inp, out, work):
@@ -62,8 +62,20 @@ def _typed_call_offset(typing_context, address, inp, inp_start, out, out_start, 
     return types.void(integer, inp, integer, out, integer, work), generate
 
 
+def _typed_call_batch(typing_context, address, inp, out, work, groups):
+    _check(inp=inp, out=out, work=work)
+
+    def generate(context, builder, signature, args):
+        pointers = [_pointer(context, builder, signature.args[i], args[i]) for i in (1, 2, 3)]
+        _call(builder, args[0], pointers, args[4])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, inp, out, work, types.int64), generate
+
+
 _call_address: Any = intrinsic(_typed_call)
 _call_address_offset: Any = intrinsic(_typed_call_offset)
+_call_batch: Any = intrinsic(_typed_call_batch)
 
 
 @njit(cache=True, nogil=True)
@@ -92,3 +104,17 @@ def call_kernel_offset(address, inp, inp_start, out, out_start, work):
         work: at least ``kernel.n_work`` long.
     """
     _call_address_offset(address, inp, inp_start, out, out_start, work)
+
+
+@njit(cache=True, nogil=True)
+def call_batch(address, inp, out, work, groups):
+    """Run the batch version of a kernel on groups of states.
+
+    Args:
+        address: ``kernel.batch_address``; the kernel must be alive.
+        inp: float64, C-contiguous, ``inp[group, i, lane]``.
+        out: likewise; must not overlap ``inp``.
+        work: at least ``kernel.n_work_batch`` long.
+        groups: how many.
+    """
+    _call_batch(address, inp, out, work, groups)

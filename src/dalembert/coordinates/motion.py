@@ -102,7 +102,7 @@ class TreeMotion:
         return self.tree.mechanism.parameters[atom.name]
 
 
-def quantity(motion: Motion, ref: Reference) -> Any:
+def quantity(motion: Motion | TreeMotion, ref: Reference) -> Any:
     """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world axes."""
     if ref.quantity in ("q", "u"):
         q, u = motion.joint(ref.element)

@@ -12,11 +12,16 @@ from dalembert.model import Flat
 __all__ = ["choose", "is_constrained"]
 
 
-def choose(flat: Flat, formulation: str, coordinates: str) -> tuple[Coordinates, Formulation, str]:
-    """Coordinates and formulation by name; ``auto`` looks at the topology."""
+def choose(flat: Flat, formulation: str | Formulation, coordinates: str) -> tuple[Coordinates, Formulation, str]:
+    """Coordinates and formulation by name, or a formulation with its options; ``auto`` looks at the topology."""
     _known("coordinates", coordinates, COORDINATES)
-    _known("formulation", formulation, FORMULATIONS)
-    chosen = COORDINATES["relative" if coordinates == "auto" else coordinates](flat)
+    if not isinstance(formulation, Formulation):
+        _known("formulation", formulation, FORMULATIONS)
+    if coordinates == "auto":
+        coordinates = _first_coordinates(formulation)
+    chosen = COORDINATES[coordinates](flat)
+    if isinstance(formulation, Formulation):
+        return chosen, formulation, "as asked"
     if formulation != "auto":
         return chosen, FORMULATIONS[formulation](), "as asked"
     if is_constrained(chosen) or chosen.name != "relative":
@@ -24,6 +29,15 @@ def choose(flat: Flat, formulation: str, coordinates: str) -> tuple[Coordinates,
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
         return chosen, FORMULATIONS["lagrange-multipliers"](), f"{why}: all constraints are solved for together"
     return chosen, FORMULATIONS["recursive"](), "a tree without constraints: elimination in linear time"
+
+
+def _first_coordinates(formulation: str | Formulation) -> str:
+    """Relative coordinates, unless the formulation does not take them."""
+    if formulation == "auto":
+        return "relative"
+    kind = FORMULATIONS[formulation] if isinstance(formulation, str) else formulation
+    supported = kind.supports().coordinates
+    return "relative" if "relative" in supported else supported[0]
 
 
 def is_constrained(coordinates: Coordinates) -> bool:

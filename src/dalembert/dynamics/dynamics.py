@@ -15,7 +15,7 @@ from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
 from dalembert.errors import DalembertError, ModelError
-from dalembert.formulations import Equations
+from dalembert.formulations import Equations, Formulation
 from dalembert.formulations.equations import Row
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
@@ -42,8 +42,8 @@ class Dynamics:
     Args:
         model: the mechanism.
         formulation: how the equations are formed; ``auto`` takes ``recursive`` for trees without constraints, else
-            ``lagrange-multipliers``.
-        coordinates: ``relative`` or ``absolute``; ``auto`` takes ``relative``.
+            ``lagrange-multipliers``; a name, or an object with its options.
+        coordinates: ``relative`` or ``absolute``; ``auto`` takes ``relative`` if the formulation does.
 
     Attributes:
         nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
@@ -51,7 +51,7 @@ class Dynamics:
         reason: why this formulation and these coordinates.
     """
 
-    def __init__(self, model: Model, formulation: str = "auto", coordinates: str = "auto"):
+    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str = "auto"):
         model.validate()
         self.model = model
         self.flat: Flat = flatten(model)
@@ -463,7 +463,7 @@ class Dynamics:
         return make_problem(self, parameters, needs, start, active)
 
 
-def compile(model: Model, *, formulation: str = "auto", coordinates: str = "auto") -> Dynamics:
+def compile(model: Model, *, formulation: str | Formulation = "auto", coordinates: str = "auto") -> Dynamics:
     """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
     return Dynamics(model, formulation, coordinates)
 

@@ -138,7 +138,9 @@ class Rolled:
         finally:
             self._spare.append(record)
 
-    def acceleration(self, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, ...]:
+    def acceleration(
+        self, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """q̇ and u̇ by articulated bodies, and the power of τ and of forces without potential."""
         qdot, du = np.empty(self.coordinates.nq), np.empty(self.coordinates.nv)
         with self._memory() as (record, work):

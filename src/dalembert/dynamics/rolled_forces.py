@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from dalembert.algebra import NUMPY
+from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates import PlacedTree
@@ -155,7 +155,7 @@ class _Form:
             ref = as_reference(node)
             rename = self._joint if ref.quantity in JOINT_QUANTITIES else self._body
             return reference(ref.quantity, rename(ref.element), ref.index)
-        if isinstance(node, sp.Expr) and _is_constant(node):
+        if _is_constant(node):
             return self._number(node)
         if not node.args or node == TIME:
             return node
@@ -179,9 +179,9 @@ def _place(places: dict[str, str], name: str, kind: str) -> str:
     return place
 
 
-def _is_constant(node: sp.Expr) -> bool:
-    """True for formulas of numbers and parameters only."""
-    return node.is_Number or (TIME not in node.free_symbols and not node.has(AppliedUndef))
+def _is_constant(node: Any) -> bool:
+    """True for formulas of numbers and parameters only; not for conditions and other parts without a value."""
+    return isinstance(node, sp.Expr) and (node.is_number or not (TIME in node.free_symbols or node.has(AppliedUndef)))
 
 
 def _is_zero(value: Any) -> bool:
@@ -217,7 +217,7 @@ class ForceKind:
 class _FormMotion:
     """The motion that a form asks about, over symbols; it remembers what was asked. Implements ``elements.Motion``."""
 
-    al = CASADI
+    al: Algebra = CASADI
 
     def __init__(self, sizes: dict[str, tuple[int, int]]):
         self.sizes = sizes

@@ -3,11 +3,12 @@
 from dalembert.forces.base import Force
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
+from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
 
-__all__ = ["FORCES", "Bushing", "Force", "JointForce", "PointForce", "Spring", "Torque", "TorsionalSpring"]
+__all__ = ["FORCES", "Bushing", "Force", "JointForce", "PointForce", "Potential", "Spring", "Torque", "TorsionalSpring"]
 
 FORCES: dict[str, type[Force]] = {
     force.model_fields["kind"].default: force
-    for force in (Spring, TorsionalSpring, Bushing, PointForce, Torque, JointForce)
+    for force in (Spring, TorsionalSpring, Bushing, PointForce, Torque, JointForce, Potential)
 }

@@ -1,12 +1,34 @@
 """Formulations. A new one is one file and one line in ``FORMULATIONS``."""
 
-from dalembert.formulations.base import Formulation, Support
+from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
+from dalembert.formulations.base import BlockFormulation, Formulation, Support
+from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
 from dalembert.formulations.equations import Equations
+from dalembert.formulations.gauss import Gauss
+from dalembert.formulations.independent import Independent
+from dalembert.formulations.jourdain import Jourdain
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
+from dalembert.formulations.newton_euler import NewtonEuler
+from dalembert.formulations.penalty import Penalty
+from dalembert.formulations.projection import Projection
 from dalembert.formulations.recursive import Recursive
+from dalembert.formulations.udwadia_kalaba import UdwadiaKalaba
 
-__all__ = ["FORMULATIONS", "Equations", "Formulation", "Support"]
+__all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
 
 FORMULATIONS: dict[str, type[Formulation]] = {
-    formulation.name: formulation for formulation in (LagrangeMultipliers, Recursive)
+    formulation.name: formulation
+    for formulation in (
+        LagrangeMultipliers,
+        Recursive,
+        Projection,
+        Penalty,
+        AugmentedLagrangian,
+        UdwadiaKalaba,
+        Gauss,
+        Jourdain,
+        Independent,
+        NewtonEuler,
+        CoordinatePartitioning,
+    )
 }

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
+from numba import cfunc  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.formulations.equations import Equations
+from dalembert.numerics.native import SIGNATURE
 
-__all__ = ["Formulation", "Support"]
+__all__ = ["BlockFormulation", "Formulation", "Support"]
 
 
 @dataclass(frozen=True)
 class Support:
-    """What a formulation can take; the feature matrix in the docs is made from it."""
+    """What a formulation can take; the feature matrix in the docs is made from it.
+
+    ``exact`` is False if the accelerations satisfy the constraints only approximately.
+    """
 
     closed_loops: bool
     redundant_constraints: bool
     nonholonomic: bool
     rheonomic: bool
     coordinates: tuple[str, ...]
+    exact: bool = True
 
 
+@dataclass(frozen=True)
 class Formulation(ABC):
     """How the constrained equations of motion are formed and solved.
 
@@ -32,7 +41,7 @@ class Formulation(ABC):
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
     and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others
-    a native solver finds u̇ and λ at run time.
+    a native solver finds u̇ and λ at run time. Options are fields of a frozen dataclass; all have defaults.
     """
 
     name: ClassVar[str]
@@ -56,3 +65,41 @@ class Formulation(ABC):
     def options(self) -> tuple[float, ...]:
         """Numbers for the solver."""
         return ()
+
+
+class BlockFormulation(Formulation):
+    """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function
+
+    int64 route(int64 context, double t, double* blocks, double* out).
+    """
+
+    explicit: ClassVar[bool] = False
+    route: ClassVar[Callable[..., int]]
+
+    @classmethod
+    def supports(cls) -> Support:
+        return Support(
+            closed_loops=True,
+            redundant_constraints=True,
+            nonholonomic=True,
+            rheonomic=True,
+            coordinates=("relative", "absolute"),
+        )
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        return {
+            "mass_matrix": equations.mass_matrix,
+            "forcing": equations.forcing,
+            "jacobian": equations.jacobian,
+            "gamma": equations.gamma,
+            "b": equations.velocity_bias,
+            "position": equations.position_residual(),
+        }
+
+    def solver(self) -> int:
+        return _native(type(self).route).address
+
+
+@cache
+def _native(function: Callable[..., int]) -> Any:
+    return cfunc(SIGNATURE, cache=True)(function)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from dalembert.formulations.base import Formulation, Support
-from dalembert.formulations.equations import Equations
+from dalembert.formulations.base import BlockFormulation
 
 __all__ = ["LagrangeMultipliers"]
 
 
-class LagrangeMultipliers(Formulation):
+class LagrangeMultipliers(BlockFormulation):
     """All constraints at once:
 
         ⎡ M  Aᵀ ⎤ ⎡ u̇ ⎤   ⎡ Q − h ⎤
@@ -26,24 +23,6 @@ class LagrangeMultipliers(Formulation):
 
     name: ClassVar[str] = "lagrange-multipliers"
     title: ClassVar[str] = "Lagrange multipliers"
-    explicit: ClassVar[bool] = False
 
-    @classmethod
-    def supports(cls) -> Support:
-        return Support(
-            closed_loops=True,
-            redundant_constraints=True,
-            nonholonomic=True,
-            rheonomic=True,
-            coordinates=("relative", "absolute"),
-        )
-
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        return {
-            "mass_matrix": equations.mass_matrix,
-            "forcing": equations.forcing,
-            "jacobian": equations.jacobian,
-            "gamma": equations.gamma,
-            "b": equations.velocity_bias,
-            "position": equations.position_residual(),
-        }
+    def solver(self) -> int:
+        return 0

@@ -27,9 +27,26 @@ from numpy.polynomial.polynomial import polyfromroots
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.explicit import first_step
 from dalembert.integrators.loop import (
-    CONTEXT, EVALUATIONS, FAILED, GO_ON, H, JACOBIAN, REJECTED, RETRACT, RHS, STARTED, STEP_TOO_SMALL, T, begin,
-    end_step, own, smallest_step, state, wants_between, wish,
-)  # fmt: skip
+    CONTEXT,
+    EVALUATIONS,
+    FAILED,
+    GO_ON,
+    JACOBIAN,
+    REJECTED,
+    RETRACT,
+    RHS,
+    STARTED,
+    STEP_TOO_SMALL,
+    H,
+    T,
+    begin,
+    end_step,
+    own,
+    smallest_step,
+    state,
+    wants_between,
+    wish,
+)
 from dalembert.numerics.linear import lu_factor, lu_solve
 from dalembert.numerics.native import call_address
 
@@ -146,6 +163,29 @@ def _newton(table, memory, t, c, guess, psi, scale, E, pivots, tolerance, d, new
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _move_on(D, k, guess, new):
+    """Differences at the end of the step."""
+    for j in range(new.shape[0]):
+        d = new[j] - guess[j]
+        D[k + 2, j] = d - D[k + 1, j]
+        D[k + 1, j] = d
+    for m in range(k, 0, -1):
+        for j in range(new.shape[0]):
+            D[m, j] += D[m + 1, j]
+    D[0] = new
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _within(D, k, dense):
+    """The solution within the step in powers of θ."""
+    for p in range(k + 1):
+        dense[p] = 0.0
+        for m in range(p, k + 1):
+            for j in range(D.shape[1]):
+                dense[p, j] += POWERS[m, p] * D[m, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _choose(D, notes, scale, error, iterations, h):
     """The next step, and in the notes the next order: of k − 1, k, k + 1 the one that allows the longest step."""
     k = int(notes[ORDER])
@@ -243,20 +283,9 @@ def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
             continue
         if call_address(table[RETRACT], context, t_new, new, f) != 0:
             return FAILED
-        for j in range(n):
-            d[j] = new[j] - guess[j]
-            D[k + 2, j] = d[j] - D[k + 1, j]
-            D[k + 1, j] = d[j]
-        for m in range(k, -1, -1):
-            for j in range(n):
-                D[m, j] += D[m + 1, j]
-        D[0] = new
+        _move_on(D, k, guess, new)
         if wants_between(table, memory, times, t_new):
-            for p in range(k + 1):
-                dense[p] = 0.0
-                for m in range(p, k + 1):
-                    for j in range(n):
-                        dense[p, j] += POWERS[m, p] * D[m, j]
+            _within(D, k, dense)
         status = end_step(table, memory, dense[: k + 1], t_new, new, times, out)
         if status != GO_ON:
             return status
@@ -292,6 +321,5 @@ class BackwardDifferences(Integrator):
     def advance(
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
-        return Status(
-            _bdf(problem.table, memory, times, out, self.rtol, self.atol, self.max_step, self.max_steps, monitor)
-        )
+        options = self.rtol, self.atol, self.max_step, self.max_steps
+        return Status(_bdf(problem.table, memory, times, out, *options, monitor))

@@ -17,7 +17,7 @@ from dalembert.integrators.loop import (
 )  # fmt: skip
 from dalembert.numerics.native import call_address
 
-__all__ = ["DormandPrince8", "Euler", "RungeKutta4", "Tsitouras5"]
+__all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5"]
 
 # A problem is stiff if stability, not accuracy, limits the step so many times in a row (Hairer, Wanner, IV.2).
 STIFF_STEPS = 15
@@ -278,7 +278,7 @@ class Tsitouras5(_Embedded):
 
 
 @dataclass(frozen=True)
-class _Fixed(Integrator):
+class FixedStep(Integrator):
     """Explicit stages with fixed steps, for study.
 
     Args:
@@ -307,7 +307,7 @@ class _Fixed(Integrator):
 
 
 @dataclass(frozen=True)
-class RungeKutta4(_Fixed):
+class RungeKutta4(FixedStep):
     """The classical Runge-Kutta method of order 4 with fixed steps."""
 
     name: ClassVar[str] = "rk4"
@@ -317,7 +317,7 @@ class RungeKutta4(_Fixed):
 
 
 @dataclass(frozen=True)
-class Euler(_Fixed):
+class Euler(FixedStep):
     """Euler's explicit method with fixed steps: order 1, to see what errors do."""
 
     name: ClassVar[str] = "euler"

@@ -6,7 +6,8 @@ The collocation polynomial z(t + θh) = z + Σ_p P_p θᵖ fulfils the equations
 c_i, B Z = h (A ⊗ 1) F(z + Z). With T⁻¹ A⁻¹ T = Λ = diag(γ, α ± iβ), W = T⁻¹ Z, Newton's method has one real and one
 complex matrix:
 
-    (γ/h B − J) ΔW₁ = (T⁻¹F)₁ − γ/h B W₁,    ((α + iβ)/h B − J) ΔV = (T⁻¹F)₂ + i (T⁻¹F)₃ − (α + iβ)/h B V,   V = W₂ + iW₃
+    (γ/h B − J) ΔW₁ = (T⁻¹F)₁ − γ/h B W₁,
+    ((α + iβ)/h B − J) ΔV = (T⁻¹F)₂ + i (T⁻¹F)₃ − (α + iβ)/h B V,    V = W₂ + iW₃
 
 The error is estimated by how far the polynomial's slope at the start misses the equations,
 
@@ -32,9 +33,31 @@ from numpy.polynomial.polynomial import polyfromroots
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.explicit import first_step
 from dalembert.integrators.loop import (
-    CONTEXT, DAE, DAE_INDEX, DAE_JACOBIAN, DAE_SIZE, DAE_START, EVALUATIONS, FAILED, GO_ON, H, JACOBIAN, REJECTED,
-    RETRACT, RHS, SIZE, STARTED, STEP_TOO_SMALL, T, begin, end_step, own, smallest_step, state, wish,
-)  # fmt: skip
+    CONTEXT,
+    DAE,
+    DAE_INDEX,
+    DAE_JACOBIAN,
+    DAE_SIZE,
+    DAE_START,
+    EVALUATIONS,
+    FAILED,
+    GO_ON,
+    JACOBIAN,
+    REJECTED,
+    RETRACT,
+    RHS,
+    SIZE,
+    STARTED,
+    STEP_TOO_SMALL,
+    H,
+    T,
+    begin,
+    end_step,
+    own,
+    smallest_step,
+    state,
+    wish,
+)
 from dalembert.numerics.linear import lu_factor, lu_solve
 from dalembert.numerics.native import call_address
 
@@ -51,10 +74,10 @@ Z_TO_P = np.linalg.inv(_POWERS)
 def _transformation() -> tuple[float, float, float, np.ndarray]:
     """γ, α, β and T; the real eigenvector has length one, the complex one ends in one."""
     values, vectors = np.linalg.eig(np.linalg.inv(_A))
-    real, upper = int(np.argmin(abs(values.imag))), int(np.argmax(values.imag))
-    first, second = vectors[:, real].real, vectors[:, upper] / vectors[2, upper]
-    columns = first / np.linalg.norm(first), second.real, -second.imag
-    return float(values[real].real), float(values[upper].real), float(values[upper].imag), np.column_stack(columns)
+    real, upper = int(np.argmin(np.abs(np.imag(values)))), int(np.argmax(np.imag(values)))
+    first, second = np.real(vectors[:, real]), vectors[:, upper] / vectors[2, upper]
+    T = np.column_stack([first / np.linalg.norm(first), np.real(second), -np.imag(second)])
+    return float(np.real(values[real])), float(np.real(values[upper])), float(np.imag(values[upper])), T
 
 
 GAMMA, ALPHA, BETA, W_TO_Z = _transformation()
@@ -241,9 +264,41 @@ def _start(table, memory, algebraic, address, z, scratch, f, notes, rtol, atol, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _try(address, context, t, h, n, index, z, f, P, J, notes, memory, inner, floor, factors, stages, vectors, D):
+    """One try of a step, rises P of the collocation polynomial in D[1:4].
+
+    Returns (Newton's steps, norm of the error), or (0, by what to shorten h) if it failed.
+    """
+    (E, pivots, _, _), (Z, W, F, V), (scale, error, moved) = factors, stages, vectors
+    tolerance = max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner)))
+    if notes[FACTORED] != h:
+        notes[FACTORISATIONS] += 1
+        notes[FACTORED] = h if _factor(J, n, h, *factors) else 0.0
+        if notes[FACTORED] != h:
+            return 0, 0.5
+    for j in range(z.shape[0]):
+        scale[j] = floor + inner * abs(z[j])
+        if j >= n and index == 2:
+            scale[j] /= min(h, 1.0)
+    _guess(P, h, notes[STEP], Z)
+    iterations, cut = _newton(address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, moved, V, notes, memory)
+    if iterations == 0:
+        return 0, cut
+    _combine(Z_TO_P, Z, D[1:4])
+    first = notes[STEP] == 0.0
+    again = first or notes[AFTER_REJECTION] != 0.0
+    size = _estimate(address, context, t, h, n, z, f, D[1:4], E, pivots, scale, again, error, moved, memory)
+    if not size < 1.0:
+        return 0, 0.1 if first or not np.isfinite(size) else max(MOST_CUT, SAFETY * size**-0.25)
+    return iterations, size
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
-    """Integrate through all output times. Own memory: notes, F at the start of the step, solution within the last one, J,
-    algebraic variables."""
+    """Integrate through all output times.
+
+    Own memory: notes, F at the start of the step, solution within the last one, J, algebraic variables.
+    """
     context, n, index = table[CONTEXT], table[SIZE], table[DAE_INDEX]
     N, address, jacobian = n, table[RHS], table[JACOBIAN]
     if dae:
@@ -253,13 +308,13 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
     P, J, algebraic = rest[: 4 * N].reshape(4, N), rest[4 * N : 4 * N + N * N].reshape(N, N), rest[4 * N + N * N :]
     E, E_complex = np.empty((N, N)), np.empty((N, N), dtype=np.complex128)
     factors = E, np.empty(N, dtype=np.int64), E_complex, np.empty(N, dtype=np.int64)
-    Z, W, F, D = np.empty((3, N)), np.empty((3, N)), np.empty((3, N)), np.empty((5, N))
-    z, new, scale, error, V = np.empty(N), np.empty(N), np.empty(N), np.empty(N), np.empty(N, dtype=np.complex128)
+    Z, D, z, error, new = np.empty((3, N)), np.empty((5, N)), np.empty(N), np.empty(N), np.empty(N)
+    stages = Z, np.empty((3, N)), np.empty((3, N)), np.empty(N, dtype=np.complex128)
+    vectors = np.empty(N), error, new
     z[:n], z[n:] = y, algebraic
     # Steps are as long as order 5 allows, though the estimate has order 3 (Hairer, Wanner: RADAU5).
     inner = 0.1 * rtol ** (2.0 / 3.0)
     floor = inner * atol / rtol
-    tolerance = max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner)))
     if memory[STARTED] == 0.0:
         if _start(table, memory, algebraic, address, z, new, f, notes, inner, floor, largest) != GO_ON:
             return FAILED
@@ -281,40 +336,22 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
                 return FAILED
             notes[JACOBIANS] += 1
             notes[WANTED], notes[FRESH], notes[FACTORED] = 0.0, 1.0, 0.0
-        iterations, cut = 0, 0.5
-        if notes[FACTORED] != h:
-            notes[FACTORISATIONS] += 1
-            notes[FACTORED] = h if _factor(J, n, h, *factors) else 0.0
-        if notes[FACTORED] == h:
-            for j in range(N):
-                scale[j] = floor + inner * abs(z[j])
-                if j >= n and index == 2:
-                    scale[j] /= min(h, 1.0)
-            _guess(P, h, notes[STEP], Z)
-            iterations, cut = _newton(
-                address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, new, V, notes, memory
-            )
-        if iterations > 0:
-            _combine(Z_TO_P, Z, D[1:4])
-            again = notes[STEP] == 0.0 or notes[AFTER_REJECTION] != 0.0
-            size = _estimate(address, context, t, h, n, z, f, D[1:4], E, factors[1], scale, again, error, new, memory)
-            if not size < 1.0:
-                first = notes[STEP] == 0.0
-                cut = 0.1 if first or not np.isfinite(size) else max(MOST_CUT, SAFETY * size**-0.25)
-                iterations = 0
+        iterations, size = _try(
+            address, context, t, h, n, index, z, f, P, J, notes, memory, inner, floor, factors, stages, vectors, D
+        )
         if iterations == 0:
             memory[REJECTED] += 1
-            memory[H] = cut * h
+            memory[H] = size * h
             notes[AFTER_REJECTION], notes[WANTED] = 1.0, 1.0 - notes[FRESH]
             continue
-        for j in range(N):
-            new[j] = z[j] + Z[2, j]
         D[0], D[4] = z, 0.0
         for p in range(4):
             for j in range(N):
                 D[p + 1, j] += GAMMA * LIFT[p] * error[j]
         P[:] = D[1:]
-        if call_address(table[RETRACT], context, t_new, new[:n], scale) != 0:
+        for j in range(N):
+            new[j] = z[j] + Z[2, j]
+        if call_address(table[RETRACT], context, t_new, new[:n], error) != 0:
             return FAILED
         algebraic[:] = new[n:]
         z[:] = new
@@ -332,7 +369,7 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
 
 @dataclass(frozen=True)
 class Radau(Integrator):
-    """Radau IIA: three implicit stages, order 5, dense output of order 4. For stiff and differential-algebraic problems.
+    """Radau IIA: three implicit stages, order 5, dense output of order 4. For stiff problems, also with multipliers.
 
     Args:
         form: which equations are solved: "ode" for ẏ = f; "index-1" or "ggl" (index 2) for those with multipliers.
@@ -365,17 +402,5 @@ class Radau(Integrator):
     def advance(
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
-        return Status(
-            _radau(
-                problem.table,
-                memory,
-                self.form != "ode",
-                times,
-                out,
-                self.rtol,
-                self.atol,
-                self.max_step,
-                self.max_steps,
-                monitor,
-            )  # fmt: skip
-        )
+        options = self.rtol, self.atol, self.max_step, self.max_steps
+        return Status(_radau(problem.table, memory, self.form != "ode", times, out, *options, monitor))

@@ -109,11 +109,9 @@ class SciPy(Integrator):
             memory[loop.EVALUATIONS] = before + solver.nfev
             if solver.status == "failed":
                 break
-            reached = int(np.searchsorted(times, solver.t, side="right"))
-            within = solver.dense_output() if reached > memory[loop.WRITTEN] else None
-            for i in range(int(memory[loop.WRITTEN]), reached):
-                at_end = within is None or times[i] == solver.t
-                out[i] = _retracted(problem, times[i], solver.y if at_end else within(times[i]))
+            for i in range(int(memory[loop.WRITTEN]), int(np.searchsorted(times, solver.t, side="right"))):
+                at_end = times[i] == solver.t
+                out[i] = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
                 memory[loop.WRITTEN] = i + 1
             y[:], memory[loop.T] = _retracted(problem, solver.t, solver.y), solver.t
             memory[loop.STEPS] += 1

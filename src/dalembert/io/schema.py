@@ -88,7 +88,8 @@ _TYPES = """## Types of fields
 | inertia | `[Ixx, Iyy, Izz]`, `[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]` or three rows: entries of the tensor |
 | placement | a position `[x, y, z]`, or a mapping with the fields under *Placement* |
 | name | letters, digits, `_`, `-`, spaces; a letter first; at most 200 characters |
-| body, joint, constraint, parameter | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
+| body, joint | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
+| constraint, parameter | the name of one, likewise |
 | rate | a joint, or `joint[i]`: velocity i of a joint that has several |
 | frame | `world` (the reference configuration), `body` (the body the field belongs to), or a body's name |
 | values | one formula, or a list of them |
@@ -120,6 +121,7 @@ What may stand where:
 | `motion` of a drive | `t` |
 | `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
+| `formula` of a potential | `q`, `x`, `y`, `z` |
 | `value` of a force, torque or joint-force; `formula` of an output | `t` and all references |
 | `when`, `set`, `rates` of an event | `t` and all references |
 | `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
+    from dalembert.library.mechanisms.andrews import andrews
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LIBRARY",
+    "andrews",
     "build",
     "cart_pendulum",
     "crank_rocker",
@@ -87,6 +89,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "spinning-top",
         "rolling-disc",
         "stewart-platform",
+        "andrews",
     )
 }
 

@@ -13,7 +13,7 @@ from dalembert.constraints import Coupler, Drive, Equation, Gear, Rack
 from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
-from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
+from dalembert.forces import Bushing, JointForce, PointForce, Potential, Spring, Torque, TorsionalSpring
 from dalembert.joints import JOINTS
 from dalembert.model.data import Body, Event, JointData, Output, Shape, SubModel
 
@@ -246,6 +246,10 @@ class Model:
     def joint_force(self, name: str, joint: Any, value: Any, **fields: Any) -> JointForce:
         """A motor torque or a push on a joint coordinate."""
         return self._force(JointForce, name, joint=joint, value=value, **fields)
+
+    def potential(self, name: str, formula: Any) -> Potential:
+        """A potential energy (J), a formula of joint coordinates and body positions; its forces follow."""
+        return self._force(Potential, name, formula=formula)
 
     def _force(self, kind: Any, name: str, **fields: Any) -> Any:
         return self.append("forces", _checked(kind, f"force {name!r}", name=name, **fields))

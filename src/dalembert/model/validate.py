@@ -11,8 +11,8 @@ import sympy as sp
 
 from dalembert.constraints import Coupler, Drive, Gear, Rack
 from dalembert.errors import Problem
-from dalembert.expressions import TIME
-from dalembert.forces import Bushing, JointForce, PointForce, Spring, Torque, TorsionalSpring
+from dalembert.expressions import TIME, references
+from dalembert.forces import Bushing, JointForce, PointForce, Potential, Spring, Torque, TorsionalSpring
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
@@ -282,6 +282,10 @@ def _check_force(place: Place, path: str, force: Any) -> None:
             _check_index(place, path, title, force.joint, force.index, "velocities")
     elif isinstance(force, JointForce) and place.check_joint(f"{path}.joint", title, force.joint):
         _check_index(place, path, title, force.joint, force.index, "velocities")
+    elif isinstance(force, Potential):
+        for ref in references(force.formula):
+            if ref.quantity == "q" and place.is_joint(ref.element):
+                _check_coordinate(place, f"{path}.formula", title, ref.element, ref.index)
     frame = getattr(force, "frame", "world")
     if frame not in ("world", "body"):
         place.check_body(f"{path}.frame", title, frame)

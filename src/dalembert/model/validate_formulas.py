@@ -17,7 +17,7 @@ from dalembert.elements import Record
 from dalembert.errors import ExpressionError
 from dalembert.expressions import TIME, Reference, evaluate, to_text
 from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
-from dalembert.forces import JointForce, PointForce, Torque
+from dalembert.forces import JointForce, PointForce, Potential, Torque
 from dalembert.model.data import CustomMotion, Event, Output
 from dalembert.model.validate_scope import Place, hint
 
@@ -44,6 +44,7 @@ PARAMETERS = Allowed("only parameters may stand here")
 OF_TIME = Allowed("a drive may name t and parameters only", time=True)
 MOTION = Allowed("", True, POSITIONS | VELOCITIES)
 _POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
+_POTENTIAL = Allowed("a potential may name joint coordinates and positions only", False, POSITIONS)
 _MOVING = {
     (PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula"),
     (Event, "when"), (Event, "set"), (Event, "rates"),
@@ -53,6 +54,8 @@ _MOVING = {
 def _allowed(record: Any, key: str) -> Allowed:
     if (type(record), key) in _MOVING:
         return MOTION
+    if isinstance(record, Potential):
+        return _POTENTIAL
     if isinstance(record, Drive) and key == "motion":
         return OF_TIME
     if isinstance(record, Equation):

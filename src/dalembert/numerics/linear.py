@@ -25,7 +25,11 @@ __all__ = [
     "cholesky_substitute",
     "constrained_factors",
     "constrained_solution",
+    "largest_entry",
+    "least_norm_multipliers",
+    "orthogonal_factors",
     "partition_step",
+    "pseudo_solve",
     "solve_constrained",
 ]
 
@@ -408,3 +412,48 @@ def lu_solve(A, pivots, b):
         for j in range(i + 1, n):
             s -= A[i, j] * b[j]
         b[i] = s * A[i, i]
+
+
+# What the other routes to u̇ and λ stand on.
+
+
+@njit(cache=True, nogil=True)
+def orthogonal_factors(B, tolerance, rounding):
+    """B P = Q R with column pivoting; returns rank, ratio of the smallest to the largest pivot, Q, R and pivots."""
+    n, m = B.shape
+    R = B.copy()
+    V, pivots, Q = np.empty((n, min(n, m))), np.empty(m, dtype=np.int64), np.eye(n)
+    rank, ratio = pivoted_qr(R, V, pivots, tolerance, rounding)
+    for j in range(n):
+        for k in range(rank - 1, -1, -1):
+            _reflect(V[:, k], k, Q, j)
+    return rank, ratio, Q, R, pivots
+
+
+@njit(cache=True, nogil=True)
+def largest_entry(A):
+    """The largest entry of A in size, at least 1: against it rounding is measured."""
+    largest = 1.0
+    for x in A.flat:
+        largest = max(largest, abs(x))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def pseudo_solve(rank, Q, R, pivots, rhs, out):
+    """x = B⁺ rhs with the factors of ``orthogonal_factors``: of all x that miss rhs least, the shortest."""
+    n, m = R.shape
+    y, permuted = np.zeros(rank), np.zeros(m)
+    for k in range(rank):
+        for i in range(n):
+            y[k] += Q[i, k] * rhs[i]
+    _least_norm(R, rank, y, permuted)
+    for j in range(m):
+        out[pivots[j]] = permuted[j]
+
+
+@njit(cache=True, nogil=True)
+def least_norm_multipliers(M, f, A, du, multipliers):
+    """λ of least norm with Aᵀλ = M u̇ − f."""
+    rank, _, Q, R, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)

@@ -19,7 +19,7 @@ from dalembert.numerics import layout
 from dalembert.trajectory.certificate import Certificate, Check
 from dalembert.trajectory.outcome import Outcome, pieces
 
-__all__ = ["AXES", "certify", "record", "solve_along"]
+__all__ = ["AXES", "certify", "ending", "observe_along", "record", "solve_along"]
 
 AXES = ["x", "y", "z"]
 
@@ -192,10 +192,11 @@ def certify(dynamics: Dynamics, outcome: Outcome, data: xr.Dataset, context: Con
     if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
         finished = False
     remarks = (*outcome.notes, *_remarks(dynamics, context))
-    return Certificate(finished, _message(dynamics, outcome, context), tuple(checks), remarks, counts)
+    return Certificate(finished, ending(dynamics, outcome, context), tuple(checks), remarks, counts)
 
 
-def _message(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
+def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
+    """How a run ended, in words."""
     result = outcome.result
     end = f"t = {result.end:.6g} s"
     if outcome.ended_by is not None:

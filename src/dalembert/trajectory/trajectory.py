@@ -17,7 +17,7 @@ from dalembert.trajectory.certificate import Certificate, Check
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import AXES, solve_along
 
-__all__ = ["BodyMotion", "JointMotion", "Trajectory", "load"]
+__all__ = ["BodyMotion", "JointMotion", "Trajectory", "load", "write_netcdf"]
 
 _FORMAT = 1
 
@@ -171,21 +171,26 @@ class Trajectory:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""
         from dalembert.io import dumps
 
-        path = Path(path)
         data = self.data.assign_attrs(
             dalembert_format=_FORMAT,
             certificate=json.dumps(asdict(self.certificate)),
             model_file=dumps(self.dynamics.model),
         )
-        temporary = path.with_name(path.name + ".part")
-        try:
-            data.to_netcdf(temporary, engine="h5netcdf")
-            temporary.replace(path)
-        except OSError as error:
-            raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
-        return path
+        return write_netcdf(data, path)
+
+
+def write_netcdf(data: xr.Dataset, path: str | Path) -> Path:
+    """A file that is whole or not there."""
+    path = Path(path)
+    temporary = path.with_name(path.name + ".part")
+    try:
+        data.to_netcdf(temporary, engine="h5netcdf")
+        temporary.replace(path)
+    except OSError as error:
+        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
 
 
 def load(path: str | Path) -> Trajectory:

@@ -1,0 +1,311 @@
+"""Simulation of many samples at once: initial states, parameters, or both."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dalembert.analyses.assemble import State
+from dalembert.analyses.choose import choose_integrator, stabilizer
+from dalembert.analyses.drive import WATCH_PERIOD, Driver
+from dalembert.analyses.samples import Samples, read_samples
+from dalembert.analyses.simulate import _output_times
+from dalembert.dynamics import Context, Dynamics
+from dalembert.errors import DalembertError
+from dalembert.integrators import Integrator, Result, Status, loop
+from dalembert.integrators.batch import Lanes
+from dalembert.integrators.explicit import FixedStep
+from dalembert.model import Model
+from dalembert.numerics import layout
+from dalembert.trajectory.batch import Batch, SampleRun
+from dalembert.trajectory.outcome import Outcome
+from dalembert.trajectory.record import ending
+
+__all__ = ["simulate_many"]
+
+DEFAULT_OUTPUTS = 100
+
+
+def simulate_many(
+    model: Model | Dynamics,
+    duration: float,
+    *,
+    initial: Mapping[str, Any] | None = None,
+    initial_rates: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    q: Any = None,
+    u: Any = None,
+    formulation: str = "auto",
+    coordinates: str = "auto",
+    integrator: str | Integrator = "auto",
+    stabilization: str = "auto",
+    baumgarte: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    output_step: float | None = None,
+    start: float = 0.0,
+    threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Batch:
+    """Move many samples of a mechanism through time.
+
+    Trees without constraints and events, with ``integrator="rk4"``, run several samples to a processor's vector
+    register; all else runs one sample at a time on each thread.
+
+    Args:
+        model: the mechanism, or its compiled equations (``da.compile``).
+        duration: how long (s).
+        initial, initial_rates: joint coordinates and velocities by name: one value for all samples, or an array with
+            one row for each; assembly completes them.
+        parameters: values to use instead of the model's, likewise.
+        q, u: states instead of ``initial`` and ``initial_rates``, (samples, nq) and (samples, nv).
+        formulation, coordinates, integrator, stabilization, baumgarte, rtol, atol, step, start: as in ``simulate``.
+        output_step: distance of the outputs (s); default: a hundredth of the duration.
+        threads: how many to use; all processors unless told.
+        progress: called now and then with the fraction done.
+
+    Returns:
+        all motions; samples that fail keep NaN from there on and are named in ``failed``.
+    """
+    times = _output_times(start, duration, duration / DEFAULT_OUTPUTS if output_step is None else output_step)
+    if isinstance(model, Dynamics) and (formulation, coordinates) != ("auto", "auto"):
+        raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
+    dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
+    method, fallback, why = choose_integrator(dynamics, integrator, rtol, atol, step, stabilization)
+    threads = (os.cpu_count() or 1) if threads is None else threads
+    if not isinstance(threads, int) or threads < 1:
+        raise DalembertError(f"threads must be a positive integer, got {threads!r}")
+    settle = stabilizer(dynamics, stabilization, baumgarte)
+    samples = read_samples(dynamics, start, initial, initial_rates, parameters, q, u)
+    free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
+    if free and Lanes.takes(method, times):
+        crew: _Crew = _LaneCrew(dynamics, samples, times, method)
+    else:
+        crew = _DriverCrew(dynamics, samples, times, method, fallback, settle)
+    crew.work(threads, progress)
+    return crew.batch(why)
+
+
+class _Crew(ABC):
+    """Threads that take samples through time."""
+
+    def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, method: Integrator):
+        self.dynamics, self.samples, self.times, self.method = dynamics, samples, times, method
+        self.out = np.empty((len(samples), len(times), dynamics.nq + dynamics.nv + 1))
+        self.out[:, 0, :-1], self.out[:, 0, -1] = samples.start, 0.0
+        self.ready = np.isfinite(samples.start).all(axis=1)
+        self.out[~self.ready] = np.nan
+        self.written = self.ready.astype(np.int64)
+        self.stopped = threading.Event()
+
+    def work(self, threads: int, progress: Callable[[float], None] | None) -> None:
+        """Let the threads run, watch them, and stop them if the user wants to."""
+        tasks = self.tasks(threads)
+        numbers = itertools.count()
+
+        def take() -> None:
+            while not self.stopped.is_set() and (i := next(numbers)) < len(tasks):
+                tasks[i]()
+
+        with ThreadPoolExecutor(threads) as pool:
+            crew = [pool.submit(take) for _ in range(min(threads, len(tasks)))]
+            try:
+                while wait(crew, WATCH_PERIOD).not_done:
+                    if progress is not None:
+                        progress(self.fraction())
+            except KeyboardInterrupt:
+                self.stop()
+            except BaseException:
+                self.stop()
+                raise
+        for member in crew:
+            member.result()
+        if progress is not None and not self.stopped.is_set():
+            progress(1.0)
+
+    @abstractmethod
+    def tasks(self, threads: int) -> list[Callable[[], None]]:
+        """Pieces of work that do not need each other."""
+
+    @abstractmethod
+    def fraction(self) -> float:
+        """How much is done."""
+
+    @abstractmethod
+    def look(self, i: int) -> SampleRun:
+        """How a sample went."""
+
+    def stop(self) -> None:
+        """Let all samples end where they are."""
+        self.stopped.set()
+
+    def begun(self, i: int, joint: str) -> np.ndarray:
+        """Coordinates of a joint at the start of a sample."""
+        known = None if self.samples.states is None else self.samples.states[i]
+        if known is None:
+            q, u = np.split(self.samples.start[i], [self.dynamics.nq])
+            known = State(float(self.times[0]), q, u, self.dynamics.coordinates, self.samples.values(i))
+        return known.joint(joint)[0]
+
+    def batch(self, why: str) -> Batch:
+        """What became of all samples."""
+        d, samples = self.dynamics, self.samples
+        count = len(self.times)
+        for i in np.flatnonzero(self.written < count):
+            self.out[i, self.written[i] :] = np.nan
+        failed, status = dict(samples.without), np.full(len(samples), Status.FINISHED.name.lower(), dtype=object)
+        end = np.full(len(samples), self.times[-1])
+        for i in np.flatnonzero(self.written < count).tolist():
+            if i in samples.without:
+                status[i], end[i] = "not assembled", np.nan
+                continue
+            run = self.look(i)
+            status[i], end[i] = run.outcome.result.status.name.lower(), run.outcome.result.end
+            if run.outcome.ended_by is None:
+                failed[i] = ending(d, run.outcome, run.context)
+        data = xr.Dataset(
+            {
+                "q": (("sample", "time", "coordinate"), self.out[..., : d.nq]),
+                "u": (("sample", "time", "velocity"), self.out[..., d.nq : -1]),
+                "work": (("sample", "time"), self.out[..., -1], {"units": "J"}),
+                "status": ("sample", status.astype(str)),
+                "end": ("sample", end, {"units": "s"}),
+                "parameters": (("sample", "parameter"), np.reshape(list(samples.given.values()), (-1, len(samples))).T),
+            },
+            coords={
+                "sample": np.arange(len(samples)),
+                "time": ("time", self.times, {"units": "s"}),
+                "coordinate": d.q_names,
+                "velocity": d.u_names,
+                "parameter": list(samples.given),
+            },
+            attrs={
+                "model": d.model.name,
+                "formulation": d.formulation.name,
+                "coordinate_kind": d.coordinates.name,
+                "integrator": self.method.name,
+                "reason": why,
+            },
+        )
+        return Batch(data, d, dict(sorted(failed.items())), samples.parameters, self.look)
+
+
+class _LaneCrew(_Crew):
+    """Blocks of samples in the lanes of vector registers."""
+
+    method: FixedStep
+
+    def tasks(self, threads: int) -> list[Callable[[], None]]:
+        d = self.dynamics
+        lanes = Lanes(d.dynamics_kernel, d.move_kernel if d.has_quaternions else None, d.nq, d.nv)
+        size, n = lanes.samples_per_block(len(self.samples), threads), len(self.samples)
+        self.monitors = np.tile([self.times[0], 0.0], (-(-n // size), 1))
+
+        def task(block: int) -> Callable[[], None]:
+            part = slice(block * size, min((block + 1) * size, n))
+            return lambda: lanes.run(
+                self.method, self.samples.start[part], self.samples.parameters[part], self.times, self.out[part],
+                self.written[part], self.monitors[block],
+            )  # fmt: skip
+
+        return [task(block) for block in range(len(self.monitors))]
+
+    def fraction(self) -> float:
+        return float((self.monitors[:, 0].mean() - self.times[0]) / (self.times[-1] - self.times[0]))
+
+    def stop(self) -> None:
+        super().stop()
+        self.monitors[:, 1] = loop.STOP
+
+    def look(self, i: int) -> SampleRun:
+        n, context = int(self.written[i]), Context(self.dynamics, self.samples.values(i))
+        status = Status.FINISHED if n == len(self.times) else Status.STOPPED if self.stopped.is_set() else Status.FAILED
+        if status == Status.FAILED:
+            context.statistics[layout.FAILURE] = layout.NOT_FINITE
+        end = float(self.times[n - 1])
+        steps = int(np.ceil(np.diff(self.times[:n]) / self.method.step - 1e-9).sum())
+        evaluations = 1 + steps * len(self.method.weights)
+        found = Result(self.times[:n], self.out[i, :n], status, end, self.out[i, n - 1], steps, 0, evaluations)
+        outcome = Outcome(found, [(0, self.samples.values(i))])
+        return SampleRun(outcome, context, self.method.name, partial(self.begun, i))
+
+
+class _DriverCrew(_Crew):
+    """One sample after the other, each as ``simulate`` would run it."""
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        samples: Samples,
+        times: np.ndarray,
+        method: Integrator,
+        fallback: Integrator | None,
+        settle: Callable[[Context], None],
+    ):
+        super().__init__(dynamics, samples, times, method)
+        self.fallback, self.settle = fallback, settle
+        self.lock = threading.Lock()
+        self.running: dict[int, _SampleDriver] = {}
+        self.runs: dict[int, SampleRun] = {}
+        self.queue = np.flatnonzero(self.ready).tolist()
+
+    def tasks(self, threads: int) -> list[Callable[[], None]]:
+        return [lambda i=i: self._run(i) for i in self.queue]
+
+    def _run(self, i: int) -> None:
+        with self.lock:
+            driver = _SampleDriver(
+                self.dynamics, self.method, self.times, self.out[i, 0].copy(), self.samples.values(i),
+                fallback=self.fallback, settle=self.settle,
+            )  # fmt: skip
+            driver.lock, driver.out = self.lock, self.out[i]
+            self.running[i] = driver
+            if self.stopped.is_set():
+                driver.monitor[1] = loop.STOP
+            outcome = driver.run()
+            self.written[i] = driver.written
+            self.runs[i] = SampleRun(outcome, driver.context, driver.method.name, partial(self.begun, i))
+            del self.running[i]
+
+    def fraction(self) -> float:
+        first, span = self.times[0], self.times[-1] - self.times[0]
+        going = sum((driver.monitor[0] - first) / span for driver in list(self.running.values()))
+        return float((len(self.runs) + going) / max(1, len(self.queue)))
+
+    def stop(self) -> None:
+        super().stop()
+        for driver in list(self.running.values()):
+            driver.monitor[1] = loop.STOP
+
+    def look(self, i: int) -> SampleRun:
+        if i in self.runs:
+            return self.runs[i]
+        y = self.out[i, 0]
+        found = Result(self.times[:1], self.out[i, :1], Status.STOPPED, float(self.times[0]), y, 0, 0, 0)
+        values = self.samples.values(i)
+        return SampleRun(
+            Outcome(found, [(0, values)]), Context(self.dynamics, values), self.method.name, partial(self.begun, i)
+        )
+
+
+class _SampleDriver(Driver):
+    """A driver whose native loop runs in the thread that asks; what Python does is done by one thread at a time."""
+
+    lock: threading.Lock
+
+    def _advance(self) -> Status:
+        self.lock.release()
+        try:
+            return self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor)
+        finally:
+            self.lock.acquire()

@@ -1,0 +1,37 @@
+"""Forces that come from a potential given as a formula: gravity of a planet, a magnet, a nonlinear spring."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dalembert.elements import Formula, Load, Motion
+from dalembert.expressions import reference, references
+from dalembert.forces.base import Force
+
+__all__ = ["Potential"]
+
+
+class Potential(Force):
+    """A potential energy V; bodies and joints feel its negative gradient."""
+
+    kind: Literal["potential"] = "potential"
+    formula: Formula = Field(description="V (J), a formula of q(joint), x(body), y(body), z(body) and parameters")
+
+    def loads(self, motion: Motion, load: Load) -> None:
+        al = motion.al
+        for ref in sorted(references(self.formula), key=repr):
+            slope = self.formula.diff(reference(ref.quantity, ref.element, ref.index))
+            value = -motion.evaluate(slope)
+            if ref.quantity == "q":
+                force = al.zeros(len(motion.joint(ref.element)[1]))
+                force[ref.index] = value
+                load.joint_forces.append((ref.element, force, True))
+            else:
+                force = al.zeros(3)
+                force["xyz".index(ref.quantity)] = value
+                load.force_at(ref.element, motion.body(ref.element)[0], al.zeros(3), force, True)
+
+    def energy(self, motion: Motion) -> Any:
+        return motion.evaluate(self.formula)

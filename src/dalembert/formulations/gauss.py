@@ -1,0 +1,95 @@
+"""Gauss's principle of least constraint: of all possible accelerations, the one nearest to the free acceleration."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.system import received
+from dalembert.formulations.udwadia_kalaba import has_inverse
+from dalembert.numerics.elimination import lower_substitute
+from dalembert.numerics.layout import watch
+from dalembert.numerics.linear import (
+    FAILED,
+    OK,
+    RANK_TOLERANCE,
+    ROUNDING,
+    cholesky,
+    largest_entry,
+    orthogonal_factors,
+    pseudo_solve,
+)
+
+__all__ = ["Gauss"]
+
+# Columns of the least-squares problem below this fraction of the first: a direction with neither mass nor constraint.
+UNDETERMINED = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def _weight(M, f, A, gamma):
+    """The Cholesky factor L of the weight and L⁻¹ f.
+
+    Where M has no inverse, ½ w |A u̇ + γ|² is added to the constraint: all candidates have the same, none, of it.
+    """
+    L, s = M.copy(), f.copy()
+    if not has_inverse(M):
+        w = np.abs(M).max() / largest_entry(A) ** 2
+        L += w * (A.T @ A)
+        s -= w * (A.T @ gamma)
+    good = cholesky(L)
+    if good:
+        lower_substitute(L, s)
+    return good, np.tril(L), s
+
+
+def _route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    m, n = A.shape
+    good, L, s = _weight(M, f, A, gamma)
+    if not good:
+        return FAILED
+    # Aᵀ P = Q R:  the constraints decide Q₁ᵀ u̇ = y …
+    rank, ratio, Q, R, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    y, conflict = np.zeros(n), 0.0
+    for i in range(m):
+        rest = -gamma[pivots[i]]
+        for k in range(min(i, rank)):
+            rest -= R[k, i] * y[k]
+        if i < rank:
+            y[i] = rest / R[i, i]
+        else:
+            conflict = max(conflict, abs(rest))
+    watch(c, rank, ratio, conflict)
+    du[:] = Q @ y
+    # … and the rest of u̇ makes |Lᵀ u̇ − L⁻¹ f| least.
+    free = Q[:, rank:].copy()
+    C = L.T @ free
+    full, _, Qc, Rc, order = orthogonal_factors(C, UNDETERMINED, 0.0)
+    if full < n - rank:
+        return FAILED
+    z = np.zeros(n - rank)
+    pseudo_solve(full, Qc, Rc, order, s - L.T @ du, z)
+    du += free @ z
+    pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)
+    return OK
+
+
+class Gauss(BlockFormulation):
+    """A least-squares problem with equations as side conditions:
+
+        ½ (u̇ − M⁻¹f)ᵀ M (u̇ − M⁻¹f) → min   with   A u̇ = −γ
+
+    With M = L Lᵀ it is  |Lᵀ u̇ − L⁻¹ f| → min,  solved by two orthogonal factorisations: one of Aᵀ for the side
+    conditions, one for the squares that remain. No normal equations are formed, so conditioning is not squared.
+
+    Reference: C. F. Gauss, "Über ein neues allgemeines Grundgesetz der Mechanik", J. reine angew. Math. 4 (1829)
+    232–235; G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th ed., sec. 6.2 (equality-constrained least squares).
+    """
+
+    name: ClassVar[str] = "gauss"
+    title: ClassVar[str] = "Gauss's least constraint"
+    route = staticmethod(_route)

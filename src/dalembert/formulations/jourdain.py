@@ -1,0 +1,41 @@
+"""Jourdain's principle: the forces of constraint do no virtual power."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.system import conflict_below, move_freely, received
+from dalembert.numerics.elimination import echelon, echelon_basis
+from dalembert.numerics.layout import watch
+from dalembert.numerics.linear import FAILED, OK, least_norm_multipliers
+
+__all__ = ["Jourdain"]
+
+
+def _route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    rank, ratio, T, _, columns = echelon(A, gamma)
+    watch(c, rank, ratio, conflict_below(T, rank))
+    R, p = echelon_basis(T, rank, columns)
+    if move_freely(M, f, R, p, du) != OK:
+        return FAILED
+    least_norm_multipliers(M, f, A, du, multipliers)
+    return OK
+
+
+class Jourdain(BlockFormulation):
+    """Virtual velocities that the constraints allow, δu = R δz, see no force of constraint:
+
+        δuᵀ (M u̇ − f) = 0  for all  A δu = 0     ⇒     (Rᵀ M R) ż = Rᵀ (f − M p),   u̇ = R ż + p
+
+    R and p come from A u̇ = −γ by Gaussian elimination with complete pivoting, anew at every evaluation: the velocities
+    without a pivot are the independent ones. Redundant rows get no pivot either. λ is recovered from the balance.
+
+    Reference: P. E. B. Jourdain, "Note on an analogue of Gauss' principle of least constraint", Q. J. Pure Appl. Math.
+    40 (1909) 153–157; J. García de Jalón, E. Bayo, sec. 5.1.2, eqs. 5.13–5.16.
+    """
+
+    name: ClassVar[str] = "jourdain"
+    title: ClassVar[str] = "Jourdain's virtual power"
+    route = staticmethod(_route)

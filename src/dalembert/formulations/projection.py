@@ -1,0 +1,76 @@
+"""The projection matrix R with dependent accelerations: kinematics and projected dynamics in one square system."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.system import conflict_below, received
+from dalembert.numerics.elimination import echelon, echelon_basis
+from dalembert.numerics.layout import watch
+from dalembert.numerics.linear import FAILED, OK, least_norm_multipliers, lu_factor, lu_solve
+
+__all__ = ["Projection"]
+
+# A pivot below this, in rows scaled to 1, means that a direction has neither mass nor constraint.
+SINGULAR = 1e-13
+
+
+@njit(cache=True, nogil=True)
+def solve_scaled(K, x):
+    """K x = x in place, rows scaled to a largest entry of 1; FAILED if K is singular."""
+    n = K.shape[0]
+    for i in range(n):
+        size = 0.0
+        for j in range(n):
+            size = max(size, abs(K[i, j]))
+        if size == 0.0:
+            return FAILED
+        K[i] /= size
+        x[i] /= size
+    pivots = np.empty(n, dtype=np.int64)
+    if not lu_factor(K, pivots):
+        return FAILED
+    for k in range(n):
+        # lu_factor keeps the inverses of the pivots.
+        if abs(K[k, k]) * SINGULAR > 1.0:
+            return FAILED
+    lu_solve(K, pivots, x)
+    return OK
+
+
+def _route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    n = du.shape[0]
+    rank, ratio, T, _, columns = echelon(A, gamma)
+    watch(c, rank, ratio, conflict_below(T, rank))
+    R, _ = echelon_basis(T, rank, columns)
+    K = np.empty((n, n))
+    K[:rank] = T[:rank, :n]
+    du[:rank] = -T[:rank, n]
+    K[rank:] = R.T @ M
+    du[rank:] = R.T @ f
+    if solve_scaled(K, du) != OK:
+        return FAILED
+    least_norm_multipliers(M, f, A, du, multipliers)
+    return OK
+
+
+class Projection(BlockFormulation):
+    """Constraints, and the equations of motion projected on the possible motions, for all accelerations at once:
+
+        ⎡  A  ⎤      ⎡ −γ  ⎤
+        ⎣ RᵀM ⎦ u̇ = ⎣ Rᵀf ⎦,      A R = 0
+
+    R comes from an elimination of A with complete pivoting, of which the eliminated rows are used again. Redundant rows
+    have no pivot and are left out. The forces of constraint are gone; λ is recovered from the balance.
+
+    Reference: J. García de Jalón, E. Bayo, sec. 5.1.2, algorithm 5-2.
+    """
+
+    name: ClassVar[str] = "projection"
+    title: ClassVar[str] = "Projection matrix R, dependent accelerations"
+    route = staticmethod(_route)

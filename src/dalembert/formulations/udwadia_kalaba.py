@@ -1,0 +1,106 @@
+"""The fundamental equation of Udwadia and Kalaba: accelerations in closed form by generalised inverses."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.system import largest_residual, received
+from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute
+from dalembert.numerics.layout import watch
+from dalembert.numerics.linear import (
+    FAILED,
+    OK,
+    RANK_TOLERANCE,
+    ROUNDING,
+    cholesky,
+    largest_entry,
+    least_norm_multipliers,
+    orthogonal_factors,
+    pseudo_solve,
+)
+
+__all__ = ["UdwadiaKalaba", "has_inverse"]
+
+# M with a pivot below this fraction of its first one is not inverted.
+MASSLESS = 1e-9
+
+# Pivots of [(1 − A⁺A) M; A] below this fraction of the first: a direction with neither mass nor constraint.
+UNDETERMINED = 1e-12
+
+
+@njit(cache=True, nogil=True)
+def has_inverse(M):
+    """True if M is safely positive definite."""
+    n = M.shape[0]
+    return semi_cholesky(M.copy(), np.empty(n, dtype=np.int64), MASSLESS) == n
+
+
+@njit(cache=True, nogil=True)
+def _with_inverse(M, f, A, gamma, du):
+    """u̇ = a + M^-½ (A M^-½)⁺ (−γ − A a),  a = M⁻¹ f;  any root of M will do: here its Cholesky factor."""
+    L = M.copy()
+    cholesky(L)
+    a = f.copy()
+    lower_substitute(L, a)
+    upper_substitute(L, a)
+    B = A.T.copy()
+    for j in range(B.shape[1]):
+        lower_substitute(L, B[:, j])
+    rank, ratio, Q, R, pivots = orthogonal_factors(B.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(B))
+    pseudo_solve(rank, Q, R, pivots, -gamma - A @ a, du)
+    upper_substitute(L, du)
+    du += a
+    return OK, rank, ratio
+
+
+@njit(cache=True, nogil=True)
+def _without_inverse(M, f, A, gamma, du):
+    """u̇ = [(1 − A⁺A) M; A]⁺ [(1 − A⁺A) f; −γ],  the upper rows scaled to the size of the others."""
+    m, n = A.shape
+    rank, ratio, Q, _, _ = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    free = Q[:, rank:].copy()
+    N = (free @ free.T) / max(np.abs(M).max(), 1e-300)
+    G, rhs = np.empty((n + m, n)), np.empty(n + m)
+    G[:n] = N @ M
+    G[n:] = A
+    rhs[:n] = N @ f
+    rhs[n:] = -gamma
+    full, _, Q, R, pivots = orthogonal_factors(G, UNDETERMINED, 0.0)
+    pseudo_solve(full, Q, R, pivots, rhs, du)
+    return (OK if full == n else FAILED), rank, ratio
+
+
+def _route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    if has_inverse(M):
+        status, rank, ratio = _with_inverse(M, f, A, gamma, du)
+    else:
+        status, rank, ratio = _without_inverse(M, f, A, gamma, du)
+    if status != OK:
+        return status
+    watch(c, rank, ratio, largest_residual(A, gamma, du))
+    least_norm_multipliers(M, f, A, du, multipliers)
+    return OK
+
+
+class UdwadiaKalaba(BlockFormulation):
+    """What the constraints add to the free acceleration a = M⁻¹ f, in one formula:
+
+        u̇ = a + M^-½ (A M^-½)⁺ (−γ − A a)
+
+    with the Moore-Penrose inverse, so that redundant rows need no care. Where M has no inverse:
+
+        u̇ = [ (1 − A⁺A) M ; A ]⁺ [ f ; −γ ]
+
+    Reference: F. E. Udwadia, R. E. Kalaba, "A new perspective on constrained motion", Proc. R. Soc. A 439 (1992)
+    407–410; F. E. Udwadia, P. Phohomsiri, "Explicit equations of motion for constrained mechanical systems with singular mass
+    matrices and applications to multi-body dynamics", Proc. R. Soc. A 462 (2006) 2097–2117.
+    """
+
+    name: ClassVar[str] = "udwadia-kalaba"
+    title: ClassVar[str] = "Udwadia-Kalaba"
+    route = staticmethod(_route)
