@@ -227,7 +227,6 @@ def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) 
         began = time.perf_counter()
         flat = flatten(chain(n, springs))
         rolled = Rolled(Relative(flat), flat.parameters)
-        assert rolled.program.layout.size
         setup = time.perf_counter() - began
         rng = np.random.default_rng(0)
         q, u, tau = (0.01 * rng.normal(size=n) for _ in range(3))

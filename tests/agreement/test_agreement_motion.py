@@ -24,7 +24,8 @@ ON_CONSTRAINTS = 1e-11
 TIME = 0.3
 SEEDS = (0, 1)
 
-COMBINATIONS = [(f, c) for f in FORMULATIONS for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
+EXACT = [name for name, formulation in FORMULATIONS.items() if formulation.supports().exact]
+COMBINATIONS = [(f, c) for f in EXACT for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
 
 
 @cache

@@ -12,7 +12,6 @@ import numpy as np
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
-from dalembert.numerics import layout
 
 __all__ = ["choose_integrator", "stabilizer"]
 
@@ -21,7 +20,7 @@ LOOSE = 1e-5
 
 BAUMGARTE = 10.0  # 1/s
 
-_PROJECTIONS = {"projection": layout.MASS_METRIC, "partition": layout.PARTITION}
+_PROJECTIONS = ("projection", "partition")
 _FORMS = ("index-1", "ggl")
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 
@@ -93,8 +92,8 @@ def stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callab
         if name == "baumgarte":
             context.stabilisation[:] = rate
         if name in ("baumgarte", "none"):
-            context.set(projection=layout.NONE)
-        elif name in _PROJECTIONS:
-            context.set(projection=_PROJECTIONS[name])
+            context.project(None)
+        elif name in _PROJECTIONS and dynamics.rows:
+            context.project(name)
 
     return settle

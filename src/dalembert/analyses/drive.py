@@ -20,8 +20,9 @@ from dalembert.trajectory.outcome import Happening, Outcome
 
 __all__ = ["Driver"]
 
-# A run with more events than this is a bouncing that never ends.
+# A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
+QUICK_EVENTS, QUICK_TIME = 4, 1e-6
 # How far positions may be open when a constraint is switched on (m, rad).
 SWITCH_TOLERANCE = 1e-6
 WATCH_PERIOD = 0.05
@@ -178,8 +179,13 @@ class Driver:
         self.events.append(Happening(t, name))
         if event.stop:
             return name, None
-        if len(self.events) >= MOST_EVENTS:
-            return None, f"event {name!r} happens again and again ({MOST_EVENTS} events): does it bounce for ever?"
+        last = self.events[-QUICK_EVENTS:]
+        quick = len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
+        if quick or len(self.events) >= MOST_EVENTS:
+            return None, (
+                f"event {name!r} happens faster and faster ({len(self.events)} events): what bounces comes to rest here. "
+                f"Fix: let an event switch on a constraint that holds it, or model the stop as a stiff spring and damper"
+            )
         before = self._energy(t, y)
         values, rates = self._equations(t, y).event_values()[name]
         self.parameters |= dict(zip(event.set, map(float, values), strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.codegen import Kernel
+from dalembert.dynamics import native
 from dalembert.numerics import layout
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class Context:
         values: parameters.
         tau: forces on all velocities, besides those of the model.
         statistics: what was seen on the way (``layout.STATISTICS``).
+        multipliers: λ of the last evaluation.
+        rhs, retract: addresses of the native functions for this model.
     """
 
     def __init__(
@@ -33,12 +36,16 @@ class Context:
         self.values = dynamics.parameters(parameters).copy()
         self.tau = np.zeros(dynamics.nv)
         self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
+        self.multipliers = np.zeros(len(dynamics.rows))
         self.stabilisation = np.zeros(2)
         self._options = np.zeros(layout.N_OPTIONS)
         given = dynamics.formulation.options()
         self._options[: len(given)] = given
         self._block = np.zeros(layout.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
+        way = "rolled" if rolled is not None else "explicit" if dynamics.formulation.explicit else "solved"
+        self.rhs = native.function_address(way)
+        self.retract = native.function_address("retract" if dynamics.rows else "normalise")
         used = dict(kernels or {})
         if rolled is None:
             used["dynamics"] = dynamics.dynamics_kernel
@@ -53,17 +60,19 @@ class Context:
         self.keep_rows(np.empty(0, dtype=np.int64), 0)
         self.set(
             nq=dynamics.nq, nv=dynamics.nv, rows=len(dynamics.rows), holonomic=dynamics.holonomic,
-            n_parameters=len(self.values), mode=layout.EXPLICIT if dynamics.formulation.explicit else layout.SOLVED,
+            n_parameters=len(self.values), rhs=self.rhs, multipliers=self.multipliers.ctypes.data,
             parameters=self.values.ctypes.data, tau=self.tau.ctypes.data, statistics=self.statistics.ctypes.data,
-            stabilisation=self.stabilisation.ctypes.data, projection=layout.MASS_METRIC,
+            stabilisation=self.stabilisation.ctypes.data,
             options=self._options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
             n_input=n_in, n_output=n_out, n_work=n_work,
             **{name: kernel.address for name, kernel in used.items()},
         )  # fmt: skip
+        if dynamics.rows:
+            self.project("projection")
         if rolled is not None:
             record = rolled.lend(self)
             self.set(
-                mode=layout.ROLLED, program=rolled.addresses.ctypes.data, record=record.ctypes.data,
+                program=rolled.addresses.ctypes.data, record=record.ctypes.data,
                 n_record=len(record), base=rolled.base.ctypes.data,
             )  # fmt: skip
         self._owner = [used, rolled]
@@ -72,6 +81,10 @@ class Context:
         """The independent constraint rows that implicit methods keep, ``holonomic`` of them holonomic."""
         self.active, self.active_holonomic = np.ascontiguousarray(active, dtype=np.int64), holonomic
         self.set(active=self.active.ctypes.data, n_active=len(active), active_holonomic=holonomic)
+
+    def project(self, how: str | None) -> None:
+        """How states go back onto the constraints: ``projection``, ``partition`` (see ``native``), or not at all."""
+        self.set(projection=0 if how is None else native.function_address(how))
 
     def set(self, **entries: int) -> None:
         """Entries by their names in ``layout.CONTEXT``."""

@@ -12,13 +12,13 @@ import numpy as np
 from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.codegen import call_kernel
-from dalembert.dynamics.native import accelerations, evaluate, workspace
+from dalembert.dynamics.native import evaluate, workspace
 from dalembert.numerics.layout import (
-    ACTIVE, ACTIVE_HOLONOMIC, CONSTRAINTS, DISCRETE, EXPONENTIAL, FAILURE, HOLONOMIC, N_ACTIVE, NO_MASS, NP, NQ, NV,
-    PARAMETERS, ROWS, TANGENT, TAU, entries, statistics,
+    ACTIVE, ACTIVE_HOLONOMIC, CONSTRAINTS, DISCRETE, EXPONENTIAL, FAILURE, HOLONOMIC, MULTIPLIERS, N_ACTIVE, NO_MASS, NP,
+    NQ, NV, PARAMETERS, RHS, ROWS, TANGENT, TAU, entries, statistics,
 )  # fmt: skip
 from dalembert.numerics.linear import OK, constrained_factors, constrained_solution, solve_constrained
-from dalembert.numerics.native import SIGNATURE, float_pointer, integer_pointer
+from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, integer_pointer
 
 __all__ = ["function_address"]
 
@@ -78,10 +78,12 @@ def _jacobian(context, t, y, out):
     n = nq + nv + 1
     state = carray(y, n)
     J = carray(out, (n, n))
-    qdot, du, multipliers = np.empty(nq), np.empty(nv), np.empty(rows)
-    status, _ = accelerations(context, t, state, qdot, du, multipliers)
+    rate, multipliers = np.empty(n), np.empty(rows)
+    status = call_address(c[RHS], context, t, state, rate)
     if status != OK:
         return status
+    du = rate[nq : nq + nv]
+    multipliers[:] = carray(float_pointer(c[MULTIPLIERS]), rows)
     r, v, g, phi, qd, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(c, t, state, du, multipliers)
     status, rank, _, Q, R, pivots, H = constrained_factors(M, A)
     if status != OK:
@@ -346,9 +348,9 @@ def _pushed(active, hol, A, mu):
 @njit(cache=True, nogil=True)
 def _power(c, context, t, given, F, at):
     """The power at (t, q, u), by the equations of motion themselves."""
-    qdot, du, multipliers = np.empty(c[NQ]), np.empty(c[NV]), np.empty(c[ROWS])
-    status, power = accelerations(context, t, given, qdot, du, multipliers)
-    F[at] = power
+    rate = np.empty(at + 1)
+    status = call_address(c[RHS], context, t, given, rate)
+    F[at] = rate[at]
     return status
 
 

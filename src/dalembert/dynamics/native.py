@@ -6,6 +6,7 @@ The state is y = (q, u, W) with the work W of forces without potential and of dr
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,15 @@ from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsag
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.rolled import forward, program_at
 from dalembert.numerics.layout import (
-    BASE, CONFLICT, CONSTRAINTS, DYNAMICS, EVENT, EXPLICIT, FAILURE, HOLONOMIC, LARGEST_CORRECTION, MASS_METRIC,
-    MODE, MOVE, N_EVENTS, N_INPUT, N_OUTPUT, N_RECORD, N_WORK, NO_CONVERGENCE, NO_MASS,
-    NONE, NOT_FINITE, NP, NQ, NV, PARAMETERS, PROGRAM, PROJECTION, PROJECTIONS, RECORD, ROLLED, ROWS, SOLVER, TAU, WORK,
-    blocks_of, entries, stabilised, statistics, watch,
+    BASE, CONFLICT, CONSTRAINTS, DYNAMICS, EVENT, FAILURE, HOLONOMIC, LARGEST_CORRECTION, MOVE,
+    MULTIPLIERS, N_EVENTS, N_INPUT, N_OUTPUT, N_RECORD, N_WORK, NO_CONVERGENCE, NO_MASS, NOT_FINITE, NP, NQ, NV,
+    PARAMETERS, PROGRAM, PROJECTION, PROJECTIONS, RECORD, RHS, ROWS, SOLVER, TAU, WORK, blocks_of, entries, stabilised,
+    statistics, watch,
 )  # fmt: skip
 from dalembert.numerics.linear import FAILED, OK, partition_step, solve_constrained
-from dalembert.numerics.native import SIGNATURE, call_address, float_pointer
+from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, put
 
-__all__ = ["accelerations", "accelerations_along", "evaluate", "native_events", "native_retract", "native_rhs"]
+__all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
 
 # Newton's method on the position constraints: the error is a length or an angle.
 POSITION_TOLERANCE = 1e-12
@@ -44,64 +45,14 @@ def evaluate(c, kernel, t, y, inp, out, work):
     """Call a kernel of (t, q, u, parameters); returns how much of the input is filled."""
     n, parameters = c[NQ] + c[NV], c[NP]
     inp[0] = t
-    inp[1 : 1 + n] = y[:n]
-    inp[1 + n : 1 + n + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    put(inp, 1, y, 0, n)
+    put(inp, 1 + n, float_pointer(c[PARAMETERS]), 0, parameters)
     call_kernel(kernel, inp, out, work)
 
 
 @njit(cache=True, nogil=True)
-def accelerations(context, t, y, qdot, du, multipliers):
-    """q̇, u̇, λ and the power that changes T + V at one state; returns (status, power)."""
-    c = entries(context)
-    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
-    inp, out, work = workspace(c)
-    tau = carray(float_pointer(c[TAU]), nv)
-    if c[MODE] == ROLLED:
-        record = carray(float_pointer(c[RECORD]), c[N_RECORD])
-        base = carray(float_pointer(c[BASE]), 6)
-        program = program_at(c[PROGRAM])
-        return OK, forward(program, record, t, y[:nq], y[nq : nq + nv], tau, base, qdot, du, work)
-    at = 1 + nq + nv + c[NP]
-    inp[at : at + nv] = tau
-    evaluate(c, c[DYNAMICS], t, y, inp, out, work)
-    qdot[:] = out[:nq]
-    power = out[nq]
-    if c[MODE] == EXPLICIT:
-        du[:] = out[nq + 1 : nq + 1 + nv]
-        return OK, power
-    size = nv * nv + nv + rows * nv + 2 * rows + holonomic
-    blocks = out[nq + 1 : nq + 1 + size + nv]
-    blocks[size:] = y[nq : nq + nv]
-    M, f, A, gamma, b, phi, rate = blocks_of(c, blocks)
-    if c[SOLVER] != 0:
-        solution = np.empty(nv + rows)
-        status = call_address(c[SOLVER], context, t, blocks, solution)
-        du[:] = solution[:nv]
-        multipliers[:] = solution[nv:]
-    else:
-        gamma = stabilised(c, gamma, phi, rate)
-        status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, du, multipliers)
-        watch(c, rank, ratio, conflict)
-    if status != OK:
-        statistics(c)[FAILURE] = NO_MASS
-        return status, power
-    # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
-    for i in range(rows):
-        power -= b[i] * multipliers[i]
-    return OK, power
-
-
-@njit(cache=True, nogil=True)
-def _rhs(context, t, y, dy):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    multipliers = np.empty(c[ROWS])
-    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
-    status, power = accelerations(context, t, state, rate[:nq], rate[nq : nq + nv], multipliers)
-    rate[nq + nv] = power
-    if status != OK:
-        return status
-    for i in range(nq + nv + 1):
+def _is_finite(c, rate):
+    for i in range(rate.shape[0]):
         if not np.isfinite(rate[i]):
             statistics(c)[FAILURE] = NOT_FINITE
             return FAILED
@@ -109,12 +60,77 @@ def _rhs(context, t, y, dy):
 
 
 @njit(cache=True, nogil=True)
+def _evaluated(c, t, state, rate):
+    """The dynamics kernel; q̇ and the power go to the rates, the formulation's blocks are returned."""
+    nq, nv = c[NQ], c[NV]
+    inp, out, work = workspace(c)
+    at = 1 + nq + nv + c[NP]
+    put(inp, at, float_pointer(c[TAU]), 0, nv)
+    evaluate(c, c[DYNAMICS], t, state, inp, out, work)
+    put(rate, 0, out, 0, nq)
+    rate[nq + nv] = out[nq]
+    return out[nq + 1 :]
+
+
+# The right-hand side in the three ways in which u̇ is found. All leave λ in the context.
+
+
+@njit(cache=True, nogil=True)
+def _explicit_rhs(context, t, y, dy):
+    c = entries(context)
+    nq, nv = c[NQ], c[NV]
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    put(rate, nq, _evaluated(c, t, state, rate), 0, nv)
+    return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _rolled_rhs(context, t, y, dy):
+    c = entries(context)
+    nq, nv = c[NQ], c[NV]
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    record = carray(float_pointer(c[RECORD]), c[N_RECORD])
+    tau, base = carray(float_pointer(c[TAU]), nv), carray(float_pointer(c[BASE]), 6)
+    _, _, work = workspace(c)
+    q, u, qdot, du = state[:nq], state[nq : nq + nv], rate[:nq], rate[nq : nq + nv]
+    rate[nq + nv] = forward(program_at(c[PROGRAM]), record, t, q, u, tau, base, qdot, du, work)
+    return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _solved_rhs(context, t, y, dy):
+    c = entries(context)
+    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    multipliers = carray(float_pointer(c[MULTIPLIERS]), rows)
+    size = nv * nv + nv + rows * nv + 2 * rows + holonomic
+    blocks = _evaluated(c, t, state, rate)[: size + nv]
+    put(blocks, size, state, nq, nv)
+    M, f, A, gamma, b, phi, velocity = blocks_of(c, blocks)
+    if c[SOLVER] != 0:
+        solution = np.empty(nv + rows)
+        status = call_address(c[SOLVER], context, t, blocks, solution)
+        put(rate, nq, solution, 0, nv)
+        put(multipliers, 0, solution, nv, rows)
+    else:
+        gamma = stabilised(c, gamma, phi, velocity)
+        status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, rate[nq : nq + nv], multipliers)
+        watch(c, rank, ratio, conflict)
+    if status != OK:
+        statistics(c)[FAILURE] = NO_MASS
+        return status
+    # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
+    for i in range(rows):
+        rate[nq + nv] -= b[i] * multipliers[i]
+    return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
 def _events(context, t, y, g):
     c = entries(context)
     inp, out, work = workspace(c)
     evaluate(c, c[EVENT], t, carray(y, c[NQ] + c[NV] + 1), inp, out, work)
-    values = carray(g, c[N_EVENTS])
-    values[:] = out[: c[N_EVENTS]]
+    put(g, 0, out, 0, c[N_EVENTS])
     return OK
 
 
@@ -122,65 +138,82 @@ def _events(context, t, y, g):
 def _move(c, q, du, inp, out, work):
     """q ← q moved along the tangent du (also normalises quaternions)."""
     nq, nv, parameters = c[NQ], c[NV], c[NP]
-    inp[:nq] = q
-    inp[nq : nq + nv] = du
-    inp[nq + nv : nq + nv + parameters] = carray(float_pointer(c[PARAMETERS]), parameters)
+    put(inp, 0, q, 0, nq)
+    put(inp, nq, du, 0, nv)
+    put(inp, nq + nv, float_pointer(c[PARAMETERS]), 0, parameters)
     call_kernel(c[MOVE], inp, out, work)
-    q[:] = out[:nq]
+    put(q, 0, out, 0, nq)
 
 
 @njit(cache=True, nogil=True)
-def _correction(c, M, A, residual, du):
-    """The step du with A du = −residual, as the projection wants it; returns (status, conflict of redundant rows)."""
-    if c[PROJECTION] == MASS_METRIC:
-        status, _, _, conflict = solve_constrained(M, np.zeros(c[NV]), A, residual, du, np.empty(A.shape[0]))
-        return status, conflict
-    return partition_step(M, A, residual, du)
+def _open(c, positions):
+    """What projection works on, as the constraint kernel left it: residuals, A, M of the level asked for."""
+    nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
+    _, out, _ = workspace(c)
+    at = holonomic + rows
+    count = holonomic if positions else rows
+    residual = out[:holonomic] if positions else out[holonomic:at]
+    A = out[at : at + count * nv].reshape(count, nv)
+    at += rows * nv
+    return residual, A, out[at : at + nv * nv].reshape(nv, nv)
+
+
+# The step du with A du = −residual, at position level (t ≠ 0) or velocity level; du, then the conflict of redundant rows.
 
 
 @njit(cache=True, nogil=True)
-def _close_positions(c, t, state):
+def _shortest(context, positions, unused, out):
+    """The shortest way in the metric of the mass matrix."""
+    c = entries(context)
+    residual, A, M = _open(c, positions != 0.0)
+    step = carray(out, c[NV] + 1)
+    zero, multipliers = np.zeros(c[NV]), np.empty(A.shape[0])
+    status, _, _, step[c[NV]] = solve_constrained(M, zero, A, residual, step[: c[NV]], multipliers)
+    return status
+
+
+@njit(cache=True, nogil=True)
+def _along_dependent(context, positions, unused, out):
+    """Along the best dependent coordinates."""
+    c = entries(context)
+    residual, A, M = _open(c, positions != 0.0)
+    step = carray(out, c[NV] + 1)
+    status, step[c[NV]] = partition_step(M, A, residual, step[: c[NV]])
+    return status
+
+
+@njit(cache=True, nogil=True)
+def _close_positions(context, c, t, state, du):
     """Newton's method on the position constraints."""
-    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
     inp, out, work = workspace(c)
-    du, error = np.zeros(nv), 1e300
-    for attempt in range(NEWTON_STEPS):
+    error = 1e300
+    for _ in range(NEWTON_STEPS):
         evaluate(c, c[CONSTRAINTS], t, state, inp, out, work)
-        phi = out[:holonomic]
         previous, error = error, 0.0
-        for i in range(holonomic):
-            error = max(error, abs(phi[i]))
+        for i in range(c[HOLONOMIC]):
+            error = max(error, abs(out[i]))
         if not np.isfinite(error):
             return NOT_FINITE
         # Converged, or as close as rounding allows.
         if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * previous):
             return OK
-        at = holonomic + rows
-        A = out[at : at + holonomic * nv].reshape(holonomic, nv)
-        at += rows * nv
-        M = out[at : at + nv * nv].reshape(nv, nv)
-        status, _ = _correction(c, M, A, phi, du)
-        if status != OK:
+        if call_address(c[PROJECTION], context, 1.0, state, du) != OK:
             return NO_MASS
-        _move(c, state[:nq], du, inp, out, work)
+        _move(c, state, du, inp, out, work)
     return NO_CONVERGENCE
 
 
 @njit(cache=True, nogil=True)
-def _close_velocities(c, state):
+def _close_velocities(context, c, state, du):
     """Velocities onto the constraints; the constraint kernel was evaluated at the present position just before."""
-    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
-    _, out, _ = workspace(c)
-    du = np.empty(nv)
-    rate = out[holonomic : holonomic + rows]
-    at = holonomic + rows
-    A = out[at : at + rows * nv].reshape(rows, nv)
-    at += rows * nv
-    M = out[at : at + nv * nv].reshape(nv, nv)
-    status, conflict = _correction(c, M, A, rate, du)
-    if status != OK:
+    nq, nv = c[NQ], c[NV]
+    if call_address(c[PROJECTION], context, 0.0, state, du) != OK:
         return NO_MASS
-    if conflict > CONFLICT_TOLERANCE * (1.0 + np.abs(rate).max()):
+    residual, _, _ = _open(c, False)
+    largest = 0.0
+    for i in range(c[ROWS]):
+        largest = max(largest, abs(residual[i]))
+    if du[nv] > CONFLICT_TOLERANCE * (1.0 + largest):
         return CONFLICT
     correction, size = 0.0, 0.0
     for i in range(nv):
@@ -194,21 +227,30 @@ def _close_velocities(c, state):
 
 
 @njit(cache=True, nogil=True)
+def _normalise(context, t, y, unused):
+    """Quaternions of unit length; all that models without constraints need."""
+    c = entries(context)
+    if c[MOVE] != 0:
+        inp, out, work = workspace(c)
+        _move(c, carray(y, c[NQ]), np.zeros(c[NV]), inp, out, work)
+    return OK
+
+
+@njit(cache=True, nogil=True)
 def _retract(context, t, y, unused):
     """Position and velocity back onto the constraints."""
     c = entries(context)
     nq, nv = c[NQ], c[NV]
-    state = carray(y, nq + nv + 1)
-    if c[MOVE] != 0:
-        inp, out, work = workspace(c)
-        _move(c, state[:nq], np.zeros(nv), inp, out, work)
-    if c[ROWS] == 0 or c[PROJECTION] == NONE:
+    state, du = carray(y, nq + nv + 1), np.zeros(nv + 1)
+    inp, out, work = workspace(c)
+    _move(c, state, du, inp, out, work)
+    if c[PROJECTION] == 0:
         return OK
     stats = statistics(c)
     stats[PROJECTIONS] += 1
-    failure = _close_positions(c, t, state)
+    failure = _close_positions(context, c, t, state, du)
     if failure == OK:
-        failure = _close_velocities(c, state)
+        failure = _close_velocities(context, c, state, du)
     if failure != OK:
         stats[FAILURE] = failure
         return FAILED
@@ -219,25 +261,28 @@ def _retract(context, t, y, unused):
 def accelerations_along(context, times, states, forces, du, multipliers):
     """u̇ and λ at many states; returns the number of states done before one failed."""
     c = entries(context)
-    qdot, tau = np.empty(c[NQ]), carray(float_pointer(c[TAU]), c[NV])
+    nq, nv = c[NQ], c[NV]
+    rate = np.empty(nq + nv + 1)
     for i in range(times.shape[0]):
-        tau[:] = forces[i]
-        status, _ = accelerations(context, times[i], states[i], qdot, du[i], multipliers[i])
-        if status != OK:
+        put(float_pointer(c[TAU]), 0, forces[i], 0, nv)
+        if call_address(c[RHS], context, times[i], states[i], rate) != OK:
             return i
+        put(du[i], 0, rate, nq, nv)
+        put(multipliers[i], 0, float_pointer(c[MULTIPLIERS]), 0, c[ROWS])
     return times.shape[0]
 
 
-def native_rhs() -> Any:
-    """The right-hand side as a C function; ``.address`` is what loops take."""
-    return cfunc(SIGNATURE, cache=True)(_rhs.py_func)
+_FUNCTIONS = {
+    "explicit": _explicit_rhs, "rolled": _rolled_rhs, "solved": _solved_rhs, "normalise": _normalise,
+    "retract": _retract, "events": _events, "projection": _shortest, "partition": _along_dependent,
+}  # fmt: skip
 
 
-def native_retract() -> Any:
-    """The retraction as a C function."""
-    return cfunc(SIGNATURE, cache=True)(_retract.py_func)
+@lru_cache
+def _native(name: str) -> Any:
+    return cfunc(SIGNATURE, cache=True)(_FUNCTIONS[name].py_func)
 
 
-def native_events() -> Any:
-    """The events as a C function."""
-    return cfunc(SIGNATURE, cache=True)(_events.py_func)
+def function_address(name: str) -> int:
+    """The address of one of the functions, compiled at its first use."""
+    return _native(name).address

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import qr
@@ -48,10 +47,9 @@ def make_problem(
     if n_events:
         kernels["event"] = dynamics.event_kernel
     context = Context(dynamics, parameters, kernels)
-    rhs, retract, events = _native()
     entries = {
-        "context": context.address, "rhs": rhs.address, "retract": retract.address, "nq": dynamics.nq, "nv": dynamics.nv,
-        "n_events": n_events, "events": events.address if n_events else 0,
+        "context": context.address, "rhs": context.rhs, "retract": context.retract, "nq": dynamics.nq, "nv": dynamics.nv,
+        "n_events": n_events, "events": native.function_address("events") if n_events else 0,
     }  # fmt: skip
     context.set(n_events=n_events)
     if active is None and names and start is not None and dynamics.rows:
@@ -85,7 +83,3 @@ def independent_rows(dynamics: Dynamics, t: float, y: np.ndarray, parameters: np
     rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
     return np.sort(order[:rank]).astype(np.int64)
 
-
-@lru_cache(maxsize=1)
-def _native() -> tuple[Any, Any, Any]:
-    return native.native_rhs(), native.native_retract(), native.native_events()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +67,9 @@ class Rolled:
     Attributes:
         record: memory for one force, then numbers of all links: constants, which stay, and what the steps leave for
             each other. It may be in use: see ``lend``.
+        program, addresses: what the loops run through, and where ``program_at`` finds it.
+        base: acceleration of the ground that stands for gravity.
+        n_work: doubles of work memory that the kernels need.
     """
 
     def __init__(self, coordinates: Coordinates, values: dict[str, float]):
@@ -89,32 +91,16 @@ class Rolled:
             parts.append(part)
             start += len(part)
         table = np.array(rows, dtype=np.int64).reshape(-1, 5)
-        self.links = np.column_stack([table, *_kinship(table[:, 1], self.forces.loaded)])
+        links = np.column_stack([table, *_kinship(table[:, 1], self.forces.loaded)])
         self.record = np.concatenate(parts)
         self._spare = [self.record]
-
-    @cached_property
-    def program(self) -> Program:
-        layout = np.array([kind.layout() for kind in self.kinds], dtype=np.int64)
-        forces = self.forces
-        return Program(layout, self.links, forces.layout(), forces.table, forces.links, forces.data)
-
-    @cached_property
-    def addresses(self) -> np.ndarray:
-        """Address and length of each part of the program, for ``program_at``."""
-        return np.array([(part.ctypes.data, len(part)) for part in self.program], dtype=np.int64)
-
-    @cached_property
-    def base(self) -> np.ndarray:
-        """Acceleration of the ground that stands for gravity."""
-        return gravity_base(self.tree.al, self.tree.mechanism.gravity)
-
-    @cached_property
-    def n_work(self) -> int:
-        """Doubles of work memory that the kernels need."""
+        layout, forces = np.array([kind.layout() for kind in self.kinds], dtype=np.int64), self.forces
+        self.program = Program(layout, links, forces.layout(), forces.table, forces.links, forces.data)
+        self.addresses = np.array([(part.ctypes.data, len(part)) for part in self.program], dtype=np.int64)
+        self.base = gravity_base(self.tree.al, self.tree.mechanism.gravity)
         kernels = [kernel for kind in self.kinds for kernel in kind.kernels.values()]
-        kernels += [kernel for kind in self.forces.kinds for kernel in (kind.loads, kind.energy)]
-        return max([1, *(kernel.n_work for kernel in kernels)])
+        kernels += [kernel for kind in forces.kinds for kernel in (kind.loads, kind.energy)]
+        self.n_work = max([1, *(kernel.n_work for kernel in kernels)])
 
     def _take(self) -> np.ndarray:
         """A record that nobody uses; a copy if all are in use, for the constants in them stay."""
@@ -156,7 +142,7 @@ class Rolled:
 
     def observe(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> Seen:
         """Poses, twists, energies and momentum at many states."""
-        n, bodies = len(q), len(self.links)
+        n, bodies = len(q), len(self.tree.links)
         seen, pose, twist = np.empty((bodies, SEEN)), np.empty((n, 12 * bodies)), np.empty((n, 6 * bodies))
         sums, potential = np.empty((n, 10)), np.empty(n)
         with self._memory() as (record, work):

@@ -60,7 +60,7 @@ class AugmentedLagrangian(BlockFormulation):
     title: ClassVar[str] = "Augmented Lagrangian"
     route = staticmethod(_route)
 
-    alpha: float = 1e7
+    alpha: float = 1e5
     omega: float = 10.0
     mu: float = 1.0
     iterations: int = 100

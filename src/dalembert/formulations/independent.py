@@ -53,13 +53,14 @@ def _by_svd(A, gamma):
     """B = rows of Vᵀ with singular value zero, A = U Σ Vᵀ, taken at this very position."""
     m, n = A.shape
     US, V, sizes = jacobi_svd(A)
+    along = US.T.copy() @ gamma
     order = np.argsort(-sizes)
     rank, ratio, p = 0, 1.0, np.zeros(n)
     for j in order[: min(m, n)]:
         if not sizes[j] > max(RANK_TOLERANCE * sizes[order[0]], ROUNDING * largest_entry(A)):
             break
         rank, ratio = rank + 1, sizes[j] / sizes[order[0]]
-        p -= V[:, j] * (US[:, j] @ gamma) / sizes[j] ** 2
+        p -= V[:, j] * along[j] / sizes[j] ** 2
     R = np.empty((n, n - rank))
     for k in range(n - rank):
         R[:, k] = V[:, order[rank + k]]
@@ -91,8 +92,8 @@ class Independent(BlockFormulation):
 
     Args:
         basis: ``boolean`` lets B pick entries of u, keeps them while the pivots of the elimination are good, and picks
-            anew by complete pivoting when they are not; ``qr`` and ``svd`` take an orthonormal basis of the null space of
-            A at each position.
+            anew by complete pivoting when they are not; ``qr`` and ``svd`` take an orthonormal basis of the null space
+            of A at each position.
 
     Reference: J. García de Jalón, E. Bayo, sec. 5.2.3, algorithms 5-4 and 5-5, at the level of accelerations.
     """

@@ -97,8 +97,8 @@ class UdwadiaKalaba(BlockFormulation):
         u̇ = [ (1 − A⁺A) M ; A ]⁺ [ f ; −γ ]
 
     Reference: F. E. Udwadia, R. E. Kalaba, "A new perspective on constrained motion", Proc. R. Soc. A 439 (1992)
-    407–410; F. E. Udwadia, P. Phohomsiri, "Explicit equations of motion for constrained mechanical systems with singular mass
-    matrices and applications to multi-body dynamics", Proc. R. Soc. A 462 (2006) 2097–2117.
+    407–410; F. E. Udwadia, P. Phohomsiri, "Explicit equations of motion for constrained mechanical systems with
+    singular mass matrices and applications to multi-body dynamics", Proc. R. Soc. A 462 (2006) 2097–2117.
     """
 
     name: ClassVar[str] = "udwadia-kalaba"

@@ -82,7 +82,8 @@ class Integrator(ABC):
         name: as users call it.
         order: of convergence.
         adaptive: True if it chooses its steps.
-        needs: functions of the problem that it calls, by the names of ``loop.TABLE``.
+        needs: functions of the problem that it calls, by the names of ``loop.TABLE``; "index-1" or "ggl" for a
+            differential-algebraic form. An option may change them: ask an instance.
     """
 
     name: ClassVar[str]

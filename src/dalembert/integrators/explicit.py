@@ -15,7 +15,7 @@ from dalembert.integrators.loop import (
     CONTEXT, EVALUATIONS, FAILED, GO_ON, H, REJECTED, RETRACT, RHS, STARTED, STEP_TOO_SMALL, STIFF, T, begin, end_step,
     fixed_step, hermite, own, smallest_step, state, wants_between, wish,
 )  # fmt: skip
-from dalembert.numerics.native import call_address
+from dalembert.numerics.native import call_address, put
 
 __all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5"]
 
@@ -181,7 +181,7 @@ def _fixed(table, memory, A, b, times, out, step, most, monitor):
             return status
         t = memory[T]
         h, t_new = fixed_step(memory, times, step)
-        k[0] = f
+        put(k[0], 0, f, 0, n)
         for i in range(1, stages):
             _stage(A, i, k, y, h, scratch)
             c = 0.0
@@ -202,7 +202,7 @@ def _fixed(table, memory, A, b, times, out, step, most, monitor):
         memory[EVALUATIONS] += stages
         if wants_between(table, memory, times, t_new):
             hermite(D, h, y, f, new, scratch)
-        f[:] = scratch
+        put(f, 0, scratch, 0, n)
         status = end_step(table, memory, D, t_new, new, times, out)
         if status != GO_ON:
             return status

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba import njit
 
-from dalembert.numerics.native import call_address
+from dalembert.numerics.native import call_address, put
 
 __all__ = [
     "HEADER",
@@ -76,6 +76,10 @@ STOP, PAUSE = 1.0, 2.0
 # A step is searched for events at so many places, so that two crossings within one long step are not missed.
 EVENT_SAMPLES = 8
 
+# How far ahead (s) the start of a run looks which way an event moves that just happened, and a value just below zero.
+EVENT_NUDGE = 1e-8
+ARMED = 1e-300
+
 
 @njit(cache=True, nogil=True)
 def state(table, memory):
@@ -97,16 +101,33 @@ def own(table, memory):
 
 @njit(cache=True, nogil=True)
 def begin(table, memory):
-    """Values of the events at the start. An event that just happened stays asleep until its value has left zero."""
-    if table[N_EVENTS] > 0:
-        g = problem_events(table, memory)
-        if call_address(table[EVENTS], table[CONTEXT], memory[T], state(table, memory), g) != 0:
-            return FAILED
-        happened = int(memory[EVENT_INDEX])
-        if happened > 0:
-            g[happened - 1] = 0.0
-            memory[EVENT_INDEX] = 0.0
+    """Values of the events at the start.
+
+    An event that just happened is at zero, but for rounding: if its value falls from there, it may happen again soon;
+    if it rises, it sleeps until it has been below zero.
+    """
     memory[STARTED] = 1.0
+    if table[N_EVENTS] == 0:
+        return GO_ON
+    g, y, t, context = problem_events(table, memory), state(table, memory), memory[T], table[CONTEXT]
+    if call_address(table[EVENTS], context, t, y, g) != 0:
+        return FAILED
+    happened = int(memory[EVENT_INDEX]) - 1
+    memory[EVENT_INDEX] = 0.0
+    if happened < 0:
+        return GO_ON
+    rate, later, moved = np.empty(y.shape[0]), np.empty(g.shape[0]), np.empty(y.shape[0])
+    if call_address(table[RHS], context, t, y, rate) != 0:
+        return FAILED
+    tiny = EVENT_NUDGE * (1.0 + abs(t))
+    for j in range(y.shape[0]):
+        moved[j] = y[j] + tiny * rate[j]
+    if call_address(table[EVENTS], context, t + tiny, moved, later) != 0:
+        return FAILED
+    reach = 4.0 * abs(g[happened]) + 1e-14
+    for i in range(g.shape[0]):
+        if abs(g[i]) <= reach:
+            g[i] = -ARMED if later[i] < g[i] else 0.0
     return GO_ON
 
 
@@ -161,12 +182,12 @@ def hermite(D, h, y, f, y_new, f_new):
 def _first_event(table, memory, D, t, h, y_new, y, g, g_before):
     """Index and place θ of the first event within the step, −1 if there is none; g becomes that at its end."""
     n, context = table[N_EVENTS], table[CONTEXT]
-    g_before[:] = problem_events(table, memory)
+    put(g_before, 0, problem_events(table, memory), 0, n)
     before = 0.0
     for sample in range(1, EVENT_SAMPLES + 1):
         theta = sample / EVENT_SAMPLES
         if sample == EVENT_SAMPLES:
-            y[:] = y_new
+            put(y, 0, y_new, 0, y.shape[0])
         else:
             _at(D, theta, y)
         if call_address(table[EVENTS], context, t + theta * h, y, g) != 0:
@@ -191,7 +212,7 @@ def _first_event(table, memory, D, t, h, y_new, y, g, g_before):
                     first, place = i, high
         if first >= 0:
             return first, place, GO_ON
-        g_before[:] = g
+        put(g_before, 0, g, 0, n)
         before = theta
     return -1, 1.0, GO_ON
 
@@ -213,7 +234,7 @@ def end_step(table, memory, D, t_new, y_new, times, out):
         happened, theta, status = _first_event(table, memory, D, t, h, y_new, probe, g, g_before)
         if status != GO_ON:
             return status
-        problem_events(table, memory)[:] = g
+        put(problem_events(table, memory), 0, g, 0, table[N_EVENTS])
         if happened >= 0:
             limit = t + theta * h
     written = int(memory[WRITTEN])
@@ -225,16 +246,16 @@ def end_step(table, memory, D, t_new, y_new, times, out):
         written += 1
     if happened >= 0:
         _at(D, theta, scratch)
-        y[:] = scratch
+        put(y, 0, scratch, 0, n)
         if call_address(retract, context, limit, y, scratch) != 0:
             memory[WRITTEN] = written
             return FAILED
         memory[T], memory[EVENT_INDEX] = limit, happened + 1
     else:
         memory[T] = t_new
-        y[:] = y_new
+        put(y, 0, y_new, 0, n)
     while written < times.shape[0] and times[written] <= limit:
-        out[written] = y
+        put(out[written], 0, y, 0, n)
         written += 1
     memory[WRITTEN] = written
     memory[STEPS] += 1

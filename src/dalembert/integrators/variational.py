@@ -19,8 +19,10 @@ from dalembert.numerics.native import call_address
 __all__ = ["Variational"]
 
 NEWTON_STEPS = 30
-CONVERGED = 1e-13  # correction of a step, relative
-STAGNATED = 1e-9  # below this a correction that stops shrinking is rounding
+# Newton's method squares the error: after a correction of so much, relative and absolute (m, rad), what is left is
+# rounding. A correction that is small and stops shrinking is rounding, too.
+RELATIVE, ABSOLUTE = 1e-8, 1e-9
+SMALL = 1e3
 
 
 @njit(cache=True, nogil=True)
@@ -59,16 +61,15 @@ def _solve_step(table, t, h, y, given, moved, momenta, here, there, target):
         if not lu_factor(S, pivots):
             return False
         lu_solve(S, pivots, r)
-        change, largest = 0.0, 0.0
+        change = 0.0
         for j in range(nv):
+            change = max(change, abs(r[j]) / (RELATIVE * abs(given[nq + j]) + ABSOLUTE))
             given[nq + j] += r[j]
-            change = max(change, abs(r[j]))
-            largest = max(largest, abs(given[nq + j]))
         for k in range(m):
             impulse[k] += r[nv + k] / h
         if not np.isfinite(change):
             return False
-        if change <= CONVERGED * (1.0 + largest) or (change <= STAGNATED * (1.0 + largest) and change > 0.5 * previous):
+        if change <= 1.0 or (change <= SMALL and change > 0.25 * previous):
             return True
         previous = change
     return False

@@ -16,34 +16,28 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 # Context entries.
 #   dynamics … discrete      kernels
 #   nq, nv, rows, holonomic  sizes; holonomic rows come first
-#   mode                     how u̇ is found
+#   rhs                      native function ẏ = f(t, y), which leaves λ in multipliers
 #   solver                   native function of the formulation, 0 for the null space
 #   options                  numbers of the formulation
 #   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
-#   projection               how states go back onto their manifold
+#   projection               native function that leads states back onto the constraints, 0 for none
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
-    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "mode", "solver", "options", "stabilisation",
+    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options", "stabilisation",
     "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
     "program", "record", "n_record", "base",
 )  # fmt: skip
 (
     DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
-    NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, MODE, SOLVER, OPTIONS, STABILISATION,
+    NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, RHS, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
     PROGRAM, RECORD, N_RECORD, BASE,
-) = range(32)  # fmt: skip
-CONTEXT_SIZE = 32
+) = range(33)  # fmt: skip
+CONTEXT_SIZE = 33
 N_OPTIONS = 8
-
-# How u̇ is found: solved for together with λ, given by the kernel, or by rolled recursion.
-SOLVED, EXPLICIT, ROLLED = 0, 1, 2
-
-# How states go back: not at all, shortest in the metric of the mass matrix, along the best dependent coordinates.
-NONE, MASS_METRIC, PARTITION = 0, 1, 2
 
 # What the native functions report on the way.
 STATISTICS = (

@@ -27,6 +27,8 @@ __all__ = [
     "constrained_solution",
     "largest_entry",
     "least_norm_multipliers",
+    "lu_factor",
+    "lu_solve",
     "orthogonal_factors",
     "partition_step",
     "pseudo_solve",
@@ -44,58 +46,57 @@ RANK_TOLERANCE = 1e-8
 ROUNDING = 1e-11
 
 
-@njit(cache=True, nogil=True)
-def _reflect(v, start, B, column):
-    """Apply 1 − 2 v vᵀ (v a unit vector, zero before ``start``) to one column of B."""
+# Vectors are stored as rows: row j of A is column j of Aᵀ, and basis vector k of Q is Q[k].
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reflect(V, k, B, j):
+    """Apply 1 − 2 v vᵀ to B[j], where v = V[k] is a unit vector with zeros before place k."""
     s = 0.0
-    for i in range(start, v.shape[0]):
-        s += v[i] * B[i, column]
+    for i in range(k, V.shape[1]):
+        s += V[k, i] * B[j, i]
     s *= 2.0
-    for i in range(start, v.shape[0]):
-        B[i, column] -= s * v[i]
+    for i in range(k, V.shape[1]):
+        B[j, i] -= s * V[k, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _householder(B, k, V):
-    """The reflection that zeroes B[k+1:, k]; its unit vector goes to V[:, k]."""
-    n = B.shape[0]
-    norm = 0.0
+    """The reflection that zeroes B[k, k+1:]; its unit vector goes to V[k]."""
+    n, square = B.shape[1], 0.0
     for i in range(k, n):
-        norm = math.hypot(norm, B[i, k])
-    for i in range(n):
-        V[i, k] = 0.0
+        square += B[k, i] * B[k, i]
+    norm = math.sqrt(square)
     if norm == 0.0:
+        for i in range(n):
+            V[k, i] = 0.0
         return
     alpha = -norm if B[k, k] >= 0.0 else norm
-    V[k, k] = B[k, k] - alpha
-    for i in range(k + 1, n):
-        V[i, k] = B[i, k]
-    length = 0.0
-    for i in range(k, n):
-        length = math.hypot(length, V[i, k])
-    for i in range(k, n):
-        V[i, k] /= length
+    factor = 1.0 / math.sqrt(2.0 * norm * (norm + abs(B[k, k])))
+    for i in range(k):
+        V[k, i] = 0.0
+    V[k, k] = (B[k, k] - alpha) * factor
     B[k, k] = alpha
     for i in range(k + 1, n):
-        B[i, k] = 0.0
+        V[k, i] = B[k, i] * factor
+        B[k, i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pivoted_qr(B, V, pivots, tolerance, rounding):
-    """B P = Q R in place with column pivoting; returns the rank and the smallest accepted pivot over the largest.
+    """Bᵀ P = Q R in place, Rᵀ instead of B, with pivoting of rows of B; returns the rank and the smallest accepted
+    pivot over the largest.
 
     Pivots below ``tolerance`` times the first one, or below ``rounding``, count as zero.
     """
-    n, m = B.shape
-    for j in range(m):
-        pivots[j] = j
+    m, n = B.shape
     rank, ratio, first = 0, 1.0, 0.0
     for k in range(min(n, m)):
         best, largest = k, -1.0
         for j in range(k, m):
             s = 0.0
             for i in range(k, n):
-                s += B[i, j] * B[i, j]
+                s += B[j, i] * B[j, i]
             if s > largest:
                 largest, best = s, j
         largest = math.sqrt(largest)
@@ -106,16 +107,16 @@ def pivoted_qr(B, V, pivots, tolerance, rounding):
         ratio = largest / first
         if best != k:
             for i in range(n):
-                B[i, k], B[i, best] = B[i, best], B[i, k]
+                B[k, i], B[best, i] = B[best, i], B[k, i]
             pivots[k], pivots[best] = pivots[best], pivots[k]
         _householder(B, k, V)
         for j in range(k + 1, m):
-            _reflect(V[:, k], k, B, j)
+            _reflect(V, k, B, j)
         rank += 1
     return rank, ratio
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def cholesky(H):
     """The lower Cholesky factor of H in place; False if H is not positive definite."""
     n = H.shape[0]
@@ -135,7 +136,7 @@ def cholesky(H):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def cholesky_substitute(H, x):
     """Solve with the Cholesky factor, in place."""
     n = H.shape[0]
@@ -149,106 +150,126 @@ def cholesky_substitute(H, x):
         x[i] /= H[i, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _least_norm(R, rank, rhs, out):
-    """The shortest λ with R[:rank] λ = rhs, by the QR factors of R[:rank]ᵀ."""
-    m = R.shape[1]
-    B = np.empty((m, rank))
+    """The shortest λ with R[:, :rank]ᵀ λ = rhs, by the QR factors of R[:, :rank]."""
+    m = R.shape[0]
+    B, V, row = np.empty((rank, m)), np.empty((rank, m)), np.zeros((1, m))
     for i in range(rank):
         for j in range(m):
-            B[j, i] = R[i, j]
-    V = np.empty((m, rank))
+            B[i, j] = R[j, i]
     for k in range(rank):
         _householder(B, k, V)
         for j in range(k + 1, rank):
-            _reflect(V[:, k], k, B, j)
-    column = np.zeros((m, 1))
+            _reflect(V, k, B, j)
     for i in range(rank):
         s = rhs[i]
         for k in range(i):
-            s -= B[k, i] * column[k, 0]
-        column[i, 0] = s / B[i, i]
+            s -= B[i, k] * row[0, k]
+        row[0, i] = s / B[i, i]
     for k in range(rank - 1, -1, -1):
-        _reflect(V[:, k], k, column, 0)
+        _reflect(V, k, row, 0)
     for j in range(m):
-        out[j] = column[j, 0]
+        out[j] = row[0, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def constrained_factors(M, A):
     """Factors of the constrained equations, for any number of right-hand sides.
 
     Returns:
         status (OK, or FAILED if a direction has neither mass nor constraint), rank of A, ratio of the smallest to the
-        largest pivot, then Q, R, pivots and the Cholesky factor of Q₂ᵀ M Q₂.
+        largest pivot, then Q, R, pivots (rows of A that are zero come last, and are not in R) and the Cholesky factor
+        of Q₂ᵀ M Q₂.
     """
     m, n = A.shape
-    R, largest = np.empty((n, m)), 1.0
+    # One piece of memory for all: for a few bodies, asking for memory takes longer than computing.
+    memory, pivots = np.empty((m + min(m, n) + 2 * n + 1, n)), np.empty(m, dtype=np.int64)
+    used, zero, largest = 0, m, 1.0
     for j in range(m):
+        size = 0.0
         for i in range(n):
-            R[i, j] = A[j, i]
-            largest = max(largest, abs(A[j, i]))
-    V, pivots = np.empty((n, min(n, m))), np.empty(m, dtype=np.int64)
+            memory[used, i] = A[j, i]
+            size = max(size, abs(A[j, i]))
+        if size == 0.0:
+            zero -= 1
+            pivots[zero] = j
+        else:
+            pivots[used] = j
+            used += 1
+            largest = max(largest, size)
+    R, V, Q, H = memory[:used], memory[m : m + min(m, n)], memory[-2 * n - 1 : -n - 1], memory[-n - 1 :]
     rank, ratio = pivoted_qr(R, V, pivots, RANK_TOLERANCE, ROUNDING * largest)
-    Q = np.zeros((n, n))
-    for i in range(n):
-        Q[i, i] = 1.0
     for j in range(n):
-        for k in range(rank - 1, -1, -1):
-            _reflect(V[:, k], k, Q, j)
+        for i in range(n):
+            Q[j, i] = 1.0 if i == j else 0.0
+        for k in range(min(rank, j + 1) - 1, -1, -1):
+            _reflect(V, k, Q, j)
+    return _reduce_mass(M, Q, H, rank), rank, ratio, Q, R, pivots, H[: n - rank, : n - rank]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reduce_mass(M, Q, H, rank):
+    """The Cholesky factor of Q₂ᵀ M Q₂ in the upper left of H, whose last row is scratch space; OK or FAILED."""
+    n = M.shape[0]
     free = n - rank
-    MZ, H = np.zeros((n, free)), np.zeros((free, free))
-    for i in range(n):
-        for k in range(n):
-            if M[i, k] != 0.0:
-                for j in range(free):
-                    MZ[i, j] += M[i, k] * Q[k, rank + j]
     for j in range(free):
+        for i in range(n):
+            s = 0.0
+            for k in range(n):
+                s += M[i, k] * Q[rank + j, k]
+            H[n, i] = s
         for k in range(free):
+            s = 0.0
             for i in range(n):
-                H[j, k] += Q[i, rank + j] * MZ[i, k]
-    status = OK if cholesky(H) else FAILED
-    return status, rank, ratio, Q, R, pivots, H
+                s += Q[rank + k, i] * H[n, i]
+            H[k, j] = s
+    return OK if cholesky(H[:free, :free]) else FAILED
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def constrained_solution(M, f, gamma, rank, Q, R, pivots, H, du, multipliers):
-    """u̇ and λ from the factors; returns the largest residual of redundant rows (0 if all constraints are compatible)."""
-    n, m = R.shape
-    y, conflict = np.zeros(rank), 0.0
+    """u̇ and λ from the factors.
+
+    Returns:
+        the largest residual of redundant rows (0 if all constraints are compatible).
+    """
+    n, m, used, free, conflict = Q.shape[0], pivots.shape[0], R.shape[0], Q.shape[0] - rank, 0.0
+    memory = np.empty(max(n, m))
     for i in range(rank):
         s = -gamma[pivots[i]]
         for k in range(i):
-            s -= R[k, i] * y[k]
-        y[i] = s / R[i, i]
+            s -= R[i, k] * memory[k]
+        memory[i] = s / R[i, i]
     for j in range(rank, m):
         s = gamma[pivots[j]]
-        for k in range(rank):
-            s += R[k, j] * y[k]
+        if j < used:
+            for k in range(rank):
+                s += R[j, k] * memory[k]
         conflict = max(conflict, abs(s))
     for i in range(n):
         s = 0.0
         for k in range(rank):
-            s += Q[i, k] * y[k]
+            s += Q[k, i] * memory[k]
         du[i] = s
-    free = n - rank
     if free > 0:
-        z = np.zeros(free)
+        z = memory[:free]
+        z[:] = 0.0
         for i in range(n):
             s = f[i]
             for k in range(n):
                 s -= M[i, k] * du[k]
             for j in range(free):
-                z[j] += Q[i, rank + j] * s
+                z[j] += Q[rank + j, i] * s
         cholesky_substitute(H, z)
         for i in range(n):
             for j in range(free):
-                du[i] += Q[i, rank + j] * z[j]
-    _multipliers(M, f, du, Q, R, rank, pivots, multipliers)
+                du[i] += Q[rank + j, i] * z[j]
+    _multipliers(M, f, du, Q, R, rank, pivots, memory, multipliers)
     return conflict
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_constrained(M, f, A, gamma, du, multipliers):
     """u̇ and λ of the constrained equations.
 
@@ -263,22 +284,27 @@ def solve_constrained(M, f, A, gamma, du, multipliers):
     return OK, rank, ratio, conflict
 
 
-@njit(cache=True, nogil=True)
-def _multipliers(M, f, du, Q, R, rank, pivots, multipliers):
-    """λ of least norm with Aᵀλ = M u̇ − f."""
-    n, m = Q.shape[0], R.shape[1]
-    force, rhs, permuted = np.empty(n), np.zeros(rank), np.zeros(m)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _multipliers(M, f, du, Q, R, rank, pivots, memory, multipliers):
+    """λ of least norm with Aᵀλ = M u̇ − f; zero for rows of A that are zero."""
+    n, m, used = Q.shape[0], pivots.shape[0], R.shape[0]
+    for k in range(rank):
+        memory[k] = 0.0
     for i in range(n):
         s = -f[i]
         for k in range(n):
             s += M[i, k] * du[k]
-        force[i] = s
-    for k in range(rank):
-        for i in range(n):
-            rhs[k] += Q[i, k] * force[i]
-    _least_norm(R, rank, rhs, permuted)
+        for k in range(rank):
+            memory[k] += Q[k, i] * s
+    if rank < used:
+        _least_norm(R, rank, memory[:rank].copy(), memory)
+    else:
+        for i in range(rank - 1, -1, -1):
+            for k in range(i + 1, rank):
+                memory[i] -= R[k, i] * memory[k]
+            memory[i] /= R[i, i]
     for j in range(m):
-        multipliers[pivots[j]] = permuted[j]
+        multipliers[pivots[j]] = memory[j] if j < used else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -292,20 +318,20 @@ def _alignment(M, Q, rank):
     L, S, share = M.copy(), np.zeros((rank, rank)), np.zeros(n)
     weighted = cholesky(L)
     for k in range(rank):
-        column = Q[:, k].copy()
+        column = Q[k].copy()
         if weighted:
             cholesky_substitute(L, column)
         for i in range(rank):
             for j in range(n):
-                S[i, k] += Q[j, i] * column[j]
+                S[i, k] += Q[i, j] * column[j]
     cholesky(S)
     row = np.empty(rank)
     for i in range(n):
         for k in range(rank):
-            row[k] = Q[i, k]
+            row[k] = Q[k, i]
         cholesky_substitute(S, row)
         for k in range(rank):
-            share[i] += Q[i, k] * row[k]
+            share[i] += Q[k, i] * row[k]
         if weighted:
             share[i] /= M[i, i]
     return share
@@ -324,11 +350,17 @@ def partition_step(M, A, residual, du):
     if status != OK:
         return status, 0.0
     conflict = constrained_solution(M, np.zeros(n), residual, rank, Q, R, pivots, H, du, np.empty(A.shape[0]))
-    wanted = np.zeros((rank, 1))
+    wanted = np.zeros((1, rank))
     for k in range(rank):
         for i in range(n):
-            wanted[k, 0] += Q[i, k] * du[i]
-    order = np.argsort(-_alignment(M, Q, rank))
+            wanted[0, k] += Q[k, i] * du[i]
+    share = _alignment(M, Q, rank)
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        best = 0
+        for k in range(1, n):
+            best = k if share[k] > share[best] else best
+        order[i], share[best] = best, -np.inf
     B, V, chosen, found = np.zeros((rank, rank)), np.zeros((rank, rank)), np.empty(rank, dtype=np.int64), 0
     # A coordinate that adds little to those already chosen is passed over at first.
     for least in (0.1, 1e-8):
@@ -341,26 +373,26 @@ def partition_step(M, A, residual, du):
             if taken:
                 continue
             for k in range(rank):
-                B[k, found] = Q[i, k]
+                B[found, k] = Q[k, i]
             for k in range(found):
-                _reflect(V[:, k], k, B, found)
+                _reflect(V, k, B, found)
             size, rest = 0.0, 0.0
             for k in range(rank):
-                size += B[k, found] ** 2
-                rest += B[k, found] ** 2 if k >= found else 0.0
+                size += B[found, k] ** 2
+                rest += B[found, k] ** 2 if k >= found else 0.0
             if rest > least * least * size and size > 0.0:
                 _householder(B, found, V)
                 chosen[found] = i
                 found += 1
     for k in range(rank):
-        _reflect(V[:, k], k, wanted, 0)
+        _reflect(V, k, wanted, 0)
     for k in range(rank - 1, -1, -1):
         for j in range(k + 1, rank):
-            wanted[k, 0] -= B[k, j] * wanted[j, 0]
-        wanted[k, 0] /= B[k, k]
+            wanted[0, k] -= B[j, k] * wanted[0, j]
+        wanted[0, k] /= B[k, k]
     du[:] = 0.0
     for k in range(rank):
-        du[chosen[k]] = wanted[k, 0]
+        du[chosen[k]] = wanted[0, k]
     return OK, conflict
 
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["SIGNATURE", "call_address", "float_pointer", "integer_pointer"]
+__all__ = ["SIGNATURE", "call_address", "float_pointer", "integer_pointer", "put"]
 
 # The C signature of both functions, for numba.cfunc.
 SIGNATURE = types.int64(types.int64, types.float64, types.CPointer(types.float64), types.CPointer(types.float64))
@@ -49,3 +49,10 @@ integer_pointer: Any = intrinsic(_typed_pointer(types.int64))
 def call_address(address, context, t, y, out):
     """Call the function at an address; returns its status."""
     return _call(address, context, t, y, out)
+
+
+@njit(cache=True, nogil=True)
+def put(target, start, source, begin, count):
+    """target[start:start+count] = source[begin:begin+count]; compiles much faster than slices do."""
+    for i in range(count):
+        target[start + i] = source[begin + i]
