@@ -80,8 +80,6 @@ def derivative_ratio(dynamics, pin_model, q, u, tau, peer) -> str:
     """Derivatives of forward dynamics, batched, against a loop of calls of Pinocchio less their Python part."""
     import pinocchio as pin
 
-    if dynamics.nv > 40:
-        return "–"
     kernel, count = dynamics._derivatives("forward"), 512
     p = dynamics.parameters()
     out = kernel(0.0, q[:count], u[:count], p, tau[:count])

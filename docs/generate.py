@@ -123,7 +123,7 @@ def feature_matrix() -> str:
         "What each part declares that it can take. The program asks the same declarations before it runs, and refuses "
         "what is not supported.\n"
     ]
-    fields = ["closed_loops", "redundant_constraints", "nonholonomic", "rheonomic"]
+    fields = ["closed_loops", "redundant_constraints", "nonholonomic", "rheonomic", "exact"]
     rows = []
     for name, formulation in FORMULATIONS.items():
         support = formulation.supports()
@@ -133,7 +133,7 @@ def feature_matrix() -> str:
     parts.append("## Formulations\n\n" + table(head, rows))
     parts.append(
         "*Closed loops*: any position-level equation, also of a gear or a drive. *Rheonomic*: equations that name the "
-        "time, as drives do.\n"
+        "time, as drives do. *Exact*: accelerations satisfy the constraints to rounding.\n"
     )
     rows = [[f"`{name}`", summary(kind)] for name, kind in COORDINATES.items()]
     parts.append("## Coordinates\n\n" + table(["coordinates", "what they are"], rows))

@@ -32,7 +32,7 @@ from dalembert.coordinates.kinematics import outward
 from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics import derivatives as compiled
-from dalembert.dynamics.derivatives import LargeForward, derivative_kernel
+from dalembert.dynamics.derivatives import derivative_kernel
 from dalembert.errors import DalembertError, ModelError
 from dalembert.model import Model, flatten
 
@@ -264,7 +264,7 @@ def loaded(seed: int) -> Model:
     return with_armature(model, "j0", "j2")
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["inside", "by products"])
+@pytest.mark.parametrize("large", [False, True], ids=["written out", "by products"])
 @pytest.mark.parametrize("seed", range(2))
 def test_kernels_differentiate_the_dynamics_with_all_its_forces(seed, large, monkeypatch):
     dynamics = Dynamics(loaded(seed))
@@ -277,9 +277,9 @@ def test_kernels_differentiate_the_dynamics_with_all_its_forces(seed, large, mon
         close(found.dtau_dq, moved, DIFFERENCE_ERROR)
         close(found.dtau_du, differences(lambda d: dynamics.inverse(q, u + d, x, t=t), n), DIFFERENCE_ERROR)
         close(found.dtau_ddu, dynamics.mass_matrix(q), ROUND_OFF)
-    monkeypatch.setattr(compiled, "INSIDE", 0 if large else compiled.INSIDE)
+    monkeypatch.setattr(compiled, "WRITTEN_OUT", 0 if large else 100)
     kernel = derivative_kernel(dynamics, "forward")
-    assert isinstance(kernel, LargeForward) == large
+    assert bool(kernel._tape.products.calls) == large
     assert list(kernel.outputs) == ["du", "ddu_dq", "ddu_du", "ddu_dtau"]
     found = kernel(t, q, u, p, x)
 
@@ -294,10 +294,10 @@ def test_kernels_differentiate_the_dynamics_with_all_its_forces(seed, large, mon
     close(found.ddu_dtau, np.linalg.inv(dynamics.mass_matrix(q)), SOLVED)
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["inside", "by products"])
+@pytest.mark.parametrize("large", [False, True], ids=["written out", "by products"])
 def test_a_batch_is_its_states_one_by_one(large, monkeypatch):
     dynamics = Dynamics(tree_model(5, ("revolute", "spherical", "prismatic"), forces=False))
-    monkeypatch.setattr(compiled, "INSIDE", 0 if large else compiled.INSIDE)
+    monkeypatch.setattr(compiled, "WRITTEN_OUT", 0 if large else 100)
     kernel, p = derivative_kernel(dynamics, "forward"), dynamics.parameters()
     states = [state(dynamics.coordinates, seed) for seed in range(131)]
     q, u, tau = (np.array(part) for part in zip(*states, strict=True))
@@ -308,6 +308,7 @@ def test_a_batch_is_its_states_one_by_one(large, monkeypatch):
     still = kernel(0.0, q, u[0], p, tau[0])
     close(still.ddu_dq[0], many.ddu_dq[0], ROUND_OFF)
     if large:
+        np.testing.assert_array_equal(many.ddu_dtau, np.swapaxes(many.ddu_dtau, 1, 2))
         out = type(many)(*(np.full_like(part, np.nan) for part in many))
         assert kernel(0.0, q, u, p, tau, out=out) is out
         np.testing.assert_array_equal(out.ddu_dq, many.ddu_dq)

@@ -1,8 +1,9 @@
-"""What formulations promise beside agreement: multipliers, options, laws of error, what they refuse, and that they run."""
+"""What formulations promise beside agreement: multipliers, options, laws of error, refusals, and runs to trust."""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ SOME = [
     "a rolling disc in a loop",
     "equations of position and velocity",
     "driven slider crank",
-    *LOOPS[:4],
+    LOOPS[0],
 ]
 
 
@@ -95,7 +96,7 @@ def test_each_turn_of_the_augmented_lagrangian_divides_the_error():
     alpha = 1e3
     errors = [_error(AugmentedLagrangian(alpha=alpha, iterations=i, tolerance=0.0)) for i in range(4)]
     assert errors[0] == pytest.approx(_error(Penalty(alpha=alpha)))
-    for before, after in zip(errors[:-1], errors[1:], strict=True):
+    for before, after in pairwise(errors):
         assert after < 1e-2 * before
     # Turns mend what rounding spoils where the penalty alone has lost five digits.
     assert _error(AugmentedLagrangian(alpha=1e11)) < 1e-9 < 1e-7 < _error(AugmentedLagrangian(alpha=1e11, iterations=0))
@@ -104,15 +105,16 @@ def test_each_turn_of_the_augmented_lagrangian_divides_the_error():
 @pytest.mark.parametrize("formulation", ["penalty", "augmented-lagrangian"])
 def test_penalties_damp_violations_by_themselves(formulation):
     """φ̈ + 2Ωμ φ̇ + Ω² φ = 0 where the state is off the constraints."""
-    omega, mu = 7.0, 0.8
-    dynamics = Dynamics(case("three loops"), FORMULATIONS[formulation](omega=omega, mu=mu))  # type: ignore[call-arg]
-    q, u, _ = _loop_state()
-    q = q + 1e-3 * np.random.default_rng(0).normal(size=len(q))
+    omega, mu, name = 7.0, 0.8, "driven slider crank"
+    dynamics = Dynamics(case(name), FORMULATIONS[formulation](omega=omega, mu=mu))  # type: ignore[call-arg]
+    q, u = state_in(name, 0, dynamics.coordinates)
+    rng = np.random.default_rng(0)
+    q, u = q + 1e-3 * rng.normal(size=len(q)), u + 1e-3 * rng.normal(size=len(u))
     residuals = dynamics.residuals(TIME, q, u)
     e = equations_at(dynamics.coordinates, TIME, q, u)
     du, _ = dynamics.solve(q, u, t=TIME)
     wanted = -2 * omega * mu * residuals.velocity - omega**2 * residuals.position
-    np.testing.assert_allclose(e.jacobian @ du + e.gamma, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+    np.testing.assert_allclose(e.jacobian @ du + e.gamma, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "augmented-lagrangian"])
@@ -157,7 +159,7 @@ def test_the_partition_is_kept_while_it_is_good(formulation):
     """A crank that turns: no coordinate is good all the way round, but one choice lasts for many evaluations."""
     run = da.simulate(da.library.four_bar(), 1.5, formulation=formulation)
     assert run.certificate.trusted
-    assert np.ptp(run.joint("A").q) > 2 * np.pi
+    assert np.ptp(run.joint("A").q.values) > 2 * np.pi
     dynamics, n = run.dynamics, len(run.time)
     context = Context(dynamics)
     states = np.concatenate([run.q.values, run.u.values, np.zeros((n, 1))], axis=1)
@@ -170,13 +172,8 @@ def test_the_partition_is_kept_while_it_is_good(formulation):
 
 
 def test_partition_and_partitioning_go_together():
-    run = da.simulate(
-        da.library.four_bar(),
-        2.0,
-        formulation="coordinate-partitioning",
-        stabilization="partition",
-        coordinates="absolute",
-    )
+    how = {"formulation": "coordinate-partitioning", "stabilization": "partition", "coordinates": "absolute"}
+    run = da.simulate(da.library.four_bar(), 2.0, **how)  # type: ignore[arg-type]
     assert run.certificate.trusted
 
 
@@ -243,8 +240,8 @@ def test_runs_can_be_trusted(name, formulation):
     for coordinates in coordinates_of(formulation):
         run = da.simulate(RUNS[name](), 1.0, formulation=formulation, coordinates=coordinates)
         assert run.certificate.trusted, f"{coordinates}\n{run.certificate}"
-        # What a penalty leaves open is of the order 1/α of the motion.
+        # Metres, of mechanisms of about one. What a penalty leaves open is of the order 1/α of the forces.
         error = 1e-7 if formulation in EXACT else 1e-4
         for body in run.data.body.values:
             expected = _reference(name).body(body).position
-            np.testing.assert_allclose(run.body(body).position, expected, rtol=0, atol=error * np.abs(expected).max())
+            np.testing.assert_allclose(run.body(body).position, expected, rtol=0, atol=error)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 
-import dalembert.analyses  # imported here, so that no test pays for it
-from dalembert.cli import main
+from dalembert import library
+from dalembert.analyses import simulate  # imported here, so that no test pays for it
+from dalembert.cli import main, run
 
 # Bad input is told "within a second or two"; processor time does not depend on what else the machine does.
 MOST_SECONDS = 2.0
@@ -143,6 +147,15 @@ def test_large_file_is_refused_at_once(dalembert, tmp_path):
         (["run", "pendulum", "--initial", "nothing=1"], "nothing"),
         (["run", "four-bar", "--formulation", "recursive"], "cannot take"),
         (["run", "pendulum", "--integrator", "rk4", "--rtol", "1e-3"], "fixed step"),
+        (["run", "pendulum", "--stabilization", "glue"], "projection, partition"),
+        (["run", "four-bar", "--baumgarte", "-1"], "baumgarte must be a positive number"),
+        (["run", "four-bar", "--baumgarte", "5", "--stabilization", "none"], "exclude each other"),
+        (["run", "four-bar", "--integrator", "rk4", "--stabilization", "ggl"], "radau"),
+        (["run", "pendulum", "--step", "inf"], "step must be"),
+        (["run", "pendulum", "--output-step", "0"], "output_step must be"),
+        (["run", "pendulum", "--checkpoint", "nowhere/c.nc"], "no folder nowhere"),
+        (["run", "pendulum", "--checkpoint", "c.nc", "--checkpoint-interval", "nan"], "checkpoint_interval"),
+        (["run", "pendulum", "--rtol", "tight"], "--rtol"),
     ],
 )
 def test_bad_arguments_end_in_words_and_code_2(arguments, expected, dalembert, tmp_path, monkeypatch):
@@ -191,3 +204,67 @@ def test_a_robot_runs_and_its_notes_are_shown(dalembert, tmp_path):
     assert code == 0, printed
     assert "limits" in printed and "hinge" in printed
     assert "ReadWarning" not in printed
+
+
+STOP = "{name: stop, when: q(A) - 3, direction: rising, rates: {A: -u(A)/2}}"
+
+
+def test_the_result_names_integrator_events_and_remarks(dalembert, tmp_path):
+    path = tmp_path / "stop.yaml"
+    path.write_text(f"name: stop\ngravity: [0, 0, 0]\n{ROD}\n{HINGE}\nevents: [{STOP}]\n")
+    code, printed = dalembert("run", str(path), "--duration", "4", "--rate", "A=1", "--no-files")
+    assert code == 0, printed
+    assert "dopri8 (smooth motion" in printed
+    assert "1: stop at 3 s" in printed
+    code, printed = dalembert("run", str(path), "--duration", "4", "--integrator", "rk4", "--step", "0.1", "--no-files")
+    assert code == 0, printed
+    assert "rk4 (as asked)" in printed
+    assert "events" not in printed
+
+
+@pytest.mark.parametrize("how", [["--stabilization", "partition"], ["--baumgarte", "20", "--no-strict"]])
+def test_stabilisations_by_name(how, dalembert):
+    arguments = ["--duration", "0.1", "--rtol", "1e-9", "--atol", "1e-11", "--output-step", "0.01", "--no-files"]
+    code, printed = dalembert("run", "four-bar", *arguments, *how)
+    assert code == 0, printed
+    assert "of 5 constraint equations are redundant" in printed
+
+
+def test_strict_writes_nothing_that_cannot_be_trusted(dalembert, tmp_path):
+    arguments = ["run", "pendulum", "--duration", "1", "--integrator", "euler", "--step", "0.1", "--out", str(tmp_path)]
+    code, printed = dalembert(*arguments, "--strict")
+    assert code == 1, printed
+    assert "NOT TRUSTED" in printed and "energy balance" in printed
+    assert not list(tmp_path.iterdir())
+    assert dalembert(*arguments, "--no-strict")[0] == 1
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_run_goes_on_from_its_checkpoint(dalembert, tmp_path, monkeypatch):
+    path = tmp_path / "c.nc"
+
+    def stop(fraction):
+        if path.exists():
+            raise KeyboardInterrupt
+
+    model, options = library.build("four-bar"), {"checkpoint": path, "checkpoint_interval": 0.0}
+    simulate(model, 300.0, progress=stop, **options)
+    assert path.exists()
+    code, printed = dalembert("run", "four-bar", "--duration", "300", "--checkpoint", str(path), "--no-files")
+    assert code == 0, printed
+    assert f"going on from {path}" in printed
+    assert "resumed from" in printed and "at t = " in printed
+    assert not path.exists()
+
+
+def test_the_bar_starts_where_a_run_resumes():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with run._progress(console, "model") as update:
+        (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
+        (task,) = bar.tasks
+        update(0.0)
+        update(0.6)
+        assert task.completed == 0.6 * run.STRETCH
+        assert not task.speed
+        update(0.7)
+        assert task.completed == 0.7 * run.STRETCH

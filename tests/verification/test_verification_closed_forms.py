@@ -25,10 +25,10 @@ ADAPTIVE = [name for name, cls in INTEGRATORS.items() if cls.adaptive]
 
 def simulate(dynamics: Dynamics, q, u, times, integrator: str = "dopri8", **options):
     """States at the given times (the first is the start), by the native loop."""
-    problem, context = dynamics.problem()
-    y = np.concatenate([q, u, [0.0]])
-    cls = INTEGRATORS[integrator]
-    result = cls(**(options or TOLERANCE)).run(problem, y, np.asarray(times, dtype=float), np.zeros(2))
+    y, times = np.concatenate([q, u, [0.0]]), np.asarray(times, dtype=float)
+    method = INTEGRATORS[integrator](**(options or TOLERANCE))
+    problem, context = dynamics.problem(None, method.needs, (times[0], y))
+    result = method.run(problem, y, times)
     assert result.status == Status.FINISHED, context.failure()
     return result.states[:, : dynamics.nq], result.states[:, dynamics.nq : -1], result.states[:, -1]
 

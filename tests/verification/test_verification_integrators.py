@@ -205,8 +205,8 @@ def test_radau_has_order_five(problem):
         steps.append(done.steps)
         at_end.append(np.abs(done.states[-1] - exact(END)).max())
         between.append(np.abs(done.states - exact(done.time)).max())
-    assert slope(steps, at_end) > 5.0 - SLOPE
-    assert slope(steps, between) > 5.0 - SLOPE
+    assert slope(steps, at_end) > 5.0 - SLOPE  # the retraction may help at single times
+    assert abs(slope(steps, between) - 5.0) < SLOPE
 
 
 def test_retraction_costs_bdf_neither_steps_nor_accuracy():
@@ -464,9 +464,39 @@ def test_stiff_problems_agree_with_published_values(kind, case):
         np.testing.assert_allclose(done.last, stiff.value, rtol=1000.0 * tolerance)
 
 
+DAMPER = 1e4
+
+
+@cfunc(SIGNATURE)
+def _damped(context, t, y, dy):
+    """A mass dragged along by a strong damper, u → cos t, and the damper's work: u²/2 + W is constant."""
+    state, rate = carray(y, 2), carray(dy, 2)
+    rate[0] = -DAMPER * (state[0] - np.cos(t))
+    rate[1] = -state[0] * rate[0]
+    return 0
+
+
+@cfunc(SIGNATURE)
+def _damped_slope(context, t, y, out):
+    state, J = carray(y, 2), carray(out, (2, 2))
+    J[0, 0], J[0, 1], J[1, 1] = -DAMPER, 0.0, 0.0
+    J[1, 0] = DAMPER * (2.0 * state[0] - np.cos(t))
+    return 0
+
+
+@pytest.mark.parametrize("kind", [Radau, BackwardDifferences])
+def test_the_work_of_a_strong_damper_is_as_good_as_the_motion(kind):
+    """W is an integral of DAMPER times a small difference: errors of Newton's method would show in it."""
+    problem = Problem.of(2, rhs=_damped.address, jacobian=_damped_slope.address, retract=_stay.address)
+    for tolerance in (1e-6, 1e-8):
+        done = kind(rtol=tolerance, atol=0.01 * tolerance).run(problem, np.zeros(2), np.linspace(0.0, 1.0, 101))
+        assert done.status == Status.FINISHED
+        assert np.abs(0.5 * done.states[:, 0] ** 2 + done.states[:, 1]).max() < 20.0 * tolerance
+
+
 def test_radau_takes_as_many_steps_as_published():
     """RADAU5 on Van der Pol's equation, ε = 1e-6, tolerance 1e-4: 2248 evaluations, 162 Jacobians, 253 factorisations,
-    280 steps, 242 of them accepted (E. Hairer's code as reproduced digit by digit by D. Pedroso's russell_ode)."""
+    280 steps, 242 of them accepted (counts of D. Pedroso's russell_ode, whose result equals radau5.f's to 1e-14)."""
     integrator, stiff = Radau(rtol=1e-4, atol=1e-4), STIFF["vdpol"]
     memory = integrator.start(stiff.problem, 0.0, np.array([2.0, -0.6]))
     times, out = np.array([0.0, 2.0]), np.empty((2, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from dataclasses import asdict
@@ -45,6 +46,10 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, interval: float, fingerprint: str):
         self.path, self.interval, self.fingerprint = Path(path), interval, fingerprint
+        if not (isinstance(interval, (int, float)) and math.isfinite(interval) and interval >= 0):
+            raise DalembertError(f"checkpoint_interval must be a number of seconds, not negative, got {interval!r}")
+        if not self.path.parent.is_dir():
+            raise DalembertError(f"cannot write checkpoint {self.path}: no folder {self.path.parent}")
         self._last = time.monotonic()
 
     def due(self) -> bool:
@@ -109,6 +114,8 @@ class Checkpoint:
         if len(memory) != len(run.memory):
             raise DalembertError(f"checkpoint {self.path} does not fit this run.  Fix: delete the file")
         run.memory[:] = memory
+        run.notes.append(f"resumed from {self.path} at t = {run.time:.6g} s")
+        run.monitor[0] = run.time  # where progress begins
 
     def remove(self) -> None:
         """The run is over."""

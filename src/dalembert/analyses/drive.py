@@ -98,7 +98,8 @@ class Driver:
                 break
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
-        return Outcome(self._result(status), self.segments, self.events, ended_by, trouble, tuple(self.notes))
+        notes, projects = tuple(self.notes), self.method.projects
+        return Outcome(self._result(status), self.segments, self.events, ended_by, trouble, notes, projects)
 
     # States of the run
 

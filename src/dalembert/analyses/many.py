@@ -103,7 +103,7 @@ class _Crew(ABC):
         self.dynamics, self.samples, self.times, self.method = dynamics, samples, times, method
         self.out = np.empty((len(samples), len(times), dynamics.nq + dynamics.nv + 1))
         self.out[:, 0, :-1], self.out[:, 0, -1] = samples.start, 0.0
-        self.ready = np.isfinite(samples.start).all(axis=1)
+        self.ready = np.asarray(np.isfinite(samples.start).all(axis=1))
         self.out[~self.ready] = np.nan
         self.written = self.ready.astype(np.int64)
         self.stopped = threading.Event()

@@ -48,10 +48,19 @@ def run(
     formulation: Annotated[str, typer.Option(help="Formulation, or 'auto'.")] = "auto",
     coordinates: Annotated[str, typer.Option(help="Coordinates, or 'auto'.")] = "auto",
     integrator: Annotated[str, typer.Option(help="Integrator, or 'auto'.")] = "auto",
+    stabilization: Annotated[
+        str, typer.Option(help="How the motion stays on the constraints: projection, partition, baumgarte, none, ….")
+    ] = "auto",
+    baumgarte: Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilisation (1/s).")] = None,
     rtol: Annotated[float | None, typer.Option(help="Relative tolerance.")] = None,
     atol: Annotated[float | None, typer.Option(help="Absolute tolerance.")] = None,
     step: Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")] = None,
     output_step: Annotated[float | None, typer.Option(help="Distance of the outputs (s).")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File that keeps the run; the same call goes on from it after a crash.")
+    ] = None,
+    checkpoint_interval: Annotated[float, typer.Option(help="Wall time between two checkpoints (s).")] = 30.0,
+    strict: Annotated[bool, typer.Option(help="Write no files if the result cannot be trusted.")] = False,
     set_: ParameterOption = None,
     initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
     rate: Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")] = None,
@@ -66,13 +75,16 @@ def run(
         model,
         duration=duration,
         options={
-            "formulation": formulation, "coordinates": coordinates, "integrator": integrator, "rtol": rtol,
-            "atol": atol, "step": step, "output_step": output_step, "parameters": pairs("--set", set_),
-            "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate),
+            "formulation": formulation, "coordinates": coordinates, "integrator": integrator,
+            "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol, "atol": atol, "step": step,
+            "output_step": output_step, "checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval,
+            "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
+            "initial_rates": pairs("--rate", rate),
         },
         folder=out,
         html=html,
         files=files,
+        strict=strict,
     )  # fmt: skip
     if not trusted:
         raise typer.Exit(NOT_TRUSTED)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -17,6 +18,8 @@ from dalembert.errors import DalembertError, ReadWarning
 
 __all__ = ["get_model", "run_model"]
 
+MOST_EVENTS = 4  # that are told
+STRETCH = 1_000_000  # of the progress bar
 _FILES = (".yaml", ".yml", ".urdf", ".xml")
 
 
@@ -38,9 +41,9 @@ def get_model(name: str) -> Any:
 
 
 def run_model(
-    name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool
+    name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool, strict: bool
 ) -> bool:
-    """Simulate, write files, print the result; True if the certificate is good."""
+    """Simulate, write files, print the result; True if the certificate is good. Else no files if it is ``strict``."""
     console = Console(highlight=False)
     model = get_model(name)
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
@@ -48,11 +51,15 @@ def run_model(
         _writable(folder)
     from dalembert.analyses import simulate
 
+    if options.get("checkpoint") and options["checkpoint"].exists():
+        console.print(f"  going on from {options['checkpoint']}", style="dim", soft_wrap=True, markup=False)
     began = time.perf_counter()
     with _progress(console, model.name) as update:
         trajectory = simulate(model, duration, progress=update, **options)
     seconds = time.perf_counter() - began
     _print_result(console, trajectory, seconds)
+    if strict and not trajectory.certificate.trusted:
+        return False
     written = []
     if files:
         with console.status("writing results"):
@@ -87,8 +94,18 @@ def _progress(console: Console, title: str) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(f"simulating {title}", total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)
+        task, begun = bar.add_task(f"simulating {title}", total=STRETCH), False
+
+        def update(fraction: float) -> None:
+            nonlocal begun
+            if begun:
+                bar.update(task, completed=STRETCH * fraction)
+            elif fraction > 0:
+                # A run that goes on from a checkpoint starts here; the time left must not count what was done before.
+                begun = True
+                bar.reset(task, completed=round(STRETCH * fraction))
+
+        yield update
 
 
 def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
@@ -99,14 +116,22 @@ def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
     table.add_row("formulation", f"{dynamics.formulation.name} ({dynamics.reason})")
     size = f"{dynamics.nq} coordinates, {dynamics.nv} velocities, {len(dynamics.rows)} constraint equations"
     table.add_row("coordinates", f"{dynamics.coordinates.name}: {size}")
-    counts = ", ".join(f"{count} {name}" for name, count in certificate.counts.items())
-    table.add_row("integrator", f"{trajectory.data.attrs['integrator']}: {counts}")
+    table.add_row("integrator", f"{trajectory.data.attrs['integrator']} ({trajectory.data.attrs['reason']})")
+    table.add_row("effort", ", ".join(f"{count} {name}" for name, count in certificate.counts.items()))
     for name, value, verdict in certificate.rows():
         style = "bold red" if "FAILED" in verdict else ""
         table.add_row(name, f"{value}  {verdict}", style=style)
+    if trajectory.events:
+        table.add_row("events", escape(_events(trajectory.events)))
     for remark in certificate.remarks:
-        table.add_row("remark", remark)
+        table.add_row("remark", escape(remark))
     table.add_row(
         "wall time", f"{seconds:.2f} s for {float(trajectory.time[-1] - trajectory.time[0]):g} s, compilation included"
     )
     console.print(table)
+
+
+def _events(events: list[Any]) -> str:
+    """How many, and the first few."""
+    first = ", ".join(f"{event.name} at {event.time:.6g} s" for event in events[:MOST_EVENTS])
+    return f"{len(events)}: {first}{', …' if len(events) > MOST_EVENTS else ''}"

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from dalembert.codegen.build import Code
-from dalembert.codegen.lanes import runner
+from dalembert.codegen.lanes import runner, streamed_rests
 from dalembert.codegen.layout import Field
 
-__all__ = ["run_batch"]
+__all__ = ["aligned_arrays", "run_batch"]
 
 _BATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 # Doubles in the blocks of inputs and outputs: 256 KiB stay in the second-level cache.
 _BLOCK = 32768
 _ALIGNMENT = 64
+# Bytes of a result from which on it goes past the caches: nobody would find all of it in the second-level cache.
+_STREAMED = 1 << 21
 
 
 def run_batch(
@@ -69,9 +74,7 @@ class _Block:
 
     def __init__(self, code: Code, width: int, n_in: int, n_out: int, groups: int):
         self.code, self.width = code, width
-        self.inp = _aligned(groups, n_in, width)
-        self.out = _aligned(groups, n_out, width)
-        self.work = _aligned(1, code.n_work, 1)
+        self.inp, self.out, self.work = aligned_arrays([(groups, n_in, width), (groups, n_out, width), (code.n_work,)])
         self.pointers = tuple(array.ctypes.data for array in (self.inp, self.out, self.work))
 
     def run(
@@ -79,16 +82,24 @@ class _Block:
     ) -> None:
         """Evaluate the groups first, ..., last - 1, all of them full."""
         width = self.width
+        moved = [(*pair, -1) for pair in inputs] + [(*pair, self._rest(*pair)) for pair in outputs]
         fields = np.array(
             [
-                (array.ctypes.data + 8 * first * width * field.size, field.size, field.start * width)
-                for field, array in (*inputs, *outputs)
+                (array.ctypes.data + 8 * first * width * field.size, field.size, field.start * width, rest)
+                for field, array, rest in moved
             ],
             dtype=np.int64,
         )
         strides = self.inp.strides[0] // 8, self.out.strides[0] // 8
         counts = len(inputs), len(fields), last - first, len(self.inp)
         runner(width).run(self.code.address, *self.pointers, *strides, fields.ctypes.data, *counts)
+
+    def _rest(self, field: Field, array: np.ndarray) -> int:
+        """Length of a state modulo a vector for a result that is to go past the caches, -1 for others."""
+        rest = field.size % self.width
+        large = array.nbytes >= _STREAMED and field.size >= 4 * self.width
+        aligned = array.ctypes.data % (8 * self.width) == 0
+        return rest if large and aligned and rest in streamed_rests(self.width) else -1
 
     def run_last(
         self, inputs: list[tuple[Field, np.ndarray]], outputs: list[tuple[Field, np.ndarray]], rest: int
@@ -103,9 +114,13 @@ class _Block:
             array[-rest:] = self.out[0, field.start : field.stop, :rest].T
 
 
-def _aligned(groups: int, size: int, width: int) -> np.ndarray:
-    """Zeros that begin on a cache line."""
-    count = groups * size * width
-    raw = np.zeros(count + _ALIGNMENT // 8)
-    skip = (-raw.ctypes.data % _ALIGNMENT) // 8
-    return raw[skip : skip + count].reshape(groups, size, width)
+def aligned_arrays(shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Arrays without values that begin on cache lines, in one block of memory: large blocks come in large pages."""
+    line = _ALIGNMENT // 8
+    sizes = [math.prod(shape) for shape in shapes]
+    starts = list(itertools.accumulate((-(-size // line) * line for size in sizes), initial=0))
+    raw = np.empty(starts[-1] + line)
+    block = raw[(-raw.ctypes.data % _ALIGNMENT) // 8 :]
+    return [
+        block[start : start + size].reshape(shape) for start, size, shape in zip(starts, sizes, shapes, strict=False)
+    ]

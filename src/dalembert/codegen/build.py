@@ -129,7 +129,7 @@ class Build:
             if cache:
                 write_object(key, data)
         address, engine = load_object(data, self.symbol, libm_functions(self.tape.ops))
-        n_work = plan.n_memory * self.width * (plan.together if self.batch else 1)
+        n_work = (plan.n_work + self.tape.products.n_work) * self.width
         code = Code(address, n_work, engine, from_cache)
         _loaded[key] = code
         return code

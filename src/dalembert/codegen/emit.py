@@ -69,74 +69,31 @@ def _single_driver(symbol: str, tape: Tape, plan: Plan, width: int) -> str:
 
 
 def _batch_driver(symbol: str, tape: Tape, plan: Plan, width: int) -> str:
-    """The loop over groups; group g begins at in[g n_in width] and out[g n_out width].
-
-    Several groups go through a piece before the next one begins, so that its code comes from memory once for them all.
-    """
-
-    def call(part: str, count: str, inp: str = "%in", out: str = "%out") -> str:
-        pointers = f"ptr {inp}, ptr {out}, ptr %work"
-        if plan.together == 1:
-            return f"  call void @{part}({pointers})"
-        return f"  call void @{symbol}.each(ptr @{part}, {pointers}, i64 {count})"
-
+    """The loop over groups; group g begins at in[g n_in width] and out[g n_out width]."""
     # Zeros between the entries of products stay zero from group to group.
-    clear = [call(f"{symbol}.clear", str(plan.together))] * bool(tape.products.calls)
-    each = _each(symbol, (tape.n_in * width, tape.n_out * width, plan.n_memory * width))
+    clear = [f"  call void @{symbol}.clear({_POINTERS})"] * bool(tape.products.calls)
     return "\n".join(
         [
-            *([each] * (plan.together > 1)),
             f"define void @{symbol}({_ARGS}, i64 %n) #0 {{",
             "entry:",
             *clear,
-            "  br label %head",
-            "head:",
-            "  %g = phi i64 [ 0, %entry ], [ %next, %body ]",
-            "  %left = sub i64 %n, %g",
-            "  %more = icmp sgt i64 %left, 0",
-            "  br i1 %more, label %body, label %done",
+            "  %any = icmp sgt i64 %n, 0",
+            "  br i1 %any, label %body, label %done",
             "body:",
-            f"  %full = icmp sgt i64 %left, {plan.together}",
-            f"  %m = select i1 %full, i64 {plan.together}, i64 %left",
+            "  %g = phi i64 [ 0, %entry ], [ %next, %body ]",
             f"  %gi = mul i64 %g, {tape.n_in * width}",
             f"  %go = mul i64 %g, {tape.n_out * width}",
             "  %i = getelementptr inbounds double, ptr %in, i64 %gi",
             "  %o = getelementptr inbounds double, ptr %out, i64 %go",
-            *(call(part, "%m", "%i", "%o") for part in _parts(symbol, tape, plan)),
-            "  %next = add i64 %g, %m",
-            "  br label %head",
+            *(f"  call void @{part}(ptr %i, ptr %o, ptr %work)" for part in _parts(symbol, tape, plan)),
+            "  %next = add i64 %g, 1",
+            "  %more = icmp slt i64 %next, %n",
+            "  br i1 %more, label %body, label %done",
             "done:",
             "  ret void",
             "}",
         ]
     )
-
-
-def _each(symbol: str, strides: tuple[int, int, int]) -> str:
-    """``each(part, in, out, work, m)``: call a part for m groups, each with its own work memory."""
-    names = ("in", "out", "work")
-    lines = [
-        f"define internal void @{symbol}.each(ptr %part, ptr %in, ptr %out, ptr %work, i64 %m) noinline #0 {{",
-        "entry:",
-        "  br label %body",
-        "body:",
-        "  %k = phi i64 [ 0, %entry ], [ %k1, %body ]",
-    ]
-    for name, stride in zip(names, strides, strict=True):
-        lines += [
-            f"  %{name}.s = mul i64 %k, {stride}",
-            f"  %{name}.k = getelementptr inbounds double, ptr %{name}, i64 %{name}.s",
-        ]
-    lines += [
-        "  call void %part(ptr %in.k, ptr %out.k, ptr %work.k)",
-        "  %k1 = add i64 %k, 1",
-        "  %more = icmp slt i64 %k1, %m",
-        "  br i1 %more, label %body, label %done",
-        "done:",
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(lines)
 
 
 class _Emitter:

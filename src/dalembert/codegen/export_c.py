@@ -8,6 +8,7 @@ from pathlib import Path
 from dalembert.codegen.helpers import LIBM
 from dalembert.codegen.layout import Layout
 from dalembert.codegen.plan import Plan, plan_pieces
+from dalembert.codegen.products import Products
 from dalembert.codegen.tape import Tape
 
 __all__ = ["write_c"]
@@ -51,9 +52,15 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
     source.parent.mkdir(parents=True, exist_ok=True)
     header = source.with_suffix(".h")
     plan = plan_pieces(tape, _PIECE)
-    header.write_text(_header(name, plan, layout_in, layout_out), encoding="ascii")
+    n_work = plan.n_work + tape.products.n_work
+    header.write_text(_header(name, n_work, layout_in, layout_out), encoding="ascii")
     pieces = [_piece(f"{name}_{p}", tape, plan, p) for p in range(len(plan.pieces))]
     calls = [f"  {name}_{p}(in, out, work);" for p in range(len(plan.pieces))]
+    if tape.products.calls:
+        pieces.append(_products(f"{name}_products", tape.products))
+        first = plan.n_work + tape.products.cleared.start
+        clear = f"  for (int i = 0; i < {len(tape.products.cleared)}; ++i) work[{first} + i] = 0.0;"
+        calls = [clear, *calls, f"  {name}_products(out, work + {plan.n_work});"]
     text = [
         "/* Written by dalembert. */",
         "#include <math.h>",
@@ -69,7 +76,7 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
     return source, header
 
 
-def _header(name: str, plan: Plan, layout_in: Layout, layout_out: Layout) -> str:
+def _header(name: str, n_work: int, layout_in: Layout, layout_out: Layout) -> str:
     guard = f"{name.upper()}_H"
     lines = ["/* Written by dalembert. */", f"#ifndef {guard}", f"#define {guard}", ""]
     for kind, layout in (("in", layout_in), ("out", layout_out)):
@@ -79,7 +86,7 @@ def _header(name: str, plan: Plan, layout_in: Layout, layout_out: Layout) -> str
             lines.append(f"/*   {kind}[{f.start}], {f.size} elements: {f.name} ({shape}) */")
         lines.append(f"#define {name.upper()}_N_{kind.upper()} {layout.size}")
     lines += [
-        f"#define {name.upper()}_N_WORK {plan.n_work}",
+        f"#define {name.upper()}_N_WORK {n_work}",
         "",
         "#ifdef __cplusplus",
         'extern "C" {',
@@ -116,7 +123,7 @@ def _piece(symbol: str, tape: Tape, plan: Plan, p: int) -> str:
             return f"in[{tape.a[v]}]"
         return f"v{v}" if v in here else f"work[{plan.slot[v]}]"
 
-    used = {v for _, v in plan.outputs[p]} | set(plan.slot)
+    used = {v for _, v in (*plan.outputs[p], *plan.entries[p])} | set(plan.slot)
     used.update(v for k in here if tape.ops[k] not in ("input", "const") for v in (tape.a[k], tape.b[k]))
     lines = [f"static void {symbol}({_PARAMETERS})", "{"]
     for k in here:
@@ -133,5 +140,45 @@ def _piece(symbol: str, tape: Tape, plan: Plan, p: int) -> str:
         if k in plan.slot:
             lines.append(f"  work[{plan.slot[k]}] = v{k};")
     lines += [f"  out[{i}] = {operand(v)};" for i, v in plan.outputs[p]]
+    lines += [f"  work[{plan.n_work + i}] = {operand(v)};" for i, v in plan.entries[p]]
     lines += ["  (void)in; (void)out; (void)work;", "}", ""]
     return "\n".join(lines)
+
+
+def _products(symbol: str, products: Products) -> str:
+    """The tables, and the loops over calls, sums, terms and columns; a call begins with its number of columns."""
+    numbers: list[int] = []
+    for call in products.calls:
+        numbers += [len(call.columns), int(call.to_out), *call.columns, *call.table]
+    rows = [", ".join(map(str, numbers[i : i + 24])) for i in range(0, len(numbers), 24)]
+    return "\n".join(
+        [
+            f"static const int {symbol}_table[] = {{",
+            "  " + ",\n  ".join(rows),
+            "};",
+            "",
+            f"static void {symbol}(double* out, double* work)",
+            "{",
+            f"  const int* t = {symbol}_table;",
+            f"  for (int call = 0; call < {len(products.calls)}; ++call) {{",
+            "    const int n = t[0];",
+            "    double* target = t[1] ? out : work;",
+            "    const int* column = t + 2;",
+            "    int sums = column[n];",
+            "    t = column + n + 1;",
+            "    for (; sums > 0; --sums) {",
+            "      double* row = target + t[0];",
+            "      const int terms = t[1];",
+            "      t += 2;",
+            "      for (int j = 0; j < n; ++j) {",
+            "        double sum = 0.0;",
+            "        for (int k = 0; k < terms; ++k) sum += work[t[2 * k]] * work[t[2 * k + 1] + j];",
+            "        row[column[j]] = sum;",
+            "      }",
+            "      t += 2 * terms;",
+            "    }",
+            "  }",
+            "}",
+            "",
+        ]
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.codegen.batch import run_batch
+from dalembert.codegen.batch import aligned_arrays, run_batch
 from dalembert.codegen.build import Build, Code
 from dalembert.codegen.jit import host
 from dalembert.codegen.layout import Layout
@@ -49,7 +49,7 @@ def compile_function(
             the elements are in row-major order.
         piece: instructions in one piece of a long function; None takes what compiles fastest.
         products: name -> factors of further outputs, which follow ``outputs``: products of two or more matrices that
-            are computed in loops, faster than written out from about twenty rows on; structural zeros are left out.
+            are computed in loops, faster than written out from about thirty rows on; structural zeros are left out.
 
     Returns:
         the kernel; the code is made, or read from the cache, at its first use.
@@ -289,10 +289,10 @@ class Kernel:
             raise ValueError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
         # Results go straight to the arrays of the caller where these are plain.
         targets: list[Any] = self._targets(out) if out is not None else [None] * len(self._layout_out.fields)
-        results: list[np.ndarray] = [
-            target if _is_plain(target, (n, *field.shape)) else np.empty((n, *field.shape))
-            for field, target in zip(self._layout_out.fields, targets, strict=True)
-        ]
+        shapes = [(n, *field.shape) for field in self._layout_out.fields]
+        plain = [_is_plain(target, shape) for target, shape in zip(targets, shapes, strict=True)]
+        fresh = iter(aligned_arrays([shape for shape, given in zip(shapes, plain, strict=True) if not given]))
+        results = [target if given else next(fresh) for target, given in zip(targets, plain, strict=True)]
         inputs = []
         for field, array in zip(self._layout_in.fields, arrays, strict=True):
             shape = (n, field.size) if array.ndim > len(field.shape) else (field.size,)

@@ -9,8 +9,6 @@ from dalembert.codegen.tape import Tape
 
 __all__ = ["Plan", "plan_pieces"]
 
-TOGETHER = 2
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -21,9 +19,6 @@ class Plan:
         slot: value -> slot of the work vector, for the values that a later piece needs.
         n_work: length of the work vector; products have theirs behind it.
         outputs: for each piece the pairs (number of the output, its value) that it stores.
-        n_memory: length of the work vector with that of products.
-        together: groups that go through a piece of the batch version before the next piece begins; each has its own
-            work memory.
         entries: the same for the factors of products: pairs (slot behind the work vector, its value).
     """
 
@@ -32,8 +27,6 @@ class Plan:
     n_work: int
     outputs: list[list[tuple[int, int]]]
     entries: list[list[tuple[int, int]]]
-    n_memory: int
-    together: int
 
 
 def plan_pieces(tape: Tape, length: int) -> Plan:
@@ -60,8 +53,7 @@ def plan_pieces(tape: Tape, length: int) -> Plan:
     entries: list[list[tuple[int, int]]] = [[] for _ in pieces]
     for i, v in tape.products.stores:
         entries[piece_of[v]].append((i, v))
-    together = TOGETHER if len(pieces) > 1 else 1
-    return Plan(pieces, slot, n_work, outputs, entries, n_work + tape.products.n_work, together)
+    return Plan(pieces, slot, n_work, outputs, entries)
 
 
 def _cut(tape: Tape, length: int) -> list[range]:

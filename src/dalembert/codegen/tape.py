@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
@@ -55,7 +55,7 @@ class Tape:
     b: array[int]
     constants: array[float]
     results: array[int]
-    products: Products = Products()
+    products: Products = field(default_factory=Products)
 
     @property
     def n_out(self) -> int:
@@ -106,7 +106,7 @@ def trace(
     n_results = flat_out.numel()
     # Entries of the factors, row by row
     chains = [[factor.T for factor in _factors(name, key, given)] for key, given in (products or {}).items()]
-    flat_out = ca.vertcat(flat_out, *(factor.nz[:] for chain in chains for factor in chain))
+    flat_out = ca.vertcat(flat_out, *(ca.vec(factor.nz[:]) for chain in chains for factor in chain))
     free = ca.symvar(ca.veccat(flat_out))
     known = {symbol.element_hash() for symbol in ca.symvar(flat_in)}
     unknown = [str(symbol) for symbol in free if symbol.element_hash() not in known]
@@ -137,7 +137,8 @@ def _factor(transposed: ca.SX, values: Iterator[int]) -> Factor:
     """One factor, from its transpose and the values of its entries, row by row."""
     columns, rows = transposed.sparsity().get_triplet()
     entries = tuple(zip(rows, columns, strict=True))
-    return Factor(*reversed(transposed.shape), entries, tuple(itertools.islice(values, len(entries))))
+    width, height = transposed.shape
+    return Factor(height, width, entries, tuple(itertools.islice(values, len(entries))))
 
 
 def _flatten(named: Mapping[str, ca.SX]) -> ca.SX:

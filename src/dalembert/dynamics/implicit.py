@@ -67,12 +67,14 @@ def _tangent(c, t, y, du, multipliers):
     phi_q, at = _matrix(out, at, holonomic, nq)
     qdot_q, at = _matrix(out, at, nq, nq)
     W, at = _matrix(out, at, nq, nv)
-    return r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W
+    power_q, at = _matrix(out, at, 1, nq)
+    power_u, at = _matrix(out, at, 1, nv)
+    return r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u
 
 
 @njit(cache=True, nogil=True)
 def _jacobian(context, t, y, out):
-    """∂ẏ/∂y of y = (q, u, W); the work W feeds back on nothing, and its own row is left zero."""
+    """∂ẏ/∂y of y = (q, u, W); in the row of the work W the power of constraints that move is left out."""
     c = entries(context)
     nq, nv, rows = c[NQ], c[NV], c[ROWS]
     n = nq + nv + 1
@@ -84,7 +86,7 @@ def _jacobian(context, t, y, out):
         return status
     du = rate[nq : nq + nv]
     multipliers[:] = carray(float_pointer(c[MULTIPLIERS]), rows)
-    r, v, g, phi, qd, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(c, t, state, du, multipliers)
+    r, v, g, phi, qd, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(c, t, state, du, multipliers)
     status, rank, _, Q, R, pivots, H = constrained_factors(M, A)
     if status != OK:
         statistics(c)[FAILURE] = NO_MASS
@@ -92,6 +94,8 @@ def _jacobian(context, t, y, out):
     J[:] = 0.0
     J[:nq, :nq] = qdot_q
     J[:nq, nq : nq + nv] = W
+    J[nq + nv, :nq] = power_q[0]
+    J[nq + nv, nq : nq + nv] = power_u[0]
     column, force, bend = np.empty(nv), np.empty(nv), np.empty(rows)
     for j in range(nq + nv):
         for i in range(nv):
@@ -119,7 +123,7 @@ def _solved(context, t, y, both):
     c = entries(context)
     nv, active = c[NV], _active(c)
     zero, none = np.zeros(nv), np.zeros(c[ROWS])
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(c, t, y, zero, none)
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(c, t, y, zero, none)
     force, bend = -r[:, 0], _picked(active, g)[:, 0].copy()
     status, _, _, _ = solve_constrained(M, force, _picked(active, A), bend, both[:nv], both[nv:])
     if status != OK:
@@ -162,7 +166,7 @@ def _residual_tangent(context, t, z, out):
     c = entries(context)
     nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
     given = carray(z, nq + 2 * nv + m)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
         c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :])
     )
     total = carray(out, (3 * (nv + m) + m, nv))
@@ -258,12 +262,14 @@ def _index_1_jacobian(context, t, z, out):
     n = nq + nv + 1
     size = n + nv + m
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
         c, t, given, given[n : n + nv], _spread(c, given[n + nv :])
     )
     J[:] = 0.0
     J[:nq, :nq] = qdot_q
     J[:nq, nq : nq + nv] = W
+    J[nq + nv, :nq] = power_q[0]
+    J[nq + nv, nq : nq + nv] = power_u[0]
     for i in range(nv):
         J[nq + i, n + i] = 1.0
     J[n : n + nv, :nq] = -r_q
@@ -290,7 +296,7 @@ def _ggl(context, t, z, out):
     size = n + nv + m + hol
     given, F, active = carray(z, size), carray(out, size), _active(c)
     a, mu = given[n : n + nv], given[n + nv + m :]
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
         c, t, given, a, _spread(c, given[n + nv : n + nv + m])
     )
     F[:nq] = qdot[:, 0] + W @ _pushed(active, hol, A, mu)
@@ -312,12 +318,14 @@ def _ggl_jacobian(context, t, z, out):
     n = nq + nv + 1
     size = n + nv + m + hol
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W = _tangent(
+    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
         c, t, given, given[n : n + nv], _spread(c, given[n + nv : n + nv + m])
     )
     J[:] = 0.0
     J[:nq, :nq] = qdot_q
     J[:nq, nq : nq + nv] = W
+    J[nq + nv, :nq] = power_q[0]
+    J[nq + nv, nq : nq + nv] = power_u[0]
     for i in range(nv):
         J[nq + i, n + i] = 1.0
     J[n : n + nv, :nq] = -r_q

@@ -40,6 +40,12 @@ def make_problem(
             f"the model has {len(dynamics.flat.bodies)} bodies and runs by rolled recursions, which have no derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
         )
+    if "discrete" in needs and dynamics.holonomic < len(dynamics.rows):
+        names = sorted({row.owner for row in dynamics.rows if not row.holonomic})
+        raise ModelError(
+            f"a variational integrator cannot take nonholonomic constraints ({', '.join(names)}): they come from no "
+            f"action. Fix: another integrator, such as 'generalized-alpha' or 'dopri8'"
+        )
     kernels = {name: getattr(dynamics, f"{name}_kernel") for name in names}
     n_events = len(dynamics.event_owners)
     if "project" in needs:
@@ -78,7 +84,7 @@ def independent_rows(dynamics: Dynamics, t: float, y: np.ndarray, parameters: np
     A = np.asarray(dynamics.constraint_kernel(t, q, u, parameters).jacobian)
     if not A.any():
         return np.empty(0, dtype=np.int64)
-    _, R, order = qr(A.T, mode="economic", pivoting=True)
+    _, R, order = qr(A.T, mode="economic", pivoting=True)  # pyright: ignore[reportAssignmentType]
     sizes = np.abs(np.diag(R))
     rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
     return np.sort(order[:rank]).astype(np.int64)

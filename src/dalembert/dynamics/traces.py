@@ -21,7 +21,7 @@ def tangent_kernel(dynamics: Dynamics) -> Kernel:
     """The residuals of the equations of motion and their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
-    leads from the coordinates to the tangent space.
+    leads from the coordinates to the tangent space. The power of forces without potential gives its derivatives only.
     """
     al, symbols = CASADI, dynamics.symbols
     du, multipliers = al.symbols("du", dynamics.nv), al.symbols("multipliers", len(dynamics.rows))
@@ -31,12 +31,13 @@ def tangent_kernel(dynamics: Dynamics) -> Kernel:
     A = ca.reshape(A, dynamics.nv, len(dynamics.rows)).T
     r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
     v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
-    phi = al.to_sx(equations.position_residual())
+    phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
     outputs = {
         "r": r, "v": v, "g": g, "phi": phi, "qdot": qdot,
         "r_q": ca.jacobian(r, q), "r_u": ca.jacobian(r, u), "M": ca.jacobian(r, du[0]), "A": A,
         "v_q": ca.jacobian(v, q), "g_q": ca.jacobian(g, q), "g_u": ca.jacobian(g, u),
         "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
+        "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u),
     }  # fmt: skip
     return _compile(dynamics, "tangent", outputs, tau=dynamics.tau, du=du, multipliers=multipliers)
 

@@ -20,7 +20,12 @@ from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import (
-    forward_dynamics, generalised_forces, gravity_base, inverse_dynamics, mass_matrix, tip_wrenches,
+    forward_dynamics,
+    generalised_forces,
+    gravity_base,
+    inverse_dynamics,
+    mass_matrix,
+    tip_wrenches,
 )  # fmt: skip
 from dalembert.elements import Load
 from dalembert.model.mechanism import PlacedJoint

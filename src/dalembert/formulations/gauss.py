@@ -53,27 +53,26 @@ def _route(context, t, blocks, out):
     if not good:
         return FAILED
     # Aᵀ P = Q R:  the constraints decide Q₁ᵀ u̇ = y …
-    rank, ratio, Q, R, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
     y, conflict = np.zeros(n), 0.0
     for i in range(m):
         rest = -gamma[pivots[i]]
         for k in range(min(i, rank)):
-            rest -= R[k, i] * y[k]
+            rest -= R[i, k] * y[k]
         if i < rank:
             y[i] = rest / R[i, i]
         else:
             conflict = max(conflict, abs(rest))
     watch(c, rank, ratio, conflict)
-    du[:] = Q @ y
+    du[:] = Q.T @ y
     # … and the rest of u̇ makes |Lᵀ u̇ − L⁻¹ f| least.
-    free = Q[:, rank:].copy()
-    C = L.T @ free
-    full, _, Qc, Rc, order = orthogonal_factors(C, UNDETERMINED, 0.0)
+    free = Q[rank:]
+    full, _, Qc, Rc, order = orthogonal_factors(free @ L, UNDETERMINED, 0.0)
     if full < n - rank:
         return FAILED
     z = np.zeros(n - rank)
     pseudo_solve(full, Qc, Rc, order, s - L.T @ du, z)
-    du += free @ z
+    du += free.T @ z
     pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)
     return OK
 

@@ -42,10 +42,10 @@ def _boolean(c, A, gamma):
 def _by_qr(A, gamma):
     """B = Q₂ᵀ of Aᵀ P = Q R, taken at this very position."""
     least, p = ROUNDING * largest_entry(A), np.zeros(A.shape[1])
-    rank, ratio, Q, _, _ = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, least)
-    same, _, Qa, Ra, pivots = orthogonal_factors(A, RANK_TOLERANCE, least)
+    rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, least)
+    same, _, Qa, Ra, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, least)
     pseudo_solve(same, Qa, Ra, pivots, -gamma, p)
-    return rank, ratio, Q[:, rank:].copy(), p
+    return rank, ratio, Q[rank:].T.copy(), p
 
 
 @njit(cache=True, nogil=True)

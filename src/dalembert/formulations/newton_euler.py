@@ -17,8 +17,9 @@ from dalembert.numerics.linear import (
     FAILED,
     OK,
     RANK_TOLERANCE,
+    ROUNDING,
     cholesky_substitute,
-    least_norm_multipliers,
+    largest_entry,
     orthogonal_factors,
     pseudo_solve,
 )
@@ -33,6 +34,9 @@ MASSLESS = 1e-13
 
 # Pivots of the scaled Schur complement below this fraction of its first: it squares the condition of A.
 REDUNDANT = 1e-12
+
+# Each halves the distance of the largest entries from 1, in digits.
+SCALINGS = 4
 
 # The second turn corrects what the condition of the Schur complement cost the first.
 TURNS = 3
@@ -90,6 +94,24 @@ def _by_blocks(G, A, size):
     return W
 
 
+@njit(cache=True, nogil=True)
+def _equilibrated(K):
+    """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
+    n = K.shape[0]
+    scale, d = np.ones(n), np.ones(n)
+    for _ in range(SCALINGS):
+        for i in range(n):
+            largest = 0.0
+            for j in range(n):
+                largest = max(largest, abs(K[i, j]))
+            d[i] = 1.0 / math.sqrt(largest) if largest > 0.0 else 1.0
+        for i in range(n):
+            scale[i] *= d[i]
+            for j in range(n):
+                K[i, j] *= d[i] * d[j]
+    return scale
+
+
 def _route(context, t, blocks, out):
     c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
     m = A.shape[0]
@@ -100,20 +122,13 @@ def _route(context, t, blocks, out):
     if free and orthogonal_factors(AN, RANK_TOLERANCE, 0.0)[0] < free:
         return FAILED
     # ⎡ A G Aᵀ  A N ⎤ ⎡ λ ⎤   ⎡ −γ − A G f ⎤
-    # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η,     scaled to ones on the diagonal
+    # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η
     K = np.zeros((m + free, m + free))
     K[:m, :m] = A @ W
     K[:m, m:] = AN
     K[m:, :m] = AN.T
-    scale = np.ones(m + free)
-    for i in range(m + free):
-        largest = K[i, i] if i < m else np.abs(K[i]).max() ** 2
-        if largest > 0.0:
-            scale[i] = 1.0 / math.sqrt(largest)
-    for i in range(m + free):
-        for j in range(m + free):
-            K[i, j] *= scale[i] * scale[j]
-    full, ratio, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
+    scale = _equilibrated(K)
+    full, _, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
     rhs, x = np.empty(m + free), np.empty(m + free)
     du[:] = 0.0
     multipliers[:] = 0.0
@@ -125,9 +140,10 @@ def _route(context, t, blocks, out):
         x *= scale
         multipliers += x[:m]
         du += G @ force + W @ x[:m] + N @ x[m:]
-    watch(c, full - free, math.sqrt(ratio), largest_residual(A, gamma, du))
-    if full < m + free:
-        least_norm_multipliers(M, f, A, du, multipliers)
+    rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    watch(c, rank, ratio, largest_residual(A, gamma, du))
+    if rank < m:
+        pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)
     return OK
 
 

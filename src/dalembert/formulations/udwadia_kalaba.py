@@ -50,7 +50,7 @@ def _with_inverse(M, f, A, gamma, du):
     B = A.T.copy()
     for j in range(B.shape[1]):
         lower_substitute(L, B[:, j])
-    rank, ratio, Q, R, pivots = orthogonal_factors(B.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(B))
+    rank, ratio, Q, R, pivots = orthogonal_factors(B, RANK_TOLERANCE, ROUNDING * largest_entry(B))
     pseudo_solve(rank, Q, R, pivots, -gamma - A @ a, du)
     upper_substitute(L, du)
     du += a
@@ -61,15 +61,15 @@ def _with_inverse(M, f, A, gamma, du):
 def _without_inverse(M, f, A, gamma, du):
     """u̇ = [(1 − A⁺A) M; A]⁺ [(1 − A⁺A) f; −γ],  the upper rows scaled to the size of the others."""
     m, n = A.shape
-    rank, ratio, Q, _, _ = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
-    free = Q[:, rank:].copy()
-    N = (free @ free.T) / max(np.abs(M).max(), 1e-300)
+    rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    free = Q[rank:]
+    N = (free.T @ free) / max(np.abs(M).max(), 1e-300)
     G, rhs = np.empty((n + m, n)), np.empty(n + m)
     G[:n] = N @ M
     G[n:] = A
     rhs[:n] = N @ f
     rhs[n:] = -gamma
-    full, _, Q, R, pivots = orthogonal_factors(G, UNDETERMINED, 0.0)
+    full, _, Q, R, pivots = orthogonal_factors(G.T.copy(), UNDETERMINED, 0.0)
     pseudo_solve(full, Q, R, pivots, rhs, du)
     return (OK if full == n else FAILED), rank, ratio
 

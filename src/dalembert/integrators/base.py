@@ -84,12 +84,15 @@ class Integrator(ABC):
         adaptive: True if it chooses its steps.
         needs: functions of the problem that it calls, by the names of ``loop.TABLE``; "index-1" or "ggl" for a
             differential-algebraic form. An option may change them: ask an instance.
+        projects: True if leading velocities back onto the constraints is part of the method itself, so that the size
+            of that correction tells nothing.
     """
 
     name: ClassVar[str]
     order: ClassVar[int]
     adaptive: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract")
+    projects: ClassVar[bool] = False
 
     @abstractmethod
     def memory_size(self, problem: Problem) -> int:

@@ -1,8 +1,8 @@
 """Explicit methods with fixed steps for many states at once, in the lanes of vector registers.
 
 States are y = (q, W, u): the order in which a kernel of (t, q, u, p, τ) gives their rates (q̇, power, u̇). A block holds
-``y[group, i*width + lane]``, so that one pass over a kernel's instructions moves ``width`` samples; a block stays in the
-cache while it goes through all its steps.
+``y[group, i*width + lane]``, so that one pass over a kernel's instructions moves ``width`` samples; a block stays in
+the cache while it goes through all its steps.
 """
 
 from __future__ import annotations

@@ -179,6 +179,7 @@ class GeneralizedAlpha(Integrator):
     name: ClassVar[str] = "generalized-alpha"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
+    projects: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "residual", "tangent", "multipliers")
 
     def memory_size(self, problem: Problem) -> int:

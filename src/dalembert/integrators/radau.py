@@ -185,7 +185,8 @@ def _newton(address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, mo
             for j in range(z.shape[0]):
                 W[i, j] += F[i, j]
         _combine(W_TO_Z, W, Z)
-        if contraction * size <= tolerance:
+        # One step alone would trust the rate of another time: integrals of stiff quantities, such as work, suffer.
+        if size == 0.0 or (step > 1 and contraction * size <= tolerance):
             notes[CONTRACTION], notes[RATE] = contraction, rate
             return step, 1.0
     return 0, 0.5

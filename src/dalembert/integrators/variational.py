@@ -145,6 +145,7 @@ class Variational(Integrator):
     name: ClassVar[str] = "variational"
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
+    projects: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "discrete", "project")
 
     def memory_size(self, problem: Problem) -> int:

@@ -451,14 +451,13 @@ def lu_solve(A, pivots, b):
 
 @njit(cache=True, nogil=True)
 def orthogonal_factors(B, tolerance, rounding):
-    """B P = Q R with column pivoting; returns rank, ratio of the smallest to the largest pivot, Q, R and pivots."""
-    n, m = B.shape
-    R = B.copy()
-    V, pivots, Q = np.empty((n, min(n, m))), np.empty(m, dtype=np.int64), np.eye(n)
+    """Bᵀ P = Q R; returns rank, ratio of the smallest to the largest pivot, Q, Rᵀ and pivots, vectors as rows."""
+    m, n = B.shape
+    R, V, pivots, Q = B.copy(), np.empty((min(n, m), n)), np.arange(m), np.eye(n)
     rank, ratio = pivoted_qr(R, V, pivots, tolerance, rounding)
     for j in range(n):
         for k in range(rank - 1, -1, -1):
-            _reflect(V[:, k], k, Q, j)
+            _reflect(V, k, Q, j)
     return rank, ratio, Q, R, pivots
 
 
@@ -473,12 +472,12 @@ def largest_entry(A):
 
 @njit(cache=True, nogil=True)
 def pseudo_solve(rank, Q, R, pivots, rhs, out):
-    """x = B⁺ rhs with the factors of ``orthogonal_factors``: of all x that miss rhs least, the shortest."""
-    n, m = R.shape
+    """x = (Bᵀ)⁺ rhs with the factors of ``orthogonal_factors``: of all x that miss rhs least, the shortest."""
+    m, n = R.shape
     y, permuted = np.zeros(rank), np.zeros(m)
     for k in range(rank):
         for i in range(n):
-            y[k] += Q[i, k] * rhs[i]
+            y[k] += Q[k, i] * rhs[i]
     _least_norm(R, rank, y, permuted)
     for j in range(m):
         out[pivots[j]] = permuted[j]
@@ -487,5 +486,5 @@ def pseudo_solve(rank, Q, R, pivots, rhs, out):
 @njit(cache=True, nogil=True)
 def least_norm_multipliers(M, f, A, du, multipliers):
     """λ of least norm with Aᵀλ = M u̇ − f."""
-    rank, _, Q, R, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    rank, _, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
     pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)

@@ -29,6 +29,7 @@ class Outcome:
         ended_by: the event that ended the run, if one did.
         trouble: why the run had to end, if native code cannot tell.
         notes: remarks for the certificate.
+        projects: see ``Integrator.projects``.
     """
 
     result: Result
@@ -37,6 +38,7 @@ class Outcome:
     ended_by: str | None = None
     trouble: str | None = None
     notes: tuple[str, ...] = ()
+    projects: bool = False
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

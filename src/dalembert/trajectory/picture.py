@@ -1,4 +1,4 @@
-"""A trajectory as a picture: the scene for the 3D animation, and the panels of plots."""
+"""A trajectory as a scene for the 3D animation."""
 
 from __future__ import annotations
 
@@ -13,91 +13,17 @@ from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
 from dalembert.model.flatten import Scope
 from dalembert.spatial import Pose, quaternion
-from dalembert.trajectory.outcome import pieces
+from dalembert.trajectory.plots import panels
 from dalembert.trajectory.trajectory import Trajectory
-from dalembert.view import Plot, Scene, SceneBody, SceneJoint, SceneSpring, plot_series
+from dalembert.view import Plot, Scene, SceneBody, SceneJoint, SceneSpring
 from dalembert.view import Shape as Drawn
 from dalembert.view.files import ViewError
 from dalembert.view.meshes import read_mesh
 
-__all__ = ["figure", "panels", "scene"]
+__all__ = ["scene"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
-MOST_SERIES = 8  # of one panel
 GROUND_COLOR = "#8a8f98"
-
-
-def figure(run: Trajectory) -> Any:
-    """Stacked plots: outputs, joint coordinates, energy, what the run leaves open."""
-    return plot_series(run.time.values, panels(run, errors=True), title=run.dynamics.model.name)
-
-
-def panels(run: Trajectory, errors: bool = False) -> list[Plot]:
-    """What is worth looking at; ``errors`` adds the energy error and the constraint residual."""
-    data = run.data
-    plots = []
-    if data.sizes["output"]:
-        units: dict[str, dict[str, np.ndarray]] = {}
-        for name, (output, _) in run.dynamics.flat.outputs.items():
-            units.setdefault(output.unit, {})[name] = run.output(name).values
-        plots += [_panel("Outputs", unit, series) for unit, series in units.items()]
-    angles, lengths = _coordinates(run)
-    if angles:
-        plots.append(_panel("Angles", "rad", angles))
-    if lengths:
-        plots.append(_panel("Displacements", "m", lengths))
-    if not angles and not lengths and not plots:
-        first = str(data.body.values[0])
-        motion = run.body(first).position
-        plots.append(_panel(f"Position of {first}", "m", {axis: motion.sel(axis=axis).values for axis in "xyz"}))
-    kinetic, potential = data.kinetic.values, data.potential.values
-    energy = {"kinetic": kinetic, "potential": potential, "total": kinetic + potential}
-    if np.ptp(data.work.values) > 0:
-        energy["work put in"] = data.work.values
-    plots.append(_panel("Energy", "J", energy))
-    if errors:
-        balance = data.balance.values
-        plots.append(_panel("Energy error", "J", {"T + V − W": balance - balance[0]}))
-        residual = _residual(run)
-        if residual is not None:
-            plots.append(_panel("Constraint residual", "m, rad", {"largest |φ|": residual}))
-    return plots
-
-
-def _panel(title: str, unit: str, series: dict[str, np.ndarray]) -> Plot:
-    finite = {name: values for name, values in series.items() if np.all(np.isfinite(values))}
-    return Plot(title, unit, dict(list(finite.items())[:MOST_SERIES]))
-
-
-def _residual(run: Trajectory) -> np.ndarray | None:
-    d = run.dynamics
-    if not d.holonomic:
-        return None
-    t, q, u = run.time.values, run.q.values, run.u.values
-    open_by = [
-        np.abs(np.asarray(d.residuals(t[at], q[at], u[at], values).position)).max(axis=1)
-        for at, values in pieces(run.segments, len(t))
-    ]
-    return np.concatenate(open_by)
-
-
-def _coordinates(run: Trajectory) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Angles and displacements of the joints that have some; quaternions are no picture."""
-    angles: dict[str, np.ndarray] = {}
-    lengths: dict[str, np.ndarray] = {}
-    labels = [str(label) for label in run.data.joint_q.values]
-    at = 0
-    for name in run.dynamics.measurable:
-        joint = run.dynamics.coordinates.nominal_joint(name).joint
-        for index in range(joint.nq):
-            values = run.data.joint_coordinates.values[:, at]
-            if joint.nq == joint.nv:
-                (angles if index in joint.angles else lengths)[labels[at]] = values
-            at += 1
-    return angles, lengths
-
-
-# The scene
 
 
 def scene(run: Trajectory) -> Scene:

@@ -191,7 +191,7 @@ def certify(dynamics: Dynamics, outcome: Outcome, data: xr.Dataset, context: Con
     finished = result.status == Status.FINISHED or outcome.ended_by is not None
     if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
         finished = False
-    remarks = (*outcome.notes, *_remarks(dynamics, context))
+    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects))
     return Certificate(finished, ending(dynamics, outcome, context), tuple(checks), remarks, counts)
 
 
@@ -205,8 +205,8 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
         return f"stopped at {end}: {outcome.trouble}"
     words = {
         Status.FINISHED: f"finished at {end}",
-        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or the "
-        f"model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act at this time",
+        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
+        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
         Status.FAILED: f"stopped at {end}: {context.failure()}",
         Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
         Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
@@ -260,7 +260,8 @@ def _constraint_checks(
     scale = 1.0 + _largest(solved[0])
     correction = float(context.statistics[layout.LARGEST_CORRECTION])
     about = "how far velocities were bent back onto the constraints in one step, relative"
-    checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
+    if not outcome.projects:
+        checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
     pivot = float(context.statistics[layout.SMALLEST_PIVOT])
     checks.append(Check("conditioning", 1.0 / max(pivot, 1e-300), CONDITION_LIMIT, "", about))
@@ -325,7 +326,7 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
     return checks
 
 
-def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
+def _remarks(dynamics: Dynamics, context: Context, projects: bool) -> list[str]:
     pivot, low, high, conflict, *_, correction = context.statistics
     rows, switched = _acting(dynamics, context)
     remarks = []
@@ -340,7 +341,7 @@ def _remarks(dynamics: Dynamics, context: Context) -> list[str]:
             )
         if conflict > 1e-6:
             remarks.append(f"redundant constraints contradict each other by up to {conflict:.1e}")
-        if correction > CORRECTION_LIMIT:
+        if correction > CORRECTION_LIMIT and not projects:
             remarks.append(
                 "velocities jumped: the mechanism passed a singular position and left its branch of the motion"
             )

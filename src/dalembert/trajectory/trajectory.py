@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +64,19 @@ class Trajectory:
     def energy(self) -> xr.Dataset:
         """kinetic, potential, work (of forces without potential and of drives) and balance = T + V − W (J)."""
         return self.data[["kinetic", "potential", "work", "balance"]]
+
+    @property
+    def work(self) -> xr.DataArray:
+        """Work of forces without potential, of drives and of events since the start (J)."""
+        return self.data.work
+
+    @property
+    def momentum(self) -> xr.Dataset:
+        """angular (N m s), about the world's origin, and linear (N s) momentum of all bodies, world axes."""
+        found = self.data.momentum.to_dataset(dim="moment")
+        for name, unit in (("angular", "N m s"), ("linear", "N s")):
+            found[name].attrs["units"] = unit
+        return found
 
     def body(self, name: str) -> BodyMotion:
         """Motion of one body."""
@@ -148,17 +162,46 @@ class Trajectory:
         if name not in names:
             raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names)}")
 
+    def resample(self, times: Iterable[float] | float | None = None, *, step: float | None = None) -> Trajectory:
+        """The motion at other times within the run.
+
+        Between two outputs q, u and the work follow polynomials of degree 5 through values and the first two rates at
+        both ends; the states are then led back onto the constraints. Next to an event the motion is integrated from
+        the nearest output instead. All other quantities and the certificate are measured again.
+
+        Args:
+            times: increasing (s).
+            step: instead of times: from the first output on, so far apart (s).
+        """
+        from dalembert.trajectory.resample import resample
+
+        return resample(self, times, step=step)
+
     # Pictures and files
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Coordinates, energy and constraint residuals over time; a matplotlib figure, written to ``path`` if given."""
-        from dalembert.trajectory.picture import figure
-        from dalembert.view import write_png
+    def plot(self, path: str | Path | None = None, *, quantities: Sequence[str] | str | None = None) -> Any:
+        """Curves over time, with a thin line at each event; a matplotlib figure, written to ``path`` if given.
 
-        drawn = figure(self)
-        if path is not None:
-            write_png(drawn, path)
-        return drawn
+        Args:
+            path: a PNG file.
+            quantities: names of outputs, joints and bodies, ``energy``, ``momentum``, ``residuals``,
+                ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell equal names apart. Default:
+                outputs, coordinates of the joints, energy and its error, residuals of the constraints.
+        """
+        from dalembert.trajectory.plots import figure
+
+        return _drawn(figure(self, quantities), path)
+
+    def plot_phase(self, x: str, y: str | None = None, path: str | Path | None = None) -> Any:
+        """One quantity against another, by default the velocity of a joint against its coordinate.
+
+        Args:
+            x, y: joints, outputs, or as in formulas: ``q(A)``, ``u(A)``, ``x(rod)``, ``y(rod)``, ``z(rod)``.
+            path: a PNG file.
+        """
+        from dalembert.trajectory.plots import phase
+
+        return _drawn(phase(self, x, y), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""
@@ -177,6 +220,14 @@ class Trajectory:
             model_file=dumps(self.dynamics.model),
         )
         return write_netcdf(data, path)
+
+
+def _drawn(figure: Any, path: str | Path | None) -> Any:
+    from dalembert.view import write_png
+
+    if path is not None:
+        write_png(figure, path)
+    return figure
 
 
 def write_netcdf(data: xr.Dataset, path: str | Path) -> Path:

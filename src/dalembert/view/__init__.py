@@ -7,7 +7,7 @@ The page needs no network and no server: open the file in any browser.
 """
 
 from dalembert.view.check import SceneError, check
-from dalembert.view.figures import plot_series, write_png
+from dalembert.view.figures import plot_path, plot_series, write_png
 from dalembert.view.files import ViewError
 from dalembert.view.page import html, write_html
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneJoint, SceneSpring, Shape
@@ -24,6 +24,7 @@ __all__ = [
     "ViewError",
     "check",
     "html",
+    "plot_path",
     "plot_series",
     "write_html",
     "write_png",

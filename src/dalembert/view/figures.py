@@ -18,21 +18,30 @@ from dalembert.view.scene import PALETTE, Plot, Scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["plot_series", "write_png"]
+__all__ = ["plot_path", "plot_series", "write_png"]
 
 _INK, _MUTED, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
+_MARK = "#9aa5b1"
+
+MOST_MARKS = 300  # more would hide the curves; so many of them are drawn
+LONG_NUMBERS = 1e4  # from here on thousands are set apart
 
 
-def plot_series(time: ArrayLike, plots: Sequence[Plot], *, title: str = "") -> Figure:
+def plot_series(
+    time: ArrayLike, plots: Sequence[Plot], *, title: str = "", marks: ArrayLike = (), note: str = ""
+) -> Figure:
     """Stacked panels that share the time axis.
 
     Args:
         time: (T,), seconds.
         plots: one panel each, series of length T.
         title: heading of the whole figure.
+        marks: times of thin vertical lines.
+        note: what the marks are, said below the time axis.
 
     Raises:
         SceneError: no plots, or a series does not fit the time or holds NaN.
@@ -49,13 +58,62 @@ def plot_series(time: ArrayLike, plots: Sequence[Plot], *, title: str = "") -> F
     axes = figure.subplots(len(plots), 1, sharex=True, squeeze=False)[:, 0]
     for panel, plot, colors in zip(axes, plots, series_colors(plots), strict=True):
         _draw(panel, time, plot, colors)
-    axes[-1].set_xlabel("time (s)", color=_MUTED)
+        _mark(panel, np.asarray(marks, dtype=float))
+    axes[-1].set_xlabel(f"time (s){f'      {note}' if note else ''}", color=_MUTED, parse_math=False)
     if time.size > 1 and time[-1] > time[0]:
         axes[-1].set_xlim(time[0], time[-1])
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
+        _long_numbers(axes[-1].xaxis, time)
+    _title(figure, title)
     figure.align_ylabels(axes)
     return figure
+
+
+def plot_path(x: ArrayLike, y: ArrayLike, *, labels: tuple[str, str], title: str = "", equal: bool = False) -> Figure:
+    """One quantity against another; a dot where it starts. NaN breaks the line.
+
+    Args:
+        labels: of the two axes.
+        equal: one scale for both axes.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    figure = Figure(figsize=(6.4, 5.6), dpi=150, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    panel = figure.subplots()
+    panel.plot(x, y, color=PALETTE[0], linewidth=1.4)
+    panel.plot(x[:1], y[:1], color=PALETTE[0], marker="o", markersize=6)
+    panel.set_xlabel(labels[0], color=_MUTED, parse_math=False)
+    panel.set_ylabel(labels[1], color=_MUTED, parse_math=False)
+    _frame(panel)
+    for axis, values in ((panel.xaxis, x), (panel.yaxis, y)):
+        _long_numbers(axis, values)
+    if equal:
+        panel.set_aspect("equal", adjustable="datalim")
+    _title(figure, title)
+    return figure
+
+
+def _title(figure: Figure, title: str) -> None:
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
+
+
+def _mark(panel: Axes, times: np.ndarray) -> None:
+    if times.size:
+        shown = times[np.unique(np.linspace(0, times.size - 1, MOST_MARKS).round().astype(int))]
+        panel.vlines(shown, 0.0, 1.0, transform=panel.get_xaxis_transform(), color=_MARK, linewidth=0.6, zorder=1.5)
+
+
+def _long_numbers(axis: Axis, values: np.ndarray) -> None:
+    """Thousands apart instead of a power of ten at the end of the axis."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    size, span = np.nanmax(np.abs(values)), np.nanmax(values) - np.nanmin(values)
+    if LONG_NUMBERS <= size < 1e8 and span > 10.0:
+        axis.set_major_locator(MaxNLocator(nbins=7, integer=True, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace(",", "\u2009")))
 
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
@@ -73,18 +131,16 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
             np.asarray(values, dtype=float),
             color=colors[name],
             linestyle=_DASHES[(k // len(PALETTE)) % len(_DASHES)],
-            linewidth=1.6,
+            linewidth=1.0 if plot.log else 1.6,
             marker="o" if time.size == 1 else None,
         )[0]
         for k, (name, values) in enumerate(plot.series.items())
     ]
     panel.set_title(plot.title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
     panel.set_ylabel(plot.ylabel, color=_MUTED, parse_math=False)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.spines[["left", "bottom"]].set_color("#9aa5b1")
-    panel.tick_params(colors=_MUTED, labelsize=9)
-    panel.grid(color=_GRID, linewidth=0.8)
-    panel.set_axisbelow(True)
+    if plot.log:
+        panel.set_yscale("log")
+    _frame(panel)
     if not lines:
         return
     # Names are set afterwards: a leading underscore would hide the entry, a dollar sign start mathematics.
@@ -101,3 +157,12 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
         text.set_parse_math(False)
         text.set_text(str(name))
         text.set_color(_INK)
+
+
+def _frame(panel: Axes) -> None:
+    """Open frame, light grid."""
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.spines[["left", "bottom"]].set_color(_MARK)
+    panel.tick_params(colors=_MUTED, labelsize=9)
+    panel.grid(color=_GRID, linewidth=0.8)
+    panel.set_axisbelow(True)

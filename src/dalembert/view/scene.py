@@ -100,11 +100,16 @@ class SceneSpring:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """One panel of curves over the scene's time: ``series`` maps a legend entry to T values."""
+    """One panel of curves over the scene's time: ``series`` maps a legend entry to T values.
+
+    Attributes:
+        log: decades on the vertical axis of a still picture; for positive values.
+    """
 
     title: str
     ylabel: str
     series: Mapping[str, NDArray[np.float64]]
+    log: bool = False
 
 
 @dataclass(frozen=True, eq=False)
