@@ -13,7 +13,7 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.checkpoint import Checkpoint
 from dalembert.dynamics import Context, Dynamics
 from dalembert.formulations import Equations
-from dalembert.integrators import INTEGRATORS, Integrator, Status, loop
+from dalembert.integrators import Integrator, Status, loop
 from dalembert.integrators.base import result
 from dalembert.numerics.linear import OK, solve_constrained
 from dalembert.trajectory.outcome import Happening, Outcome
@@ -184,8 +184,8 @@ class Driver:
         quick = len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
         if quick or len(self.events) >= MOST_EVENTS:
             return None, (
-                f"event {name!r} happens faster and faster ({len(self.events)} events): what bounces comes to rest here. "
-                f"Fix: let an event switch on a constraint that holds it, or model the stop as a stiff spring and damper"
+                f"event {name!r} happens faster and faster ({len(self.events)} events): what bounces comes to rest. "
+                f"Fix: let an event switch on a constraint that holds it, or make the stop a stiff spring and damper"
             )
         before = self._energy(t, y)
         values, rates = self._equations(t, y).event_values()[name]

@@ -96,10 +96,10 @@ class _Block:
 
     def _rest(self, field: Field, array: np.ndarray) -> int:
         """Length of a state modulo a vector for a result that is to go past the caches, -1 for others."""
+        if array.nbytes < _STREAMED or field.size < 4 * self.width or array.ctypes.data % (8 * self.width):
+            return -1
         rest = field.size % self.width
-        large = array.nbytes >= _STREAMED and field.size >= 4 * self.width
-        aligned = array.ctypes.data % (8 * self.width) == 0
-        return rest if large and aligned and rest in streamed_rests(self.width) else -1
+        return rest if rest in streamed_rests(self.width) else -1
 
     def run_last(
         self, inputs: list[tuple[Field, np.ndarray]], outputs: list[tuple[Field, np.ndarray]], rest: int
@@ -116,6 +116,8 @@ class _Block:
 
 def aligned_arrays(shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
     """Arrays without values that begin on cache lines, in one block of memory: large blocks come in large pages."""
+    if not shapes:
+        return []
     line = _ALIGNMENT // 8
     sizes = [math.prod(shape) for shape in shapes]
     starts = list(itertools.accumulate((-(-size // line) * line for size in sizes), initial=0))

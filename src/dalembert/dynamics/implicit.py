@@ -6,7 +6,7 @@ Constraint equations that depend on others are left out: ``active`` lists rows t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
@@ -14,13 +14,53 @@ from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsag
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.native import evaluate, workspace
 from dalembert.numerics.layout import (
-    ACTIVE, ACTIVE_HOLONOMIC, CONSTRAINTS, DISCRETE, EXPONENTIAL, FAILURE, HOLONOMIC, MULTIPLIERS, N_ACTIVE, NO_MASS, NP,
-    NQ, NV, PARAMETERS, RHS, ROWS, TANGENT, TAU, entries, statistics,
+    ACTIVE,
+    ACTIVE_HOLONOMIC,
+    CONSTRAINTS,
+    DISCRETE,
+    EXPONENTIAL,
+    FAILURE,
+    HOLONOMIC,
+    MULTIPLIERS,
+    N_ACTIVE,
+    NO_MASS,
+    NP,
+    NQ,
+    NV,
+    PARAMETERS,
+    RHS,
+    ROWS,
+    TANGENT,
+    TAU,
+    entries,
+    statistics,
 )  # fmt: skip
 from dalembert.numerics.linear import OK, constrained_factors, constrained_solution, solve_constrained
 from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, integer_pointer
 
 __all__ = ["function_address"]
+
+
+class Tangent(NamedTuple):
+    """What the tangent kernel gives (see ``traces.tangent_kernel``), all as matrices."""
+
+    r: np.ndarray
+    v: np.ndarray
+    g: np.ndarray
+    phi: np.ndarray
+    qdot: np.ndarray
+    r_q: np.ndarray
+    r_u: np.ndarray
+    M: np.ndarray
+    A: np.ndarray
+    v_q: np.ndarray
+    g_q: np.ndarray
+    g_u: np.ndarray
+    phi_q: np.ndarray
+    qdot_q: np.ndarray
+    W: np.ndarray
+    power_q: np.ndarray
+    power_u: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -69,7 +109,7 @@ def _tangent(c, t, y, du, multipliers):
     W, at = _matrix(out, at, nq, nv)
     power_q, at = _matrix(out, at, 1, nq)
     power_u, at = _matrix(out, at, 1, nv)
-    return r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u
+    return Tangent(r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u)
 
 
 @njit(cache=True, nogil=True)
@@ -86,23 +126,23 @@ def _jacobian(context, t, y, out):
         return status
     du = rate[nq : nq + nv]
     multipliers[:] = carray(float_pointer(c[MULTIPLIERS]), rows)
-    r, v, g, phi, qd, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(c, t, state, du, multipliers)
-    status, rank, _, Q, R, pivots, H = constrained_factors(M, A)
+    T = _tangent(c, t, state, du, multipliers)
+    status, rank, _, Q, R, pivots, H = constrained_factors(T.M, T.A)
     if status != OK:
         statistics(c)[FAILURE] = NO_MASS
         return status
     J[:] = 0.0
-    J[:nq, :nq] = qdot_q
-    J[:nq, nq : nq + nv] = W
-    J[nq + nv, :nq] = power_q[0]
-    J[nq + nv, nq : nq + nv] = power_u[0]
+    J[:nq, :nq] = T.qdot_q
+    J[:nq, nq : nq + nv] = T.W
+    J[nq + nv, :nq] = T.power_q[0]
+    J[nq + nv, nq : nq + nv] = T.power_u[0]
     column, force, bend = np.empty(nv), np.empty(nv), np.empty(rows)
     for j in range(nq + nv):
         for i in range(nv):
-            force[i] = -r_q[i, j] if j < nq else -r_u[i, j - nq]
+            force[i] = -T.r_q[i, j] if j < nq else -T.r_u[i, j - nq]
         for i in range(rows):
-            bend[i] = g_q[i, j] if j < nq else g_u[i, j - nq]
-        constrained_solution(M, force, bend, rank, Q, R, pivots, H, column, multipliers)
+            bend[i] = T.g_q[i, j] if j < nq else T.g_u[i, j - nq]
+        constrained_solution(T.M, force, bend, rank, Q, R, pivots, H, column, multipliers)
         for i in range(nv):
             J[nq + i, j] = column[i]
     return OK
@@ -123,9 +163,9 @@ def _solved(context, t, y, both):
     c = entries(context)
     nv, active = c[NV], _active(c)
     zero, none = np.zeros(nv), np.zeros(c[ROWS])
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(c, t, y, zero, none)
-    force, bend = -r[:, 0], _picked(active, g)[:, 0].copy()
-    status, _, _, _ = solve_constrained(M, force, _picked(active, A), bend, both[:nv], both[nv:])
+    T = _tangent(c, t, y, zero, none)
+    force, bend = -T.r[:, 0], _picked(active, T.g)[:, 0].copy()
+    status, _, _, _ = solve_constrained(T.M, force, _picked(active, T.A), bend, both[:nv], both[nv:])
     if status != OK:
         statistics(c)[FAILURE] = NO_MASS
     return status
@@ -152,11 +192,11 @@ def _residual(context, t, z, out):
     c = entries(context)
     nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
     given, result = carray(z, nq + 2 * nv + m), carray(out, nv + m)
-    parts = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
-    r, v, phi, active = parts[0], parts[1], parts[3], _active(c)
-    result[:nv] = r[:, 0]
+    T = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
+    active = _active(c)
+    result[:nv] = T.r[:, 0]
     for i in range(m):
-        result[nv + i] = phi[active[i], 0] if i < hol else v[active[i], 0]
+        result[nv + i] = T.phi[active[i], 0] if i < hol else T.v[active[i], 0]
     return OK
 
 
@@ -166,27 +206,25 @@ def _residual_tangent(context, t, z, out):
     c = entries(context)
     nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
     given = carray(z, nq + 2 * nv + m)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
-        c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :])
-    )
+    T = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
     total = carray(out, (3 * (nv + m) + m, nv))
     by_q, by_u, by_a = total[: nv + m], total[nv + m : 2 * (nv + m)], total[2 * (nv + m) : 3 * (nv + m)]
     active = _active(c)
-    by_q[:nv] = r_q @ W
-    by_u[:nv] = r_u
-    by_a[:nv] = M
+    by_q[:nv] = T.r_q @ T.W
+    by_u[:nv] = T.r_u
+    by_a[:nv] = T.M
     by_a[nv:] = 0.0
     for i in range(m):
         row = active[i]
         for j in range(nv):
             if i < hol:
-                by_q[nv + i, j], by_u[nv + i, j] = A[row, j], 0.0
+                by_q[nv + i, j], by_u[nv + i, j] = T.A[row, j], 0.0
             else:
                 s = 0.0
                 for k in range(nq):
-                    s += v_q[row, k] * W[k, j]
-                by_q[nv + i, j], by_u[nv + i, j] = s, A[row, j]
-            total[3 * (nv + m) + i, j] = A[row, j]
+                    s += T.v_q[row, k] * T.W[k, j]
+                by_q[nv + i, j], by_u[nv + i, j] = s, T.A[row, j]
+            total[3 * (nv + m) + i, j] = T.A[row, j]
     return OK
 
 
@@ -244,14 +282,13 @@ def _index_1(context, t, z, out):
     n = nq + nv + 1
     given, F, active = carray(z, n + nv + m), carray(out, n + nv + m), _active(c)
     a, multipliers = given[n : n + nv], _spread(c, given[n + nv :])
-    parts = _tangent(c, t, given, a, multipliers)
-    r, v, g, qdot = parts[0], parts[1], parts[2], parts[4]
-    F[:nq] = qdot[:, 0]
+    T = _tangent(c, t, given, a, multipliers)
+    F[:nq] = T.qdot[:, 0]
     F[nq : nq + nv] = a
     F[nq + nv] = 0.0
-    F[n : n + nv] = -r[:, 0]
+    F[n : n + nv] = -T.r[:, 0]
     for i in range(m):
-        F[n + nv + i] = -g[active[i], 0]
+        F[n + nv + i] = -T.g[active[i], 0]
     return _power(c, context, t, given, F, nq + nv)
 
 
@@ -262,25 +299,23 @@ def _index_1_jacobian(context, t, z, out):
     n = nq + nv + 1
     size = n + nv + m
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
-        c, t, given, given[n : n + nv], _spread(c, given[n + nv :])
-    )
+    T = _tangent(c, t, given, given[n : n + nv], _spread(c, given[n + nv :]))
     J[:] = 0.0
-    J[:nq, :nq] = qdot_q
-    J[:nq, nq : nq + nv] = W
-    J[nq + nv, :nq] = power_q[0]
-    J[nq + nv, nq : nq + nv] = power_u[0]
+    J[:nq, :nq] = T.qdot_q
+    J[:nq, nq : nq + nv] = T.W
+    J[nq + nv, :nq] = T.power_q[0]
+    J[nq + nv, nq : nq + nv] = T.power_u[0]
     for i in range(nv):
         J[nq + i, n + i] = 1.0
-    J[n : n + nv, :nq] = -r_q
-    J[n : n + nv, nq : nq + nv] = -r_u
-    J[n : n + nv, n : n + nv] = -M
+    J[n : n + nv, :nq] = -T.r_q
+    J[n : n + nv, nq : nq + nv] = -T.r_u
+    J[n : n + nv, n : n + nv] = -T.M
     for i in range(m):
         row = n + nv + i
-        J[row, :nq] = -g_q[active[i]]
-        J[row, nq : nq + nv] = -g_u[active[i]]
-        J[row, n : n + nv] = -A[active[i]]
-        J[n : n + nv, row] = A[active[i]]
+        J[row, :nq] = -T.g_q[active[i]]
+        J[row, nq : nq + nv] = -T.g_u[active[i]]
+        J[row, n : n + nv] = -T.A[active[i]]
+        J[n : n + nv, row] = T.A[active[i]]
     return OK
 
 
@@ -296,17 +331,15 @@ def _ggl(context, t, z, out):
     size = n + nv + m + hol
     given, F, active = carray(z, size), carray(out, size), _active(c)
     a, mu = given[n : n + nv], given[n + nv + m :]
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
-        c, t, given, a, _spread(c, given[n + nv : n + nv + m])
-    )
-    F[:nq] = qdot[:, 0] + W @ _pushed(active, hol, A, mu)
+    T = _tangent(c, t, given, a, _spread(c, given[n + nv : n + nv + m]))
+    F[:nq] = T.qdot[:, 0] + T.W @ _pushed(active, hol, T.A, mu)
     F[nq : nq + nv] = a
     F[nq + nv] = 0.0
-    F[n : n + nv] = -r[:, 0]
+    F[n : n + nv] = -T.r[:, 0]
     for i in range(m):
-        F[n + nv + i] = v[active[i], 0]
+        F[n + nv + i] = T.v[active[i], 0]
     for i in range(hol):
-        F[n + nv + m + i] = phi[active[i], 0]
+        F[n + nv + m + i] = T.phi[active[i], 0]
     return _power(c, context, t, given, F, nq + nv)
 
 
@@ -318,28 +351,26 @@ def _ggl_jacobian(context, t, z, out):
     n = nq + nv + 1
     size = n + nv + m + hol
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
-    r, v, g, phi, qdot, r_q, r_u, M, A, v_q, g_q, g_u, phi_q, qdot_q, W, power_q, power_u = _tangent(
-        c, t, given, given[n : n + nv], _spread(c, given[n + nv : n + nv + m])
-    )
+    T = _tangent(c, t, given, given[n : n + nv], _spread(c, given[n + nv : n + nv + m]))
     J[:] = 0.0
-    J[:nq, :nq] = qdot_q
-    J[:nq, nq : nq + nv] = W
-    J[nq + nv, :nq] = power_q[0]
-    J[nq + nv, nq : nq + nv] = power_u[0]
+    J[:nq, :nq] = T.qdot_q
+    J[:nq, nq : nq + nv] = T.W
+    J[nq + nv, :nq] = T.power_q[0]
+    J[nq + nv, nq : nq + nv] = T.power_u[0]
     for i in range(nv):
         J[nq + i, n + i] = 1.0
-    J[n : n + nv, :nq] = -r_q
-    J[n : n + nv, nq : nq + nv] = -r_u
-    J[n : n + nv, n : n + nv] = -M
+    J[n : n + nv, :nq] = -T.r_q
+    J[n : n + nv, nq : nq + nv] = -T.r_u
+    J[n : n + nv, n : n + nv] = -T.M
     for i in range(m):
         row = n + nv + i
-        J[n : n + nv, row] = A[active[i]]
-        J[row, :nq] = v_q[active[i]]
-        J[row, nq : nq + nv] = A[active[i]]
+        J[n : n + nv, row] = T.A[active[i]]
+        J[row, :nq] = T.v_q[active[i]]
+        J[row, nq : nq + nv] = T.A[active[i]]
     for i in range(hol):
         row = n + nv + m + i
-        J[:nq, row] = W @ A[active[i]]
-        J[row, :nq] = phi_q[active[i]]
+        J[:nq, row] = T.W @ T.A[active[i]]
+        J[row, :nq] = T.phi_q[active[i]]
     return OK
 
 

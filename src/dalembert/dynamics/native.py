@@ -15,10 +15,42 @@ from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsag
 from dalembert.codegen import call_kernel
 from dalembert.dynamics.rolled import forward, program_at
 from dalembert.numerics.layout import (
-    BASE, CONFLICT, CONSTRAINTS, DYNAMICS, EVENT, FAILURE, HOLONOMIC, LARGEST_CORRECTION, MOVE,
-    MULTIPLIERS, N_EVENTS, N_INPUT, N_OUTPUT, N_RECORD, N_WORK, NO_CONVERGENCE, NO_MASS, NOT_FINITE, NP, NQ, NV,
-    PARAMETERS, PROGRAM, PROJECTION, PROJECTIONS, RECORD, RHS, ROWS, SOLVER, TAU, WORK, blocks_of, entries, stabilised,
-    statistics, watch,
+    BASE,
+    CONFLICT,
+    CONSTRAINTS,
+    DYNAMICS,
+    EVENT,
+    FAILURE,
+    HOLONOMIC,
+    LARGEST_CORRECTION,
+    MOVE,
+    MULTIPLIERS,
+    N_EVENTS,
+    N_INPUT,
+    N_OUTPUT,
+    N_RECORD,
+    N_WORK,
+    NO_CONVERGENCE,
+    NO_MASS,
+    NOT_FINITE,
+    NP,
+    NQ,
+    NV,
+    PARAMETERS,
+    PROGRAM,
+    PROJECTION,
+    PROJECTIONS,
+    RECORD,
+    RHS,
+    ROWS,
+    SOLVER,
+    TAU,
+    WORK,
+    blocks_of,
+    entries,
+    stabilised,
+    statistics,
+    watch,
 )  # fmt: skip
 from dalembert.numerics.linear import FAILED, OK, partition_step, solve_constrained
 from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, put
@@ -158,7 +190,7 @@ def _open(c, positions):
     return residual, A, out[at : at + nv * nv].reshape(nv, nv)
 
 
-# The step du with A du = −residual, at position level (t ≠ 0) or velocity level; du, then the conflict of redundant rows.
+# The step du with A du = −residual at position level (t ≠ 0) or velocity level, then the conflict of redundant rows.
 
 
 @njit(cache=True, nogil=True)

@@ -37,7 +37,7 @@ def make_problem(
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     if names and dynamics.is_large:
         raise ModelError(
-            f"the model has {len(dynamics.flat.bodies)} bodies and runs by rolled recursions, which have no derivatives. "
+            f"the model has {len(dynamics.flat.bodies)} bodies and runs by rolled recursions without derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
         )
     if "discrete" in needs and dynamics.holonomic < len(dynamics.rows):
@@ -54,8 +54,9 @@ def make_problem(
         kernels["event"] = dynamics.event_kernel
     context = Context(dynamics, parameters, kernels)
     entries = {
-        "context": context.address, "rhs": context.rhs, "retract": context.retract, "nq": dynamics.nq, "nv": dynamics.nv,
-        "n_events": n_events, "events": native.function_address("events") if n_events else 0,
+        "context": context.address, "rhs": context.rhs, "retract": context.retract, "nq": dynamics.nq,
+        "nv": dynamics.nv, "n_events": n_events,
+        "events": native.function_address("events") if n_events else 0,
     }  # fmt: skip
     context.set(n_events=n_events)
     if active is None and names and start is not None and dynamics.rows:
@@ -88,4 +89,3 @@ def independent_rows(dynamics: Dynamics, t: float, y: np.ndarray, parameters: np
     sizes = np.abs(np.diag(R))
     rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
     return np.sort(order[:rank]).astype(np.int64)
-

@@ -71,6 +71,7 @@ POWERS = _powers()
 BINOMIAL = np.array([[math.comb(j, i) * (-1.0) ** i for i in range(HIGHEST + 1)] for j in range(HIGHEST + 1)])
 
 NEWTON_STEPS = 4
+ROUNDED = 0.02  # of the tolerance
 SAFETY, MOST_GROWTH, MOST_CUT = 0.9, 10.0, 0.2
 # A step that could grow by less than this keeps its length, and the factors with it.
 WORTH_A_CHANGE = 1.2
@@ -151,6 +152,9 @@ def _newton(table, memory, t, c, guess, psi, scale, E, pivots, tolerance, d, new
             return 0
         if step > 1:
             rate = size / before
+            # A correction far below the tolerance that stops shrinking is rounding.
+            if rate >= 0.5 and size <= ROUNDED:
+                return step - 1
             if rate >= 1.0 or rate ** (NEWTON_STEPS - step) / (1.0 - rate) * size > tolerance:
                 return 0
         for j in range(n):

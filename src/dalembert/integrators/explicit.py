@@ -12,8 +12,27 @@ from numba import njit
 from dalembert.integrators import tables
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.loop import (
-    CONTEXT, EVALUATIONS, FAILED, GO_ON, H, REJECTED, RETRACT, RHS, STARTED, STEP_TOO_SMALL, STIFF, T, begin, end_step,
-    fixed_step, hermite, own, smallest_step, state, wants_between, wish,
+    CONTEXT,
+    EVALUATIONS,
+    FAILED,
+    GO_ON,
+    REJECTED,
+    RETRACT,
+    RHS,
+    STARTED,
+    STEP_TOO_SMALL,
+    STIFF,
+    H,
+    T,
+    begin,
+    end_step,
+    fixed_step,
+    hermite,
+    own,
+    smallest_step,
+    state,
+    wants_between,
+    wish,
 )  # fmt: skip
 from dalembert.numerics.native import call_address, put
 
@@ -255,7 +274,7 @@ class _Embedded(Integrator):
                 self.max_step,
                 self.max_steps,
                 monitor,
-            )  # fmt: skip
+            )
         )
 
 
@@ -300,9 +319,7 @@ class FixedStep(Integrator):
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
         return Status(
-            _fixed(
-                problem.table, memory, self.stages, self.weights, times, out, self.step, self.max_steps, monitor
-            )  # fmt: skip
+            _fixed(problem.table, memory, self.stages, self.weights, times, out, self.step, self.max_steps, monitor)
         )
 
 

@@ -10,8 +10,28 @@ from numba import njit
 
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.loop import (
-    CONTEXT, EVALUATIONS, EXPONENTIAL, FAILED, GO_ON, MULTIPLIERS, NO_CONVERGENCE, NQ, NV, RESIDUAL, RETRACT, RHS,
-    ROWS, STARTED, T, TANGENT, begin, close_fixed, fixed_step, own, state, wish,
+    CONTEXT,
+    EVALUATIONS,
+    EXPONENTIAL,
+    FAILED,
+    GO_ON,
+    MULTIPLIERS,
+    NO_CONVERGENCE,
+    NQ,
+    NV,
+    RESIDUAL,
+    RETRACT,
+    RHS,
+    ROWS,
+    STARTED,
+    TANGENT,
+    T,
+    begin,
+    close_fixed,
+    fixed_step,
+    own,
+    state,
+    wish,
 )  # fmt: skip
 from dalembert.numerics.linear import lu_factor, lu_solve
 from dalembert.numerics.native import call_address
@@ -28,7 +48,7 @@ NUDGE = 1e-3  # of a step, for the rate of the first acceleration
 def _start(table, memory, h, shift):
     """Accelerations, multipliers and power at the start: own memory v, v̇, a, λ, power.
 
-    The method's a stands for v̇ a little later, at t + shift · h; the right first value keeps the multipliers of order 2.
+    The method's a stands for v̇ a little later, at t + shift · h; so begun, the multipliers keep order 2.
     """
     context, nq, nv, m = table[CONTEXT], table[NQ], table[NV], table[ROWS]
     y, rest, t = state(table, memory), own(table, memory), memory[T]
@@ -88,11 +108,11 @@ def _loop(table, memory, times, out, step, rho, most, monitor):
         status = wish(memory, monitor, most)
         if status != GO_ON:
             return status
-        t = memory[T]
         h, t_new = fixed_step(memory, times, step)
-        if memory[STARTED] == 0.0:
-            if begin(table, memory) != GO_ON or _start(table, memory, h, alpha_m - alpha_f) != GO_ON:
-                return FAILED
+        if memory[STARTED] == 0.0 and (
+            begin(table, memory) != GO_ON or _start(table, memory, h, alpha_m - alpha_f) != GO_ON
+        ):
+            return FAILED
         gamma_h, beta_h = gamma / (h * beta), (1.0 - alpha_m) / (h * h * beta * (1.0 - alpha_f))
         given[:nq] = y[:nq]
         # Prediction with v̇ as before.
@@ -103,7 +123,7 @@ def _loop(table, memory, times, out, step, rho, most, monitor):
             z[nq + nv + j] = dv[j]
         z[nq + 2 * nv :] = multipliers
         previous, converged = 1e300, False
-        for attempt in range(NEWTON_STEPS):
+        for _ in range(NEWTON_STEPS):
             given[nq:] = delta
             call_address(table[EXPONENTIAL], context, t_new, given, moved)
             z[:nq] = moved[:nq]
@@ -189,7 +209,5 @@ class GeneralizedAlpha(Integrator):
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
         return Status(
-            _loop(
-                problem.table, memory, times, out, self.step, self.spectral_radius, self.max_steps, monitor
-            )  # fmt: skip
+            _loop(problem.table, memory, times, out, self.step, self.spectral_radius, self.max_steps, monitor)
         )

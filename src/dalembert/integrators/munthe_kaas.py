@@ -10,8 +10,22 @@ from numba import njit
 
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.loop import (
-    CONTEXT, EVALUATIONS, EXPONENTIAL, FAILED, GO_ON, NQ, NV, RETRACT, RHS, STARTED, T, begin, close_fixed, fixed_step,
-    state, wish,
+    CONTEXT,
+    EVALUATIONS,
+    EXPONENTIAL,
+    FAILED,
+    GO_ON,
+    NQ,
+    NV,
+    RETRACT,
+    RHS,
+    STARTED,
+    T,
+    begin,
+    close_fixed,
+    fixed_step,
+    state,
+    wish,
 )  # fmt: skip
 from dalembert.numerics.native import call_address
 

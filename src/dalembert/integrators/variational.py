@@ -10,10 +10,28 @@ from numba import njit
 
 from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.loop import (
-    CONTEXT, DISCRETE, EVALUATIONS, EXPONENTIAL, FAILED, GO_ON, NO_CONVERGENCE, NQ, NV, PROJECT, RETRACT, ROWS,
-    STARTED, T, begin, close_fixed, fixed_step, own, state, wish,
+    CONTEXT,
+    DISCRETE,
+    EVALUATIONS,
+    EXPONENTIAL,
+    FAILED,
+    GO_ON,
+    NO_CONVERGENCE,
+    NQ,
+    NV,
+    PROJECT,
+    RETRACT,
+    ROWS,
+    STARTED,
+    T,
+    begin,
+    close_fixed,
+    fixed_step,
+    own,
+    state,
+    wish,
 )  # fmt: skip
-from dalembert.numerics.linear import OK, cholesky, cholesky_substitute, lu_factor, lu_solve
+from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
 from dalembert.numerics.native import call_address
 
 __all__ = ["Variational"]

@@ -24,8 +24,8 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
-    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options", "stabilisation",
-    "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
+    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options",
+    "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
     "program", "record", "n_record", "base",
 )  # fmt: skip
@@ -79,7 +79,7 @@ def watch(c, rank, ratio, conflict):
 
 @njit(cache=True, nogil=True)
 def blocks_of(c, data):
-    """M, f, A, γ, b, φ and the velocity residual A u + b, from the blocks that a solver gets (in this order, then u)."""
+    """M, f, A, γ, b, φ and the velocity residual A u + b, from what a solver gets: these blocks in order, then u."""
     nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
     M = data[: nv * nv].reshape(nv, nv)
     at = nv * nv

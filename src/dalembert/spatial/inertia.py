@@ -91,9 +91,7 @@ class RigidInertia(_Operator):
         small body that flies fast.
         """
         w, a = V[:3], cross(V[:3], V[3:])
-        return np.concatenate(
-            [cross(w, self.A @ w) + cross(self.h, a), self.mass * a + cross(w, cross(w, self.h))]
-        )
+        return np.concatenate([cross(w, self.A @ w) + cross(self.h, a), self.mass * a + cross(w, cross(w, self.h))])
 
     def __add__(self, other: RigidInertia) -> RigidInertia:
         return RigidInertia(self.mass + other.mass, self.h + other.h, self.A + other.A)

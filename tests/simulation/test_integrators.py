@@ -1,0 +1,132 @@
+"""Every integrator on mechanisms: order, agreement, and what it refuses."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.integrators import INTEGRATORS
+
+FIXED = [name for name, kind in INTEGRATORS.items() if not kind.adaptive]
+ADAPTIVE = [name for name, kind in INTEGRATORS.items() if kind.adaptive]
+DURATION = 0.4
+MECHANISMS = {
+    "double pendulum": da.library.double_pendulum,  # a tree
+    "spinning top": lambda: da.library.spinning_top(spin=30.0),  # a quaternion
+    "four-bar": da.library.four_bar,  # a loop with redundant equations
+    "rolling disc": da.library.rolling_disc,  # nonholonomic
+    "shaken pendulum": lambda: shaken_pendulum(),  # a drive, which depends on time
+}
+
+
+def shaken_pendulum() -> da.Model:
+    model = da.Model("shaken pendulum", gravity=(0, -9.81, 0))
+    model.body("slider", mass=1.0, inertia=(1, 1, 1))
+    model.body("bob", mass=1.0, com=(0.3, -1, 0), inertia=(0.1, 0.1, 0.1))
+    model.prismatic("slide", model.ground, "slider", point=(0, 0, 0), axis="x")
+    model.revolute("hinge", "slider", "bob", point=(0, 0, 0), axis="z")
+    model.drive("slide", "0.3*sin(7*t)")
+    return model
+
+
+@cache
+def compiled(name):
+    return da.compile(MECHANISMS[name]())
+
+
+@cache
+def exact(name):
+    """Twelve digits, by a method that the tests of orders do not share."""
+    return final(da.simulate(compiled(name), DURATION, integrator="dopri8", rtol=1e-13, atol=1e-14, output_step=0.4))
+
+
+def final(run):
+    """All body positions and velocities at the end."""
+    data = run.data.isel(time=-1)
+    return np.concatenate([data.position.values.ravel(), data.linear_velocity.values.ravel()])
+
+
+def takes(integrator, mechanism):
+    return integrator != "variational" or mechanism != "rolling disc"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("integrator", FIXED)
+def test_observed_order_of_fixed_steps(integrator, mechanism):
+    if not takes(integrator, mechanism):
+        pytest.skip("no variational principle for nonholonomic constraints")
+    order = INTEGRATORS[integrator].order
+    steps = DURATION / np.array([800, 1600, 3200]) if order < 4 else DURATION / np.array([40, 80, 160])
+    errors = []
+    for step in steps:
+        run = da.simulate(compiled(mechanism), DURATION, integrator=integrator, step=step, output_step=DURATION)
+        errors.append(np.abs(final(run) - exact(mechanism)).max())
+    observed = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    # Higher orders than promised occur where leading terms cancel.
+    assert order - 0.2 < observed < order + 1.3, (observed, errors)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("integrator", ADAPTIVE)
+def test_tolerances_are_kept(integrator, mechanism):
+    errors = []
+    for rtol in (1e-6, 1e-9):
+        run = da.simulate(
+            compiled(mechanism), DURATION, integrator=integrator, rtol=rtol, atol=rtol, output_step=DURATION
+        )
+        errors.append(np.abs(final(run) - exact(mechanism)).max() / rtol)
+    assert max(errors) < 2000, errors
+
+
+@pytest.mark.parametrize("form", ["index-1", "ggl"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_differential_algebraic_forms(form, mechanism):
+    run = da.simulate(compiled(mechanism), DURATION, stabilization=form, rtol=1e-9, atol=1e-9, output_step=DURATION)
+    assert run.data.attrs["integrator"] == "radau"
+    assert np.abs(final(run) - exact(mechanism)).max() < 2e-6
+
+
+def test_variational_refuses_nonholonomic_constraints():
+    with pytest.raises(da.ModelError, match="cannot take nonholonomic constraints"):
+        da.simulate(compiled("rolling disc"), 0.1, integrator="variational")
+
+
+def test_variational_energy_does_not_drift():
+    """A satellite with a pendulum, three thousand revolutions: the error at the end is that of the beginning."""
+    run = da.simulate(satellite(), 2e4, integrator="variational", step=0.05, output_step=1.0)
+    error = np.abs(run.data.balance.values - run.data.balance.values[0])
+    assert error[-200:].max() < 1.5 * error[:2000].max()
+    means = [part.mean() for part in np.split(run.data.balance.values[:-1], 10)]
+    assert np.ptp(means) < 0.1 * error.max()
+    spin = run.data.momentum.sel(moment="angular", axis="z").values
+    np.testing.assert_allclose(spin, spin[0], rtol=1e-11)
+
+
+def satellite() -> da.Model:
+    """A hub with a hinged boom on a nearly circular plane orbit; units in which the orbit has radius 1, period 2π."""
+    model = da.Model("pendulum satellite", gravity=(0, 0, 0))
+    model.body("hub", mass=1.0, com=(1, 0, 0), inertia=(0.01, 0.01, 0.01))
+    model.body("boom", mass=0.1, com=(1.2, 0, 0), inertia=(0.001, 0.001, 0.001))
+    model.planar("orbit", model.ground, "hub", point=(1, 0, 0), axis="z")
+    model.revolute("hinge", "hub", "boom", point=(1.05, 0, 0), axis="z")
+    model.potential("gravity of the hub", "-1/sqrt(x(hub)**2 + y(hub)**2)")
+    model.potential("gravity of the boom", "-0.1/sqrt(x(boom)**2 + y(boom)**2)")
+    model.initial("orbit", rate=(0, 1.02, 1.0))
+    model.initial("hinge", 0.3)
+    return model
+
+
+def test_a_fast_small_body_keeps_its_digits():
+    """Torques of a satellite at 8 km/s: m v × v vanishes, and so must its rounding."""
+    model = da.Model("fast", gravity=(0, 0, 0))
+    model.body("hub", mass=800, inertia=(400, 400, 400))
+    model.body("boom", mass=60, com=(9, 0, 0), inertia=(1, 300, 300))
+    model.planar("orbit", model.ground, "hub", point=(0, 0, 0), axis="z")
+    model.revolute("hinge", "hub", "boom", point=(1, 0, 0), axis="z")
+    dynamics = da.compile(model)
+    turned = dynamics.acceleration([0, 0, 0.7, 0.2], [-4000.0, 6600.0, 1e-3, 2e-3])
+    still = dynamics.acceleration([0, 0, 0.7, 0.2], [0.0, 0.0, 1e-3, 2e-3])
+    np.testing.assert_allclose(turned, still, atol=1e-14)
