@@ -96,27 +96,13 @@ def test_variational_refuses_nonholonomic_constraints():
 
 def test_variational_energy_does_not_drift():
     """A satellite with a pendulum, three thousand revolutions: the error at the end is that of the beginning."""
-    run = da.simulate(satellite(), 2e4, integrator="variational", step=0.05, output_step=1.0)
+    run = da.simulate(da.library.satellite(), 2e4, integrator="variational", step=0.05, output_step=1.0)
     error = np.abs(run.data.balance.values - run.data.balance.values[0])
     assert error[-200:].max() < 1.5 * error[:2000].max()
     means = [part.mean() for part in np.split(run.data.balance.values[:-1], 10)]
     assert np.ptp(means) < 0.1 * error.max()
     spin = run.data.momentum.sel(moment="angular", axis="z").values
     np.testing.assert_allclose(spin, spin[0], rtol=1e-11)
-
-
-def satellite() -> da.Model:
-    """A hub with a hinged boom on a nearly circular plane orbit; units in which the orbit has radius 1, period 2π."""
-    model = da.Model("pendulum satellite", gravity=(0, 0, 0))
-    model.body("hub", mass=1.0, com=(1, 0, 0), inertia=(0.01, 0.01, 0.01))
-    model.body("boom", mass=0.1, com=(1.2, 0, 0), inertia=(0.001, 0.001, 0.001))
-    model.planar("orbit", model.ground, "hub", point=(1, 0, 0), axis="z")
-    model.revolute("hinge", "hub", "boom", point=(1.05, 0, 0), axis="z")
-    model.potential("gravity of the hub", "-1/sqrt(x(hub)**2 + y(hub)**2)")
-    model.potential("gravity of the boom", "-0.1/sqrt(x(boom)**2 + y(boom)**2)")
-    model.initial("orbit", rate=(0, 1.02, 1.0))
-    model.initial("hinge", 0.3)
-    return model
 
 
 def test_a_fast_small_body_keeps_its_digits():

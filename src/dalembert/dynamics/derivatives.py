@@ -4,10 +4,11 @@ The tree's own dynamics is differentiated in closed form (``coordinates.derivati
 springs, bushings and formulas exert are left to automatic differentiation.
 
 M⁻¹ = G Gᵀ, where G has the pattern of the tree; so to apply it takes two products of sparse matrices, which kernels of
-large trees compute in loops (``codegen.products``). One thread, AVX2, 512 states, times as fast as Pinocchio's
-``computeABADerivatives``: 9 to 12 up to 20 velocities, 6.7 at 30, 5.4 and 5.7 for humanoids of 35 and 38, 6.9 at 60. Of
-the 5.5 µs for each state at 30 joints the straight-line code takes 2.8, the products 1.9, and the way of the results to
-plain arrays 0.8. New arrays of 40 MB cost two thirds as much again; ``out`` avoids that.
+large trees compute in loops (``codegen.products``). Measured as CPU time of one thread, AVX2, 512 states into given
+arrays, times as fast as Pinocchio's ``computeABADerivatives``: 8 to 14 up to 20 velocities, 6.2 to 6.7 at 30, 5.0 to
+5.8 for humanoids of 35 and 38, 6.6 to 7.5 at 60; less on a machine that is busy with other work. Of the 5.5 µs for each
+state at 30 joints the straight-line code takes about 2.8, the products 1.9, and the way of the results to plain arrays
+the rest. New arrays of 40 MB cost two thirds as much again; ``out`` avoids that.
 
 Reference: docs/theory/derivatives.md.
 """

@@ -57,8 +57,9 @@ from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, pu
 
 __all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
 
-# Newton's method on the position constraints: the error is a length or an angle.
-POSITION_TOLERANCE = 1e-12
+# Newton's method on the position constraints: the error is a length or an angle. What is not corrected now is corrected
+# at once later, a jump that multistep methods feel; so this is close to rounding.
+POSITION_TOLERANCE = 1e-14
 NEWTON_STEPS = 12
 
 # How far redundant velocity equations may contradict each other before no velocity satisfies them.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
+    from dalembert.library.mechanisms.satellite import satellite
     from dalembert.library.mechanisms.slider_crank import slider_crank
     from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
     from dalembert.library.mechanisms.spinning_top import spinning_top
@@ -43,6 +44,7 @@ __all__ = [
     "names",
     "pendulum",
     "rolling_disc",
+    "satellite",
     "slider_crank",
     "slider_crank_3d",
     "spinning_top",
@@ -89,6 +91,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "spinning-top",
         "rolling-disc",
         "stewart-platform",
+        "satellite",
         "andrews",
     )
 }

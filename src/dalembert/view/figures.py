@@ -139,7 +139,7 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
     panel.set_title(plot.title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
     panel.set_ylabel(plot.ylabel, color=_MUTED, parse_math=False)
     if plot.log:
-        panel.set_yscale("log")
+        _decades(panel)
     _frame(panel)
     if not lines:
         return
@@ -157,6 +157,17 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
         text.set_parse_math(False)
         text.set_text(str(name))
         text.set_color(_INK)
+
+
+def _decades(panel: Axes) -> None:
+    """A logarithmic axis over whole decades, at least two."""
+    from matplotlib.ticker import NullFormatter
+
+    panel.set_yscale("log")
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    low, high = (np.log10(limit) for limit in panel.get_ylim())
+    low, high = np.floor(low), np.ceil(high)
+    panel.set_ylim(10.0**low, 10.0 ** max(high, low + 2))
 
 
 def _frame(panel: Axes) -> None:
