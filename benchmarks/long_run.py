@@ -2,7 +2,7 @@
 
     python benchmarks/long_run.py [--quick]
 
-Writes ``long_run.png``. The orbit has radius 1 m and a period of 2π s; both methods take steps of 0.05 s, 126 to a revolution.
+Writes ``long_run.png``. The orbit has radius 1 m and a period of 2π s; both methods take 126 steps to a revolution.
 """
 
 from __future__ import annotations

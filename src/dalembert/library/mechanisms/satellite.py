@@ -4,8 +4,8 @@
                  \\
                   ·  planet
 
-Hub and boom are attracted by the planet each on its own, so the boom swings in the gradient of gravity. Units are chosen
-so that a circular orbit has radius 1 and period 2π.
+Hub and boom are attracted by the planet each on its own, so the boom swings in the gradient of gravity. Units are such
+that a circular orbit has radius 1 and period 2π.
 """
 
 from __future__ import annotations
