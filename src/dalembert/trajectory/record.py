@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.native import accelerations_along
 from dalembert.integrators.base import Status
 from dalembert.numerics import layout
+from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.trajectory.certificate import Certificate, Check
 from dalembert.trajectory.outcome import Outcome, pieces
 
@@ -31,6 +33,7 @@ CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump
 ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves about
 NORM_LIMIT = 1e-12
 CONDITION_LIMIT = 1e5
+MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 
 
@@ -243,11 +246,12 @@ def _constraint_checks(
     if not dynamics.rows:
         return []
     q, u, t = data.q.values, data.u.values, data.time.values
-    position, velocity, acceleration = [], [], []
+    position, velocity, acceleration, passed = [], [], [], False
     for at, parameters in pieces(outcome.segments, len(t)):
         numbers = dynamics.parameters(parameters)
         values = dynamics.constraint_kernel(t[at], q[at], u[at], numbers)
         blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], numbers, np.zeros(dynamics.nv))
+        passed = passed or passes_singularity(np.asarray(values.jacobian))
         position.append(_largest(values.position))
         velocity.append(_largest(values.velocity))
         product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
@@ -264,9 +268,33 @@ def _constraint_checks(
         checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
     pivot = float(context.statistics[layout.SMALLEST_PIVOT])
-    checks.append(Check("conditioning", 1.0 / max(pivot, 1e-300), CONDITION_LIMIT, "", about))
+    conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
+    checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about))
     checks.append(Check("acceleration residual", max(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
     return checks
+
+
+def passes_singularity(jacobians: np.ndarray) -> bool:
+    """True if the constraints lose rank between two outputs.
+
+    The smallest singular value then comes down to a corner at zero: the lines through the two outputs before and the
+    two after its lowest one meet at zero or below.
+    """
+    if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
+        return False
+    sizes = np.linalg.svd(jacobians, compute_uv=False)
+    sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
+    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
+    if rank == 0:
+        return False
+    s = sizes[:, rank - 1]
+    low = s[2:-2]
+    corner = (low <= s[1:-3]) & (low <= s[3:-1]) & (low < NEARLY_SINGULAR)
+    down, up = s[1:-3] - s[:-4], s[4:] - s[3:-1]
+    # Left line at θ: s₋₁ + down (θ + 1); right line: s₊₁ + up (θ − 1).
+    steep = np.where(up - down > 0, up - down, np.inf)
+    theta = (s[1:-3] + down - s[3:-1] + up) / steep
+    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0)))
 
 
 def _energy_checks(data: xr.Dataset) -> list[Check]:
