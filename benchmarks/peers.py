@@ -43,32 +43,39 @@ def random_tree(n: int, seed: int = 0) -> da.Model:
     """A tree of n one-dof joints, hinges and slides in any direction, branching now and then."""
     rng = np.random.default_rng(seed)
     model = da.Model(f"tree of {n}")
-    places, bodies = [np.zeros(3)], ["ground"]
+    path = [("ground", np.zeros(3))]  # from the ground to the last body
     for i in range(n):
-        k = len(bodies) - 1 if rng.random() < 0.8 else int(rng.integers(len(bodies)))
-        start = places[k]
+        if rng.random() >= 0.8:
+            del path[int(rng.integers(len(path))) + 1 :]
+        parent, start = path[-1]
         end = start + 0.3 * rng.normal(size=3)
         cloud = 0.1 * rng.normal(size=(6, 3))
         inertia = sum(p @ p * np.eye(3) - np.outer(p, p) for p in cloud)
         body = model.body(f"b{i}", mass=rng.uniform(0.5, 2.0), com=tuple((start + end) / 2), inertia=inertia)
         kind = "prismatic" if rng.random() < 0.15 else "revolute"
-        model.joint(kind, f"j{i}", bodies[k], body, point=tuple(start), axis=tuple(rng.normal(size=3)))
-        places.append(end)
-        bodies.append(body.name)
+        model.joint(kind, f"j{i}", parent, body, point=tuple(start), axis=tuple(rng.normal(size=3)))
+        path.append((body.name, end))
     return model
 
 
 def to_pinocchio(dynamics: Dynamics):
-    """Our tree of hinges and slides as a Pinocchio model: the link frames are the joint frames."""
+    """Our tree of hinges and slides as a Pinocchio model: the link frames are the joint frames.
+
+    Pinocchio's derivatives take for granted that each branch is complete before the next begins.
+    """
     import pinocchio as pin
 
     tree = dynamics.coordinates.place(NUMPY, dynamics.flat.parameters)
     model = pin.Model()
     model.gravity = pin.Motion(np.array(tree.mechanism.gravity), np.zeros(3))
     joints = {-1: 0}
-    for i, link in enumerate(tree.links):
+    waiting = [i for i, link in enumerate(tree.links) if link.parent < 0]
+    while waiting:
+        i = waiting.pop()
+        waiting += [j for j, other in enumerate(tree.links) if other.parent == i]
+        link, name = tree.links[i], dynamics.coordinates.slots[i].joint
         kind = pin.JointModelRZ() if link.joint.kind == "revolute" else pin.JointModelPZ()
-        joints[i] = model.addJoint(joints[link.parent], kind, pin.SE3(link.X_PJ.R, link.X_PJ.p), link.body)
+        joints[i] = model.addJoint(joints[link.parent], kind, pin.SE3(link.X_PJ.R, link.X_PJ.p), name)
         m, c = link.inertia.mass, link.inertia.h / link.inertia.mass
         central = link.inertia.A - m * (c @ c * np.eye(3) - np.outer(c, c))
         model.appendBodyToJoint(joints[i], pin.Inertia(m, c, central), pin.SE3.Identity())

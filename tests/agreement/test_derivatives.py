@@ -20,6 +20,7 @@ from support.random_models import (
     unit,
 )
 
+import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import COORDINATES, Coordinates, PlacedTree
@@ -424,3 +425,15 @@ def test_pinocchio_agrees(root, branch):
     forward = derivative_kernel(dynamics, "forward")(0.0, q, u, dynamics.parameters(), x)
     for ours, theirs in zip(forward[1:], pin.computeABADerivatives(*given), strict=True):
         close(ours[pair], theirs, SOLVED)
+
+
+def test_arrays_can_be_used_again():
+    dynamics = da.compile(da.library.n_pendulum(n=4))
+    rng = np.random.default_rng(8)
+    q, u = rng.normal(size=(2, 6, 4))
+    first = dynamics.acceleration_derivatives(q, u)
+    again = dynamics.acceleration_derivatives(u, q, out=first)
+    fresh = dynamics.acceleration_derivatives(u, q)
+    for name in ("du", "ddu_dq", "ddu_du", "ddu_dtau"):
+        assert np.shares_memory(getattr(again, name), getattr(first, name))
+        np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))

@@ -391,21 +391,28 @@ class Dynamics:
         return self._jacobian_kernels[body](0.0, q, self._no_force if u is None else u, p, point)
 
     def acceleration_derivatives(
-        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+        self,
+        q: Any,
+        u: Any,
+        tau: Any = None,
+        *,
+        t: Any = 0.0,
+        parameters: dict[str, float] | None = None,
+        out: Any = None,
     ) -> Any:
         """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ of a tree, at one state or a batch.
 
         Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
-        columns, also where q holds quaternions.
+        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays.
         """
         given = self._no_force if tau is None else tau
-        return self._derivatives("forward")(t, q, u, self.parameters(parameters), given)
+        return self._derivatives("forward")(t, q, u, self.parameters(parameters), given, out=out)
 
     def inverse_derivatives(
-        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> Any:
         """∂τ/∂q, ∂τ/∂u and ∂τ/∂u̇ = M of ``inverse``: fields ``dtau_dq``, ``dtau_du``, ``dtau_ddu``."""
-        return self._derivatives("inverse")(t, q, u, self.parameters(parameters), du)
+        return self._derivatives("inverse")(t, q, u, self.parameters(parameters), du, out=out)
 
     def _derivatives(self, which: Any) -> Any:
         from dalembert.dynamics.derivatives import derivative_kernel
