@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.codegen.jit import build_object, load_object
+from dalembert.codegen.cache import read_object, write_object
+from dalembert.codegen.jit import build_object, host, load_object
 
 __all__ = ["Runner", "runner", "streamed_rests"]
 
@@ -55,7 +57,12 @@ def runner(width: int) -> Runner:
     for rest in streamed_rests(width):
         moves.append(_move(f"stream{rest}", width, [-lane * rest % width for lane in range(width)]))
     text = "\n".join([*moves, _loop(width), "!1 = !{i32 1}"])
-    address, owner = load_object(build_object(text, 1), "run", [])
+    key = hashlib.sha256(f"{text}|{host().key()}".encode()).hexdigest()
+    data = read_object(key)
+    if data is None:
+        data = build_object(text, 1)
+        write_object(key, data)
+    address, owner = load_object(data, "run", [])
     return Runner(_RUN(address), owner)
 
 
