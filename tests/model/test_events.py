@@ -53,7 +53,7 @@ def test_an_event_is_a_value_that_rises(direction: str, values: list[float]):
     model = rotors()
     model.event("mark", "t + k*q(A) - u(B)", direction=direction)
     found = equations(flatten(model), 1.0, [0.5, 0.0], [0.0, 0.0])
-    assert found.event_owners == ["mark"] * len(values)
+    assert found.flat.event_owners == ["mark"] * len(values)
     np.testing.assert_allclose(found.events(), values, atol=EXACT)
 
 

@@ -175,7 +175,7 @@ class Driver:
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
         t, y, index = self.time, self.state.copy(), int(self.memory[loop.EVENT_INDEX])
-        name = self.dynamics.event_owners[index - 1]
+        name = self.dynamics.flat.event_owners[index - 1]
         event, _ = self.dynamics.flat.events[name]
         self.events.append(Happening(t, name))
         if event.stop:

@@ -18,7 +18,7 @@ from dalembert.analyses.assemble import State
 from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import WATCH_PERIOD, Driver
 from dalembert.analyses.samples import Samples, read_samples
-from dalembert.analyses.simulate import _output_times
+from dalembert.analyses.simulate import equations_of, output_times
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Integrator, Result, Status, loop
@@ -77,10 +77,8 @@ def simulate_many(
     Returns:
         all motions; samples that fail keep NaN from there on and are named in ``failed``.
     """
-    times = _output_times(start, duration, duration / DEFAULT_OUTPUTS if output_step is None else output_step)
-    if isinstance(model, Dynamics) and (formulation, coordinates) != ("auto", "auto"):
-        raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
-    dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
+    times = output_times(start, duration, duration / DEFAULT_OUTPUTS if output_step is None else output_step)
+    dynamics = equations_of(model, formulation, coordinates)
     method, fallback, why = choose_integrator(dynamics, integrator, rtol, atol, step, stabilization)
     threads = (os.cpu_count() or 1) if threads is None else threads
     if not isinstance(threads, int) or threads < 1:

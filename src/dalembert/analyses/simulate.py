@@ -75,10 +75,8 @@ def simulate(
     Returns:
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
-    times = _output_times(start, duration, output_step)
-    if isinstance(model, Dynamics) and (formulation, coordinates) != ("auto", "auto"):
-        raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
-    dynamics = model if isinstance(model, Dynamics) else Dynamics(model, formulation, coordinates)
+    times = output_times(start, duration, output_step)
+    dynamics = equations_of(model, formulation, coordinates)
     method, fallback, why = choose_integrator(dynamics, integrator, rtol, atol, step, stabilization)
     values = dict(parameters or {})
     if isinstance(initial, State):
@@ -104,7 +102,17 @@ def simulate(
     return run
 
 
-def _output_times(start: float, duration: float, output_step: float | None) -> np.ndarray:
+def equations_of(model: Model | Dynamics, formulation: str | Formulation, coordinates: str) -> Dynamics:
+    """The equations of a model, or those that were compiled before."""
+    if not isinstance(model, Dynamics):
+        return Dynamics(model, formulation, coordinates)
+    if (formulation, coordinates) != ("auto", "auto"):
+        raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
+    return model
+
+
+def output_times(start: float, duration: float, output_step: float | None) -> np.ndarray:
+    """When results are wanted: every ``output_step``, and at the end."""
     if not (isinstance(duration, (int, float, np.number)) and math.isfinite(duration) and duration > 0):
         raise DalembertError(f"duration must be a positive number of seconds, got {duration!r}")
     if output_step is None:

@@ -190,11 +190,6 @@ class Dynamics:
         )
 
     @cached_property
-    def event_owners(self) -> list[str]:
-        """The event behind each value of the event kernel."""
-        return [name for name, (event, _) in self.flat.events.items() for _ in event.signs]
-
-    @cached_property
     def event_kernel(self) -> Kernel:
         """What rises through zero when an event happens."""
         return self._compile("events", {"events": self.equations().events()})

@@ -36,7 +36,7 @@ from dalembert.numerics.layout import (
     statistics,
 )  # fmt: skip
 from dalembert.numerics.linear import OK, constrained_factors, constrained_solution, solve_constrained
-from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, integer_pointer
+from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, integer_pointer, put
 
 __all__ = ["function_address"]
 
@@ -113,8 +113,32 @@ def _tangent(c, t, y, du, multipliers):
 
 
 @njit(cache=True, nogil=True)
+def _rates(c, T, J):
+    """Rows of q̇ and of the work in a Jacobian, all others zero; the power of constraints that move is left out."""
+    nq, nv = c[NQ], c[NV]
+    J[:] = 0.0
+    J[:nq, :nq] = T.qdot_q
+    J[:nq, nq : nq + nv] = T.W
+    J[nq + nv, :nq] = T.power_q[0]
+    J[nq + nv, nq : nq + nv] = T.power_u[0]
+
+
+@njit(cache=True, nogil=True)
+def _equations_of_motion(c, T, J):
+    """Rows of a differential-algebraic system that both forms share: q̇, u̇ = a, the work, 0 = −r by (q, u, a)."""
+    nq, nv = c[NQ], c[NV]
+    n = nq + nv + 1
+    _rates(c, T, J)
+    for i in range(nv):
+        J[nq + i, n + i] = 1.0
+    J[n : n + nv, :nq] = -T.r_q
+    J[n : n + nv, nq : nq + nv] = -T.r_u
+    J[n : n + nv, n : n + nv] = -T.M
+
+
+@njit(cache=True, nogil=True)
 def _jacobian(context, t, y, out):
-    """∂ẏ/∂y of y = (q, u, W); in the row of the work W the power of constraints that move is left out."""
+    """∂ẏ/∂y of y = (q, u, W)."""
     c = entries(context)
     nq, nv, rows = c[NQ], c[NV], c[ROWS]
     n = nq + nv + 1
@@ -131,11 +155,7 @@ def _jacobian(context, t, y, out):
     if status != OK:
         statistics(c)[FAILURE] = NO_MASS
         return status
-    J[:] = 0.0
-    J[:nq, :nq] = T.qdot_q
-    J[:nq, nq : nq + nv] = T.W
-    J[nq + nv, :nq] = T.power_q[0]
-    J[nq + nv, nq : nq + nv] = T.power_u[0]
+    _rates(c, T, J)
     column, force, bend = np.empty(nv), np.empty(nv), np.empty(rows)
     for j in range(nq + nv):
         for i in range(nv):
@@ -188,28 +208,19 @@ def _dae_start(context, t, z, unused):
 
 @njit(cache=True, nogil=True)
 def _residual(context, t, z, out):
-    """r and the constraints φ (holonomic) or A u + b (nonholonomic) of the active rows, from (q, u, u̇, λ)."""
-    c = entries(context)
-    nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
-    given, result = carray(z, nq + 2 * nv + m), carray(out, nv + m)
-    T = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
-    active = _active(c)
-    result[:nv] = T.r[:, 0]
-    for i in range(m):
-        result[nv + i] = T.phi[active[i], 0] if i < hol else T.v[active[i], 0]
-    return OK
-
-
-@njit(cache=True, nogil=True)
-def _residual_tangent(context, t, z, out):
-    """Derivatives of the residual: along the tangent of q, by u and by u̇, (nv + m) × nv each; then A, m × nv."""
+    """From (q, u, u̇, λ): r and the constraints φ (holonomic) or A u + b (nonholonomic) of the active rows; then their
+    derivatives along the tangent of q, by u and by u̇, (nv + m) × nv each; then A, m × nv."""
     c = entries(context)
     nq, nv, m, hol = c[NQ], c[NV], c[N_ACTIVE], c[ACTIVE_HOLONOMIC]
     given = carray(z, nq + 2 * nv + m)
     T = _tangent(c, t, given, given[nq + nv : nq + 2 * nv], _spread(c, given[nq + 2 * nv :]))
-    total = carray(out, (3 * (nv + m) + m, nv))
-    by_q, by_u, by_a = total[: nv + m], total[nv + m : 2 * (nv + m)], total[2 * (nv + m) : 3 * (nv + m)]
-    active = _active(c)
+    size, active = nv + m, _active(c)
+    values = carray(out, size + (3 * size + m) * nv)
+    put(values, 0, T.r[:, 0], 0, nv)
+    for i in range(m):
+        values[nv + i] = T.phi[active[i], 0] if i < hol else T.v[active[i], 0]
+    total = values[size:].reshape(3 * size + m, nv)
+    by_q, by_u, by_a = total[:size], total[size : 2 * size], total[2 * size : 3 * size]
     by_q[:nv] = T.r_q @ T.W
     by_u[:nv] = T.r_u
     by_a[:nv] = T.M
@@ -224,7 +235,7 @@ def _residual_tangent(context, t, z, out):
                 for k in range(nq):
                     s += T.v_q[row, k] * T.W[k, j]
                 by_q[nv + i, j], by_u[nv + i, j] = s, T.A[row, j]
-            total[3 * (nv + m) + i, j] = T.A[row, j]
+            total[3 * size + i, j] = T.A[row, j]
     return OK
 
 
@@ -300,16 +311,7 @@ def _index_1_jacobian(context, t, z, out):
     size = n + nv + m
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
     T = _tangent(c, t, given, given[n : n + nv], _spread(c, given[n + nv :]))
-    J[:] = 0.0
-    J[:nq, :nq] = T.qdot_q
-    J[:nq, nq : nq + nv] = T.W
-    J[nq + nv, :nq] = T.power_q[0]
-    J[nq + nv, nq : nq + nv] = T.power_u[0]
-    for i in range(nv):
-        J[nq + i, n + i] = 1.0
-    J[n : n + nv, :nq] = -T.r_q
-    J[n : n + nv, nq : nq + nv] = -T.r_u
-    J[n : n + nv, n : n + nv] = -T.M
+    _equations_of_motion(c, T, J)
     for i in range(m):
         row = n + nv + i
         J[row, :nq] = -T.g_q[active[i]]
@@ -352,16 +354,7 @@ def _ggl_jacobian(context, t, z, out):
     size = n + nv + m + hol
     given, J, active = carray(z, size), carray(out, (size, size)), _active(c)
     T = _tangent(c, t, given, given[n : n + nv], _spread(c, given[n + nv : n + nv + m]))
-    J[:] = 0.0
-    J[:nq, :nq] = T.qdot_q
-    J[:nq, nq : nq + nv] = T.W
-    J[nq + nv, :nq] = T.power_q[0]
-    J[nq + nv, nq : nq + nv] = T.power_u[0]
-    for i in range(nv):
-        J[nq + i, n + i] = 1.0
-    J[n : n + nv, :nq] = -T.r_q
-    J[n : n + nv, nq : nq + nv] = -T.r_u
-    J[n : n + nv, n : n + nv] = -T.M
+    _equations_of_motion(c, T, J)
     for i in range(m):
         row = n + nv + i
         J[n : n + nv, row] = T.A[active[i]]
@@ -397,7 +390,6 @@ _FUNCTIONS = {
     "jacobian": _jacobian,
     "multipliers": _multipliers,
     "residual": _residual,
-    "tangent": _residual_tangent,
     "exponential": _exponential,
     "discrete": _discrete,
     "project": _project,

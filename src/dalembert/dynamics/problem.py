@@ -20,7 +20,7 @@ __all__ = ["make_problem"]
 
 # Kernels behind the native functions. index-1 and ggl are the two forms of a differential-algebraic system.
 _KERNELS = {
-    "jacobian": "tangent", "multipliers": "tangent", "residual": "tangent", "tangent": "tangent",
+    "jacobian": "tangent", "multipliers": "tangent", "residual": "tangent",
     "index-1": "tangent", "ggl": "tangent", "exponential": "exponential", "discrete": "discrete",
 }  # fmt: skip
 _OF_THE_FORM = {"index-1": 1, "ggl": 2}
@@ -47,7 +47,7 @@ def make_problem(
             f"action. Fix: another integrator, such as 'generalized-alpha' or 'dopri8'"
         )
     kernels = {name: getattr(dynamics, f"{name}_kernel") for name in names}
-    n_events = len(dynamics.event_owners)
+    n_events = len(dynamics.flat.event_owners)
     if "project" in needs:
         kernels["constraints"] = dynamics.constraint_kernel
     if n_events:

@@ -292,11 +292,6 @@ class Equations:
 
     # Events
 
-    @cached_property
-    def event_owners(self) -> list[str]:
-        """The event to which each of the ``events`` belongs."""
-        return [name for name, (event, _) in self.flat.events.items() for _ in event.signs]
-
     def events(self) -> np.ndarray:
         """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
         values = []

@@ -24,7 +24,6 @@ from dalembert.integrators.loop import (
     RHS,
     ROWS,
     STARTED,
-    TANGENT,
     T,
     begin,
     close_fixed,
@@ -100,7 +99,8 @@ def _loop(table, memory, times, out, step, rho, most, monitor):
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     v, dv, a, multipliers = rest[:nv], rest[nv : 2 * nv], rest[2 * nv : 3 * nv], rest[3 * nv : 3 * nv + m]
-    z, r, tangent = np.empty(nq + 2 * nv + m), np.empty(size), np.empty((3 * size + m) * nv)
+    z, values = np.empty(nq + 2 * nv + m), np.empty(size + (3 * size + m) * nv)
+    r, tangent = values[:size], values[size:]
     given, moved, delta = np.empty(nq + nv), np.empty(nq + 2 * nv * nv), np.empty(nv)
     S, pivots = np.empty((size, size)), np.empty(size, dtype=np.int64)
     new, rate, scratch = np.empty(n), np.empty(n), np.empty(n)
@@ -127,9 +127,8 @@ def _loop(table, memory, times, out, step, rho, most, monitor):
             given[nq:] = delta
             call_address(table[EXPONENTIAL], context, t_new, given, moved)
             z[:nq] = moved[:nq]
-            if call_address(table[RESIDUAL], context, t_new, z, r) != 0:
+            if call_address(table[RESIDUAL], context, t_new, z, values) != 0:
                 return FAILED
-            call_address(table[TANGENT], context, t_new, z, tangent)
             memory[EVALUATIONS] += 1
             _matrix(table, tangent, moved, gamma_h, beta_h, S)
             for i in range(size):
@@ -200,7 +199,7 @@ class GeneralizedAlpha(Integrator):
     order: ClassVar[int] = 2
     adaptive: ClassVar[bool] = False
     projects: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "residual", "tangent", "multipliers")
+    needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "residual", "multipliers")
 
     def memory_size(self, problem: Problem) -> int:
         return 3 * problem["nv"] + problem["rows"] + 1

@@ -37,8 +37,8 @@ __all__ = [
 #   jacobian      ∂f/∂y, row by row
 #   nq, nv, rows  y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ
 #   exponential   from (q, δ): q ∘ exp(δ), D(δ) and its inverse, with u = D δ̇
-#   residual      from (q, u, u̇, λ): r = M u̇ − f − Aᵀλ, then the constraints φ(q) or A u + b
-#   tangent       of the residual: ∂/∂q (along the tangent), ∂/∂u, ∂/∂u̇, ∂/∂λ, each row by row
+#   residual      from (q, u, u̇, λ): r = M u̇ − f − Aᵀλ, the constraints φ(q) or A u + b; then their derivatives along
+#                 the tangent of q, by u and by u̇, and A, each row by row
 #   multipliers   from y: u̇ and λ
 #   discrete      from (q, δ, h): momenta before and after the step of a discrete Lagrangian, work done, and the
 #                 derivative of the momentum before
@@ -50,14 +50,14 @@ __all__ = [
 #   dae_index     of all algebraic variables: 1 or 2
 TABLE = (
     "context", "size", "rhs", "retract", "events", "n_events", "jacobian", "nq", "nv", "rows", "exponential",
-    "residual", "tangent", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
+    "residual", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
     "dae_index",
 )  # fmt: skip
 (
     CONTEXT, SIZE, RHS, RETRACT, EVENTS, N_EVENTS, JACOBIAN, NQ, NV, ROWS, EXPONENTIAL,
-    RESIDUAL, TANGENT, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
+    RESIDUAL, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
     DAE_INDEX,
-) = range(21)  # fmt: skip
+) = range(20)  # fmt: skip
 
 # The header of a memory. SEGMENT_*: fixed-step methods divide the way to the next output into equal steps.
 (

@@ -59,6 +59,11 @@ class Flat:
     switches: dict[str, str] = field(default_factory=dict)
     nominal: Any = field(default=None, repr=False, compare=False)
 
+    @property
+    def event_owners(self) -> list[str]:
+        """The event behind each of the values that rise through zero where one happens."""
+        return [name for name, (event, _) in self.events.items() for _ in event.signs]
+
     def off(self, parameters: dict[str, float] | None = None) -> set[str]:
         """Constraints that do not act, at the parameters' values or at some others."""
         values = {**self.parameters, **(parameters or {})}
