@@ -2,6 +2,7 @@
 
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.base import BlockFormulation, Formulation, Support
+from dalembert.formulations.canonical import Canonical
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
 from dalembert.formulations.equations import Equations
 from dalembert.formulations.gauss import Gauss
@@ -30,5 +31,6 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         Independent,
         NewtonEuler,
         CoordinatePartitioning,
+        Canonical,
     )
 }

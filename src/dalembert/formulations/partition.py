@@ -1,22 +1,27 @@
 """Independent velocities that are kept from one evaluation to the next as long as they are good.
 
-The choice is remembered as bits in the formulation's numbers of the native context: one per velocity, set where it is
-independent.
+The choice is remembered as bits in N_OPTIONS numbers: one per velocity, set where it is independent. They are the
+formulation's numbers of the native context, or part of the state that is integrated.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from dalembert.errors import ModelError
 from dalembert.numerics.elimination import echelon, echelon_along
 from dalembert.numerics.layout import N_OPTIONS, options
+from dalembert.numerics.linear import lu_factor, lu_solve
 
-__all__ = ["CHOICES", "chosen_partition"]
+__all__ = ["CHOICES", "MOST_VELOCITIES", "WORN", "Split", "check_room", "chosen_partition", "follow", "keep_or_choose", "split"]
 
 # Numbers of the formulation: its own option, how often a choice was made, then bits.
 CHOICES, BITS = 1, 2
 PER_NUMBER = 48
+MOST_VELOCITIES = (N_OPTIONS - BITS) * PER_NUMBER
 
 # Pivots are allowed to fall to this fraction of the largest before the independent velocities are chosen anew.
 WORN = 0.05
@@ -51,7 +56,7 @@ def chosen_partition(c, A, gamma):
     More velocities than the memory has bits are chosen anew each time.
     """
     memory, m, n = options(c), A.shape[0], A.shape[1]
-    room = n <= (N_OPTIONS - BITS) * PER_NUMBER
+    room = n <= MOST_VELOCITIES
     if room and memory[CHOICES] > 0.0:
         columns = np.empty(n, dtype=np.int64)
         rank = _recall(memory, columns)
@@ -63,3 +68,66 @@ def chosen_partition(c, A, gamma):
     if room:
         _remember(memory, columns, rank)
     return rank, ratio, T, rows, columns
+
+
+# States that hold independent variables only.
+
+
+class Split(NamedTuple):
+    """A remembered choice at one position: columns and rows, the first ``rank`` dependent and independent equations;
+    the factors of that block of A, and the ratio of its pivots (0 if it does not carry all equations)."""
+
+    rank: int
+    ratio: float
+    rows: np.ndarray
+    columns: np.ndarray
+    factors: np.ndarray
+    pivots: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def split(memory, A):
+    """The remembered choice at this position."""
+    m, n = A.shape
+    columns = np.empty(n, dtype=np.int64)
+    rank = _recall(memory, columns)
+    if rank > m:
+        return Split(rank, 0.0, columns, columns, np.empty((0, 0)), columns)
+    ratio, _, rows = echelon_along(A, np.zeros(m), columns, rank)
+    factors, pivots = np.empty((rank, rank)), np.empty(rank, dtype=np.int64)
+    for i in range(rank):
+        for j in range(rank):
+            factors[i, j] = A[rows[i], columns[j]]
+    if ratio > 0.0 and not lu_factor(factors, pivots):
+        ratio = 0.0
+    return Split(rank, ratio, rows, columns, factors, pivots)
+
+
+@njit(cache=True, nogil=True)
+def follow(s, b, u):
+    """Dependent entries of u from the others:  A_d u_d = −b,  b with the independent ones already in it."""
+    x = np.empty(s.rank)
+    for i in range(s.rank):
+        x[i] = -b[s.rows[i]]
+    lu_solve(s.factors, s.pivots, x)
+    for i in range(s.rank):
+        u[s.columns[i]] = x[i]
+
+
+@njit(cache=True, nogil=True)
+def keep_or_choose(memory, A):
+    """True if a new choice was made, because there was none or its pivots are worn."""
+    if memory[CHOICES] > 0.0 and split(memory, A).ratio > WORN:
+        return False
+    rank, _, _, _, columns = echelon(A, np.zeros(A.shape[0]))
+    _remember(memory, columns, rank)
+    return True
+
+
+def check_room(name: str, nv: int) -> None:
+    """A choice must fit into its numbers."""
+    if nv > MOST_VELOCITIES:
+        raise ModelError(
+            f"formulation {name!r} remembers independent ones among {MOST_VELOCITIES} velocities at most, the model has "
+            f"{nv}. Fix: relative coordinates, or another formulation"
+        )
