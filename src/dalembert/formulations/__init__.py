@@ -3,6 +3,8 @@
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.base import BlockFormulation, Formulation, Support
 from dalembert.formulations.canonical import Canonical
+from dalembert.formulations.canonical_augmented import CanonicalAugmented
+from dalembert.formulations.canonical_independent import CanonicalIndependent
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
 from dalembert.formulations.equations import Equations
 from dalembert.formulations.gauss import Gauss
@@ -32,5 +34,7 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         NewtonEuler,
         CoordinatePartitioning,
         Canonical,
+        CanonicalIndependent,
+        CanonicalAugmented,
     )
 }

@@ -25,7 +25,7 @@ from dalembert.numerics.linear import (
     pseudo_solve,
 )
 
-__all__ = ["BASES", "Independent"]
+__all__ = ["BASES", "Independent", "boolean_route"]
 
 BASES = ("boolean", "qr", "svd")
 
@@ -67,6 +67,21 @@ def _by_svd(A, gamma):
     return rank, ratio, R, p
 
 
+@njit(cache=True, nogil=True)
+def _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers):
+    if move_freely(M, f, R, p, du) != OK:
+        return FAILED
+    watch(c, rank, ratio, largest_residual(A, gamma, du))
+    least_norm_multipliers(M, f, A, du, multipliers)
+    return OK
+
+
+def boolean_route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    rank, ratio, R, p = _boolean(c, A, gamma)
+    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
+
+
 def _route(context, t, blocks, out):
     c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
     basis = int(options(c)[0])
@@ -76,11 +91,7 @@ def _route(context, t, blocks, out):
         rank, ratio, R, p = _by_qr(A, gamma)
     else:
         rank, ratio, R, p = _by_svd(A, gamma)
-    if move_freely(M, f, R, p, du) != OK:
-        return FAILED
-    watch(c, rank, ratio, largest_residual(A, gamma, du))
-    least_norm_multipliers(M, f, A, du, multipliers)
-    return OK
+    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
 
 
 @dataclass(frozen=True)
