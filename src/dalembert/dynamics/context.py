@@ -78,7 +78,8 @@ class Context:
                 retract=self.retract, closure=forms.function_address("closure"), rates=forms.function_address("rates"),
                 shift=implicit.function_address("exponential") if "exponential" in used else 0,
                 n_form=used["form"].n_out if "form" in used else 0, form_rhs=form.rhs, encode=form.encode,
-                decode=form.decode, n_state=form.size, varying=form.varying, n_windings=len(dynamics.coordinates.windings),
+                decode=form.decode, n_state=form.size, varying=form.varying,
+                n_windings=len(dynamics.coordinates.windings),
             )  # fmt: skip
         if rolled is not None:
             record = rolled.lend(self)

@@ -54,7 +54,8 @@ class Form:
         size: length of y.  varying: how many of its first entries vary within a step; the others are remembered.
         rhs: ẏ from y.
         decode: x from y. It may leave what ``encode`` needs in the multipliers of the context.
-        encode: y from x, in place, so that it may keep what it remembers; RESTART if y means something else from now on.
+        encode: y from x, in place, so that it may keep what it remembers; RESTART if y means something else from now
+            on.
         retract: y back onto its manifold, in place; 0 to decode, retract and encode.
         kernels: what it needs, of ``form`` (see ``Formulation.form_blocks``) and ``exponential``.
     """
@@ -115,7 +116,9 @@ class Formulation(ABC):
 class BlockFormulation(Formulation):
     """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function
 
-    int64 route(int64 context, double t, double* blocks, double* out).  Blocks beyond the six usual ones come behind them.
+    int64 route(int64 context, double t, double* blocks, double* out).
+
+    Blocks beyond the six usual ones come behind them.
     """
 
     explicit: ClassVar[bool] = False

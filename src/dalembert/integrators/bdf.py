@@ -242,10 +242,7 @@ def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
     tolerance = max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol)))
     if memory[STARTED] == 0.0:
         notes[:] = 0.0
-        if (
-            begin(table, memory) != GO_ON
-            or _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON
-        ):
+        if begin(table, memory) != GO_ON or _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
             return FAILED
     elif notes[FACTORED] > 0.0:
         _factor(J, notes[FACTORED], E, pivots)

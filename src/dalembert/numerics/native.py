@@ -3,8 +3,9 @@
     int64 rhs(int64 context, double t, const double* y, double* dy)       ẏ = f(t, y)
     int64 retract(int64 context, double t, double* y, double* unused)     y back onto its manifold
 
-Both return 0 if they succeeded, a positive number if not; a retraction returns RESTART if it succeeded and y means
-something else from now on, which methods that remember former steps must know. Loops that take the addresses as numbers are compiled once and serve every model.
+Both return 0 if they succeeded, a positive number if not. A retraction returns RESTART if it succeeded and y means
+something else from now on, which methods that remember former steps must know. Loops that take the addresses as
+numbers are compiled once and serve every model.
 """
 
 from __future__ import annotations
