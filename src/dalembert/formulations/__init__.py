@@ -16,6 +16,7 @@ from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.projection import Projection
 from dalembert.formulations.recursive import Recursive
 from dalembert.formulations.udwadia_kalaba import UdwadiaKalaba
+from dalembert.formulations.woronetz import Woronetz
 
 __all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
 
@@ -33,6 +34,7 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         Independent,
         NewtonEuler,
         CoordinatePartitioning,
+        Woronetz,
         Canonical,
         CanonicalIndependent,
         CanonicalAugmented,

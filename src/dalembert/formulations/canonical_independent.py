@@ -10,7 +10,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, rates_at
 from dalembert.formulations.independent import boolean_route
-from dalembert.formulations.partition import check_room, follow, keep_or_choose, split
+from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
 from dalembert.formulations.system import constraints_at, dot, onto_rows, product
 from dalembert.numerics.layout import N_OPTIONS, NO_MASS, NQ, NV, WORN_OUT, entries, finite, give_up, watch
 from dalembert.numerics.linear import OK, cholesky, cholesky_substitute
@@ -22,21 +22,6 @@ __all__ = ["CanonicalIndependent"]
 
 
 @njit(cache=True, nogil=True)
-def _basis(s, A, b):
-    """Rᵀ and s with  A R = 0,  A s + b = 0."""
-    n = A.shape[1]
-    R, shift, column = np.zeros((n - s.rank, n)), np.zeros(n), np.empty(A.shape[0])
-    follow(s, b, shift)
-    for k in range(n - s.rank):
-        free = s.columns[s.rank + k]
-        for i in range(A.shape[0]):
-            column[i] = A[i, free]
-        R[k, free] = 1.0
-        follow(s, column, R[k])
-    return R, shift
-
-
-@njit(cache=True, nogil=True)
 def _motion(context, c, t, state, x):
     """u and W into x; returns the status, the split, Rᵀ, s and p = M u."""
     nq, nv = c[NQ], c[NV]
@@ -45,7 +30,7 @@ def _motion(context, c, t, state, x):
     s = split(state[nq + nv + 1 :], A)
     if s.ratio <= 0.0:
         return give_up(c, WORN_OUT), s, A, b, b
-    R, shift = _basis(s, A, b)
+    R, shift = solution_basis(s, A, b)
     watch(c, s.rank, s.ratio, 0.0)
     free, pushed = nv - s.rank, product(M, shift)
     H, z = np.empty((free, free)), np.empty(free)
@@ -81,7 +66,7 @@ def _encode(context, t, x, y):
     _, b, A, M = constraints_at(context, c, t, given)
     renewed = keep_or_choose(state[n:], A)
     s = split(state[n:], A)
-    R, shift = _basis(s, A, b)
+    R, shift = solution_basis(s, A, b)
     p = product(M, given[nq : nq + nv])
     put(state, 0, given, 0, nq)
     for i in range(nv):

@@ -18,7 +18,7 @@ from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = [
     "CHOICES", "MOST_VELOCITIES", "WORN", "Split", "check_room", "chosen_partition", "follow", "is_independent",
-    "keep_or_choose", "quality", "split",
+    "keep_or_choose", "quality", "solution_basis", "split",
 ]  # fmt: skip
 
 # Numbers of the formulation: its own option, how often a choice was made, then bits.
@@ -130,6 +130,21 @@ def follow(s, b, u):
     lu_solve(s.factors, s.pivots, x)
     for i in range(s.rank):
         u[s.columns[i]] = x[i]
+
+
+@njit(cache=True, nogil=True)
+def solution_basis(s, A, b):
+    """Rᵀ and r with  u = R ż + r,  ż the independent entries of u:  A R = 0,  A r + b = 0."""
+    n = A.shape[1]
+    R, shift, column = np.zeros((n - s.rank, n)), np.zeros(n), np.empty(A.shape[0])
+    follow(s, b, shift)
+    for k in range(n - s.rank):
+        free = s.columns[s.rank + k]
+        for i in range(A.shape[0]):
+            column[i] = A[i, free]
+        R[k, free] = 1.0
+        follow(s, column, R[k])
+    return R, shift
 
 
 @njit(cache=True, nogil=True)
