@@ -12,13 +12,13 @@ import numpy as np
 from numba import njit
 
 from dalembert.errors import ModelError
-from dalembert.numerics.elimination import echelon, echelon_along
+from dalembert.numerics.elimination import echelon, echelon_along, echelon_basis
 from dalembert.numerics.layout import N_OPTIONS, options
 from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = [
     "CHOICES", "MOST_VELOCITIES", "WORN", "Split", "check_room", "chosen_partition", "follow", "is_independent",
-    "keep_or_choose", "quality", "solution_basis", "split",
+    "keep_or_choose", "solution_basis", "split",
 ]  # fmt: skip
 
 # Numbers of the formulation: its own option, how often a choice was made, then bits.
@@ -26,8 +26,8 @@ CHOICES, BITS = 1, 2
 PER_NUMBER = 48
 MOST_VELOCITIES = (N_OPTIONS - BITS) * PER_NUMBER
 
-# Pivots are allowed to fall to this fraction of the largest, or of another entry of their row, before the independent
-# velocities are chosen anew.
+# Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
+# independent ones, before these are chosen anew.
 WORN = 0.05
 
 
@@ -60,6 +60,17 @@ def _remember(memory, columns, rank):
 
 
 @njit(cache=True, nogil=True)
+def _reach(T, rank, columns):
+    """The largest entry of R: how far a dependent velocity moves with an independent one."""
+    R, _ = echelon_basis(T, rank, columns)
+    largest = 0.0
+    for i in range(R.shape[0]):
+        for j in range(R.shape[1]):
+            largest = max(largest, abs(R[i, j]))
+    return largest
+
+
+@njit(cache=True, nogil=True)
 def chosen_partition(c, A, gamma):
     """As ``echelon``, along the columns of last time while their pivots are good, else with a new choice.
 
@@ -71,8 +82,8 @@ def chosen_partition(c, A, gamma):
         columns = np.empty(n, dtype=np.int64)
         rank = _recall(memory, columns)
         if rank <= m:
-            ratio, share, T, rows = echelon_along(A, gamma, columns, rank)
-            if min(ratio, share) > WORN:
+            ratio, T, rows = echelon_along(A, gamma, columns, rank)
+            if ratio > WORN and _reach(T, rank, columns) * WORN < 1.0:
                 return rank, ratio, T, rows, columns
     rank, ratio, T, rows, columns = echelon(A, gamma)
     if room:
@@ -85,12 +96,12 @@ def chosen_partition(c, A, gamma):
 
 class Split(NamedTuple):
     """A remembered choice at one position: columns and rows, the first ``rank`` dependent and independent equations;
-    the factors of that block of A, the ratio of its pivots (0 if it does not carry all equations) and their share (see
-    ``echelon_along``)."""
+    the factors of that block of A, the ratio of its pivots (0 if it does not carry all equations), and what falls below
+    WORN when a new choice is due."""
 
     rank: int
     ratio: float
-    share: float
+    quality: float
     rows: np.ndarray
     columns: np.ndarray
     factors: np.ndarray
@@ -105,20 +116,15 @@ def split(memory, A):
     rank = _recall(memory, columns)
     if rank > m:
         return Split(rank, 0.0, 0.0, columns, columns, np.empty((0, 0)), columns)
-    ratio, share, _, rows = echelon_along(A, np.zeros(m), columns, rank)
+    ratio, T, rows = echelon_along(A, np.zeros(m), columns, rank)
     factors, pivots = np.empty((rank, rank)), np.empty(rank, dtype=np.int64)
     for i in range(rank):
         for j in range(rank):
             factors[i, j] = A[rows[i], columns[j]]
     if ratio > 0.0 and not lu_factor(factors, pivots):
         ratio = 0.0
-    return Split(rank, ratio, share, rows, columns, factors, pivots)
-
-
-@njit(cache=True, nogil=True)
-def quality(s):
-    """What falls below WORN when a new choice is due, and to 0 where the old one does not work at all."""
-    return min(s.ratio, s.share)
+    quality = min(ratio, 1.0 / max(1.0, _reach(T, rank, columns))) if ratio > 0.0 else 0.0
+    return Split(rank, ratio, quality, rows, columns, factors, pivots)
 
 
 @njit(cache=True, nogil=True)
@@ -149,12 +155,16 @@ def solution_basis(s, A, b):
 
 @njit(cache=True, nogil=True)
 def keep_or_choose(memory, A):
-    """True if a new choice was made, because there was none or its pivots are worn."""
-    if memory[CHOICES] > 0.0 and quality(split(memory, A)) > WORN:
+    """True if there is a new choice, because there was none or the old one is worn and there is a better one."""
+    if memory[CHOICES] > 0.0 and split(memory, A).quality > WORN:
         return False
+    before = memory.copy()
     rank, _, _, _, columns = echelon(A, np.zeros(A.shape[0]))
     _remember(memory, columns, rank)
-    return True
+    for i in range(BITS, memory.shape[0]):
+        if memory[i] != before[i]:
+            return True
+    return before[CHOICES] == 0.0
 
 
 def check_room(name: str, nv: int) -> None:

@@ -1,11 +1,12 @@
 """States that hold independent velocities only, or independent coordinates and velocities.
 
 mixed:        y = (q, ż, W, choice)
-independent:  y = (z, angles of cut joints, ż, W, choice of ż, choice of z, q₀, δ of the last step)
+independent:  y = (δ, angles of cut joints, ż, W, choice of ż, choice of z, q₀)
 
-ż are entries of u in their places, the others are zero; z are entries of δ in the exponential coordinates about q₀,
-q = q₀ ∘ exp(δ): for joints with one coordinate simply q − q₀. Velocities of rolling are fewer than the coordinates,
-so that both have a choice of their own.
+ż are entries of u in their places, the others are zero; z are entries of δ, the exponential coordinates about q₀,
+q = q₀ ∘ exp(δ): for joints with one coordinate simply q − q₀. The other entries of δ are first guesses for Newton's
+method and have no other influence on the motion. Where something rolls, independent velocities are fewer than
+coordinates, so that both have a choice of their own.
 
 Reference: R. A. Wehage, E. J. Haug, J. Mech. Des. 104 (1982) 247–255; B. Paul, "Analytical dynamics of mechanisms – a
 computer oriented overview", Mech. Mach. Theory 10 (1975) 481–507; J. García de Jalón, E. Bayo, eqs. 5.55–5.58,
@@ -19,7 +20,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.partition import WORN, check_room, follow, is_independent, keep_or_choose, quality, split
+from dalembert.formulations.partition import WORN, check_room, follow, is_independent, keep_or_choose, split
 from dalembert.formulations.system import constraints_at, product
 from dalembert.numerics.layout import (
     HOLONOMIC,
@@ -56,7 +57,7 @@ TURNED = 0.5
 def _velocities(choice, A, b, slots, u):
     """u from its independent entries; returns the quality of the choice, 0 if they do not determine the others."""
     s, known = split(choice, A), b.copy()
-    if quality(s) <= 0.0:
+    if s.quality <= 0.0:
         return 0.0
     for k in range(s.rank, A.shape[1]):
         free = s.columns[k]
@@ -64,7 +65,7 @@ def _velocities(choice, A, b, slots, u):
         for i in range(A.shape[0]):
             known[i] += A[i, free] * slots[free]
     follow(s, known, u)
-    return quality(s)
+    return s.quality
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +78,7 @@ def _pick(choice, values, out):
 @njit(cache=True, nogil=True)
 def _length(c):
     """Of an independent state."""
-    return 3 * c[NV] + c[N_WINDINGS] + 1 + 2 * N_OPTIONS + c[NQ]
+    return 2 * c[NV] + c[N_WINDINGS] + 1 + 2 * N_OPTIONS + c[NQ]
 
 
 @njit(cache=True, nogil=True)
@@ -144,16 +145,13 @@ def _mixed_rhs(context, t, y, dy):
 
 @njit(cache=True, nogil=True)
 def _parts(c, state):
-    """z, angles of cut joints, ż, choice of ż, choice of z, q₀, δ of the last step; W comes behind ż."""
+    """δ, angles of cut joints, ż, choice of ż, choice of z, q₀; W comes behind ż."""
     nq, nv, windings = c[NQ], c[NV], c[N_WINDINGS]
     at = nv + windings
     slots = state[at : at + nv]
     at += nv + 1
     choices, at = state[at : at + 2 * N_OPTIONS], at + 2 * N_OPTIONS
-    return (
-        state[:nv], state[nv : nv + windings], slots, choices[:N_OPTIONS], choices[N_OPTIONS:], state[at : at + nq],
-        state[at + nq : at + nq + nv],
-    )  # fmt: skip
+    return state[:nv], state[nv : nv + windings], slots, choices[:N_OPTIONS], choices[N_OPTIONS:], state[at : at + nq]
 
 
 @njit(cache=True, nogil=True)
@@ -176,14 +174,11 @@ def _closed(context, c, t, state, x):
     """
     nq, nv = c[NQ], c[NV]
     tree = nq - c[N_WINDINGS]
-    z, windings, slots, velocity_choice, position_choice, origin, before = _parts(c, state)
-    given, moved, delta, step = np.empty(nq + nv), np.empty(nq + 2 * nv * nv), before.copy(), np.zeros(nv)
+    guess, windings, slots, velocity_choice, position_choice, origin = _parts(c, state)
+    given, moved, delta, step = np.empty(nq + nv), np.empty(nq + 2 * nv * nv), guess.copy(), np.zeros(nv)
     D, inverse = moved[nq : nq + nv * nv].reshape(nv, nv), moved[nq + nv * nv :].reshape(nv, nv)
     put(given, 0, origin, 0, nq)
     put(x, tree, windings, 0, nq - tree)
-    for i in range(nv):
-        if is_independent(position_choice, i):
-            delta[i] = z[i]
     error, last, good = 1e300, 1e300, 0.0
     for turn in range(NEWTON_STEPS + 1):
         if turn == NEWTON_STEPS:
@@ -198,7 +193,7 @@ def _closed(context, c, t, state, x):
         if not np.isfinite(error):
             return give_up(c, NOT_FINITE), D, inverse, delta, 0.0
         s = split(position_choice, _along_delta(c, A, D))
-        good = quality(s)
+        good = s.quality
         if good <= 0.0:
             return give_up(c, WORN_OUT), D, inverse, delta, 0.0
         if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * last):
@@ -219,24 +214,32 @@ def _independent_decode(context, t, y, out):
 
 
 @njit(cache=True, nogil=True)
-def _open(context, c, t, given, state):
-    """y from x about this position, with choices that are good here."""
-    nq, nv = c[NQ], c[NV]
-    z, windings, slots, velocity_choice, position_choice, origin, before = _parts(c, state)
+def _choose(context, c, t, given, state):
+    """Choices that are good here; True if there is a new one."""
+    _, _, _, velocity_choice, position_choice, _ = _parts(c, state)
     _, _, A, _ = constraints_at(context, c, t, given)
-    keep_or_choose(velocity_choice, A)
-    keep_or_choose(position_choice, A[: c[HOLONOMIC]])
+    renewed = keep_or_choose(velocity_choice, A)
+    return keep_or_choose(position_choice, A[: c[HOLONOMIC]]) or renewed
+
+
+@njit(cache=True, nogil=True)
+def _open(c, given, state):
+    """y from x about this position."""
+    nq, nv = c[NQ], c[NV]
+    delta, windings, slots, velocity_choice, _, origin = _parts(c, state)
     put(origin, 0, given, 0, nq)
     put(windings, 0, given, nq - c[N_WINDINGS], c[N_WINDINGS])
     for i in range(nv):
-        z[i], before[i] = 0.0, 0.0
+        delta[i] = 0.0
     _pick(velocity_choice, given[nq : nq + nv], slots)
     state[2 * nv + c[N_WINDINGS]] = given[nq + nv]
 
 
 def _independent_encode(context, t, x, y):
     c = entries(context)
-    _open(context, c, t, carray(x, c[NQ] + c[NV] + 1), carray(y, _length(c)))
+    given, state = carray(x, c[NQ] + c[NV] + 1), carray(y, _length(c))
+    _choose(context, c, t, given, state)
+    _open(c, given, state)
     return RESTART
 
 
@@ -251,11 +254,10 @@ def _independent_retract(context, t, y, unused):
     for i in range(nv):
         for j in range(nv):
             turned = max(turned, abs(D[i, j] - (1.0 if i == j else 0.0)))
-    if good > WORN and turned < TURNED:
-        _, _, _, _, _, _, before = _parts(c, state)
-        put(before, 0, delta, 0, nv)
+    if turned < TURNED and (good > WORN or not _choose(context, c, t, x, state)):
+        put(state, 0, delta, 0, nv)
         return OK
-    _open(context, c, t, x, state)
+    _open(c, x, state)
     return RESTART
 
 
@@ -265,14 +267,14 @@ def _independent_rhs(context, t, y, dy):
     n = nq + nv + 1
     x, full, state, rate = np.empty(n), np.empty(n), carray(y, _length(c)), carray(dy, _length(c))
     status, _, inverse, _, _ = _closed(context, c, t, state, x)
-    _, _, _, velocity_choice, position_choice, _, _ = _parts(c, state)
+    _, _, _, velocity_choice, _, _ = _parts(c, state)
     if status == OK:
         status = _rates(context, c, t, velocity_choice, x, full)
     if status != OK:
         return status
     for i in range(rate.shape[0]):
         rate[i] = 0.0
-    _pick(position_choice, product(inverse, x[nq : nq + nv]), rate[:nv])
+    put(rate, 0, product(inverse, x[nq : nq + nv]), 0, nv)
     put(rate, nv, full, nq - windings, windings)
     _pick(velocity_choice, full[nq : nq + nv], rate[nv + windings : 2 * nv + windings])
     rate[2 * nv + windings] = full[nq + nv]
@@ -297,6 +299,6 @@ def partitioned_form(name: str, state: str, sizes: Sizes) -> Form | None:
     varying = 2 * sizes.nv + sizes.windings + 1
     functions = (_independent_rhs, _independent_decode, _independent_encode, _independent_retract)
     return Form(
-        "independent coordinates and velocities", varying + 2 * N_OPTIONS + sizes.nq + sizes.nv, varying,
+        "independent coordinates and velocities", varying + 2 * N_OPTIONS + sizes.nq, varying,
         *(native_address(function) for function in functions), kernels=("exponential",),
     )  # fmt: skip
