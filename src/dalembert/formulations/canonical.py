@@ -9,7 +9,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 
 from dalembert.formulations.base import BlockFormulation, Form, Sizes, native_address
 from dalembert.formulations.equations import Equations
-from dalembert.formulations.system import constraints_at
+from dalembert.formulations.system import constraints_at, dot, onto_rows, product
 from dalembert.numerics.layout import (
     MULTIPLIERS,
     N_FORM,
@@ -26,7 +26,9 @@ from dalembert.numerics.layout import (
 from dalembert.numerics.linear import OK, solve_constrained
 from dalembert.numerics.native import RESTART, call_address, float_pointer, put
 
-__all__ = ["Canonical", "CanonicalFormulation", "momenta_from", "rates_at", "write_rates"]
+__all__ = ["Canonical", "CanonicalFormulation", "largest_mass", "momenta_from", "rates_at", "write_rates"]
+
+# y = (q, p/m, W − bᵀσ, m).  m is the largest entry of M where the run began: tolerances then mean velocities.
 
 # Aᵀσ may grow to so many times M u (or M times a velocity of one) before it is taken out of p.
 TALL = 10.0
@@ -44,8 +46,8 @@ def rates_at(context, c, t, x):
 
 
 @njit(cache=True, nogil=True)
-def write_rates(context, c, t, x, sigma, rate):
-    """q̇,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ."""
+def write_rates(context, c, t, x, sigma, m, rate):
+    """q̇,  ṗ/m,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ."""
     nq, nv, rows = c[NQ], c[NV], c[ROWS]
     qdot, power, force, A_dot, b_dot = rates_at(context, c, t, x)
     put(rate, 0, qdot, 0, nq)
@@ -54,34 +56,38 @@ def write_rates(context, c, t, x, sigma, rate):
         power -= b_dot[i] * sigma[i]
         for j in range(nv):
             rate[nq + j] += A_dot[i, j] * sigma[i]
+    for j in range(nv):
+        rate[nq + j] /= m
     rate[nq + nv] = power
 
 
 @njit(cache=True, nogil=True)
-def momenta_from(c, x, b, A, M, sigma, state):
-    """q, p = M u + Aᵀσ and W − bᵀσ; σ = 0 and RESTART if Aᵀσ has grown tall."""
-    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+def largest_mass(M):
+    """The largest entry of M in size, 1 if all are zero."""
+    largest = 0.0
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            largest = max(largest, abs(M[i, j]))
+    return largest if largest > 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def momenta_from(c, x, b, A, M, sigma, m, state):
+    """q, p/m of p = M u + Aᵀσ, and W − bᵀσ; σ = 0 and RESTART if Aᵀσ has grown tall."""
+    nq, nv = c[NQ], c[NV]
+    p, push, work, tall, scale = product(M, x[nq : nq + nv]), onto_rows(A, sigma), x[nq + nv], 0.0, largest_mass(M)
+    for j in range(nv):
+        tall, scale = max(tall, abs(push[j])), max(scale, abs(p[j]))
+    status = RESTART if tall > TALL * scale else OK
+    if status == OK:
+        work -= dot(b, sigma)
+        for j in range(nv):
+            p[j] += push[j]
     put(state, 0, x, 0, nq)
-    push, tall, scale = np.zeros(nv), 0.0, 0.0
-    work = x[nq + nv]
     for j in range(nv):
-        s = 0.0
-        for k in range(nv):
-            s += M[j, k] * x[nq + k]
-            scale = max(scale, abs(M[j, k]))
-        for i in range(rows):
-            push[j] += A[i, j] * sigma[i]
-        state[nq + j] = s
-        tall, scale = max(tall, abs(push[j])), max(scale, abs(s))
-    if tall > TALL * scale:
-        state[nq + nv] = work
-        return RESTART
-    for j in range(nv):
-        state[nq + j] += push[j]
-    for i in range(rows):
-        work -= b[i] * sigma[i]
+        state[nq + j] = p[j] / m
     state[nq + nv] = work
-    return OK
+    return status
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +96,9 @@ def _velocities(context, c, t, state, x, sigma):
     nq, nv, rows = c[NQ], c[NV], c[ROWS]
     put(x, 0, state, 0, nq)
     _, b, A, M = constraints_at(context, c, t, x)
-    p, u = state[nq : nq + nv].copy(), np.empty(nv)
+    p, u = np.empty(nv), np.empty(nv)
+    for j in range(nv):
+        p[j] = state[nq + nv + 1] * state[nq + j]
     status, rank, ratio, conflict = solve_constrained(M, p, A, b, u, sigma)
     if status != OK:
         return give_up(c, NO_MASS)
@@ -108,25 +116,28 @@ def _decode(context, t, y, out):
     c = entries(context)
     n = c[NQ] + c[NV] + 1
     sigma = carray(float_pointer(c[MULTIPLIERS]), c[ROWS])
-    return _velocities(context, c, t, carray(y, n), carray(out, n), sigma)
+    return _velocities(context, c, t, carray(y, n + 1), carray(out, n), sigma)
 
 
 def _encode(context, t, x, y):
     c = entries(context)
     n = c[NQ] + c[NV] + 1
-    given = carray(x, n)
+    given, state = carray(x, n), carray(y, n + 1)
     _, b, A, M = constraints_at(context, c, t, given)
-    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), c[ROWS]), carray(y, n))
+    if state[n] == 0.0:
+        state[n] = largest_mass(M)
+    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), c[ROWS]), state[n], state)
 
 
 def _rhs(context, t, y, dy):
     c = entries(context)
     n = c[NQ] + c[NV] + 1
-    x, sigma, rate = np.empty(n), np.empty(c[ROWS]), carray(dy, n)
-    status = _velocities(context, c, t, carray(y, n), x, sigma)
+    x, sigma, state, rate = np.empty(n), np.empty(c[ROWS]), carray(y, n + 1), carray(dy, n + 1)
+    status = _velocities(context, c, t, state, x, sigma)
     if status != OK:
         return status
-    write_rates(context, c, t, x, sigma, rate)
+    write_rates(context, c, t, x, sigma, state[n], rate)
+    rate[n] = 0.0
     return finite(c, rate)
 
 
@@ -171,4 +182,4 @@ class Canonical(CanonicalFormulation):
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1
         rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
-        return Form("momenta instead of velocities", n, n, rhs, decode, encode)
+        return Form("momenta instead of velocities", n + 1, n, rhs, decode, encode)

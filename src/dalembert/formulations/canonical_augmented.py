@@ -10,7 +10,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 
 from dalembert.formulations.augmented_lagrangian import augmented_route, check_turns
 from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.canonical import CanonicalFormulation, momenta_from, write_rates
+from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, momenta_from, write_rates
 from dalembert.formulations.penalty import check_penalty
 from dalembert.formulations.system import constraints_at, dot, onto_rows, product
 from dalembert.numerics.layout import (
@@ -31,7 +31,7 @@ from dalembert.numerics.native import float_pointer, put
 
 __all__ = ["CanonicalAugmented"]
 
-# y = (q, p, W − bᵀσ, ∫φ dt of holonomic rows, ∫ψ dt of the others).
+# y = (q, p/m, W − bᵀσ, ∫φ dt of holonomic rows, ∫ψ dt of the others, m).
 
 
 @njit(cache=True, nogil=True)
@@ -41,17 +41,15 @@ def _velocities(context, c, t, state, x, sigma, residual):
     n, omega, mu = nq + nv + 1, given[1], given[2]
     put(x, 0, state, 0, nq)
     phi, b, A, M = constraints_at(context, c, t, x)
-    p, integral, g = state[nq : nq + nv], state[n:], b.copy()
+    p, integral, g = state[nq : nq + nv].copy(), state[n:], b.copy()
+    for i in range(nv):
+        p[i] *= state[n + rows]
     for i in range(rows):
         if i < holonomic:
             g[i] += 2.0 * omega * mu * phi[i] + omega * omega * integral[i]
         else:
             g[i] += 2.0 * omega * mu * integral[i]
-    largest = 0.0
-    for i in range(nv):
-        for j in range(nv):
-            largest = max(largest, abs(M[i, j]))
-    alpha, K = given[0] * largest, M.copy()
+    alpha, K = given[0] * largest_mass(M), M.copy()
     for k in range(rows):
         for i in range(nv):
             for j in range(nv):
@@ -90,28 +88,31 @@ def _decode(context, t, y, out):
     c = entries(context)
     n, rows = c[NQ] + c[NV] + 1, c[ROWS]
     sigma = carray(float_pointer(c[MULTIPLIERS]), rows)
-    return _velocities(context, c, t, carray(y, n + rows), carray(out, n), sigma, np.empty(rows))
+    return _velocities(context, c, t, carray(y, n + rows + 1), carray(out, n), sigma, np.empty(rows))
 
 
 def _encode(context, t, x, y):
     c = entries(context)
     n, rows = c[NQ] + c[NV] + 1, c[ROWS]
-    given, state = carray(x, n), carray(y, n + rows)
+    given, state = carray(x, n), carray(y, n + rows + 1)
     _, b, A, M = constraints_at(context, c, t, given)
     # A motion that is led back onto its constraints has nothing to make up for.
     if c[PROJECTION] != 0:
-        state[n:] = 0.0
-    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), rows), state)
+        state[n : n + rows] = 0.0
+    if state[n + rows] == 0.0:
+        state[n + rows] = largest_mass(M)
+    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), rows), state[n + rows], state)
 
 
 def _rhs(context, t, y, dy):
     c = entries(context)
     n, rows = c[NQ] + c[NV] + 1, c[ROWS]
-    x, sigma, rate = np.empty(n), np.empty(rows), carray(dy, n + rows)
-    status = _velocities(context, c, t, carray(y, n + rows), x, sigma, rate[n:])
+    x, sigma, state, rate = np.empty(n), np.empty(rows), carray(y, n + rows + 1), carray(dy, n + rows + 1)
+    status = _velocities(context, c, t, state, x, sigma, rate[n:])
     if status != OK:
         return status
-    write_rates(context, c, t, x, sigma, rate)
+    write_rates(context, c, t, x, sigma, state[n + rows], rate)
+    rate[n + rows] = 0.0
     return finite(c, rate)
 
 
@@ -157,4 +158,4 @@ class CanonicalAugmented(CanonicalFormulation):
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1 + sizes.rows
         rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
-        return Form("momenta instead of velocities", n, n, rhs, decode, encode)
+        return Form("momenta instead of velocities", n + 1, n, rhs, decode, encode)

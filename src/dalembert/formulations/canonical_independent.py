@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.canonical import CanonicalFormulation, rates_at
+from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, rates_at
 from dalembert.formulations.independent import boolean_route
 from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
 from dalembert.formulations.system import constraints_at, dot, onto_rows, product
@@ -18,7 +18,7 @@ from dalembert.numerics.native import RESTART, put
 
 __all__ = ["CanonicalIndependent"]
 
-# y = (q, Rᵀp in the places of the independent velocities, W − sᵀp, the choice), where  u = R ż + s.
+# y = (q, Rᵀp/m in the places of the independent velocities, W − sᵀp, m with the choice), where  u = R ż + s.
 
 
 @njit(cache=True, nogil=True)
@@ -35,7 +35,7 @@ def _motion(context, c, t, state, x):
     free, pushed = nv - s.rank, product(M, shift)
     H, z = np.empty((free, free)), np.empty(free)
     for k in range(free):
-        z[k] = state[nq + s.columns[s.rank + k]] - dot(R[k], pushed)
+        z[k] = state[nq + nv + 1] * state[nq + s.columns[s.rank + k]] - dot(R[k], pushed)
         column = product(M, R[k])
         for i in range(free):
             H[i, k] = dot(R[i], column)
@@ -64,6 +64,8 @@ def _encode(context, t, x, y):
     n = nq + nv + 1
     given, state = carray(x, n), carray(y, n + N_OPTIONS)
     _, b, A, M = constraints_at(context, c, t, given)
+    if state[n] == 0.0:
+        state[n] = largest_mass(M)
     renewed = keep_or_choose(state[n:], A)
     s = split(state[n:], A)
     R, shift = solution_basis(s, A, b)
@@ -72,7 +74,7 @@ def _encode(context, t, x, y):
     for i in range(nv):
         state[nq + i] = 0.0
     for k in range(nv - s.rank):
-        state[nq + s.columns[s.rank + k]] = dot(R[k], p)
+        state[nq + s.columns[s.rank + k]] = dot(R[k], p) / state[n]
     state[nq + nv] = given[nq + nv] - dot(shift, p)
     return RESTART if renewed else OK
 
@@ -82,8 +84,8 @@ def _rhs(context, t, y, dy):
     c = entries(context)
     nq, nv = c[NQ], c[NV]
     n = nq + nv + 1
-    x, rate = np.empty(n), carray(dy, n + N_OPTIONS)
-    status, s, R, shift, p = _motion(context, c, t, carray(y, n + N_OPTIONS), x)
+    x, state, rate = np.empty(n), carray(y, n + N_OPTIONS), carray(dy, n + N_OPTIONS)
+    status, s, R, shift, p = _motion(context, c, t, state, x)
     if status != OK:
         return status
     qdot, power, force, A_dot, b_dot = rates_at(context, c, t, x)
@@ -93,7 +95,7 @@ def _rhs(context, t, y, dy):
     turn = np.zeros(nv)
     for k in range(nv - s.rank):
         follow(s, product(A_dot, R[k]), turn)
-        rate[nq + s.columns[s.rank + k]] = dot(R[k], force) + dot(turn, p)
+        rate[nq + s.columns[s.rank + k]] = (dot(R[k], force) + dot(turn, p)) / state[n]
     bent = product(A_dot, shift)
     for i in range(bent.shape[0]):
         bent[i] += b_dot[i]
