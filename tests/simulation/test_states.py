@@ -1,4 +1,4 @@
-"""Formulations that integrate other variables than q and u: momenta, independent velocities, independent coordinates."""
+"""Formulations that integrate other variables than q and u: momenta, independent velocities and coordinates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def _driven_at_the_cut() -> da.Model:
     """The drive follows a joint that is no coordinate, so that an angle at the end of q counts its turns."""
     model = da.library.four_bar()
     cut = da.inspect(model).loops[0].cut
-    model.drive(cut, f"{da.assemble(model).joint(cut)[0][0]} + 0.3*sin(3*t)")
+    (angle,), (rate,) = da.assemble(model).joint(cut)
+    model.drive(cut, f"{float(angle)!r} + {float(rate)!r}*t + 0.5*(1 - cos(4*t))")
     return model
 
 
