@@ -17,8 +17,8 @@ from dalembert.numerics.layout import N_OPTIONS, options
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
 
 __all__ = [
-    "CHOICES", "MOST_VELOCITIES", "WORN", "Split", "check_room", "chosen_partition", "follow", "is_independent",
-    "keep_or_choose", "quality", "solution_basis", "split",
+    "CHOICES", "MOST_VELOCITIES", "Split", "check_room", "chosen_partition", "follow", "is_independent",
+    "keep_or_choose", "solution_basis", "split",
 ]  # fmt: skip
 
 # Numbers of the formulation: its own option, how often a choice was made, then bits.
@@ -29,6 +29,8 @@ MOST_VELOCITIES = (N_OPTIONS - BITS) * PER_NUMBER
 # Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
 # independent ones, before these are chosen anew.
 WORN = 0.05
+# In states that hold only independent velocities, how far dependent ones may move with them.
+FAR = 5.0
 
 
 @njit(cache=True, nogil=True)
@@ -151,29 +153,29 @@ def solution_basis(s, A, b):
 
 
 @njit(cache=True, nogil=True)
-def quality(s, A):
-    """What falls below WORN when a new choice is due: the ratio of the pivots, or the inverse of how far a dependent
-    velocity moves with an independent one; 0 if the choice leaves equations open."""
-    if s.ratio <= 0.0:
-        return 0.0
+def _is_worn(s, A):
+    """True if pivots have become small, dependent velocities move far with independent ones, or equations are open."""
+    if s.ratio <= WORN:
+        return True
     R, _ = solution_basis(s, A, np.zeros(A.shape[0]))
-    reach, largest = 1.0, largest_entry(A)
+    largest = largest_entry(A)
     for k in range(R.shape[0]):
         for i in range(A.shape[1]):
-            reach = max(reach, abs(R[k, i]))
+            if abs(R[k, i]) > FAR:
+                return True
         for i in range(A.shape[0]):
             left = 0.0
             for j in range(A.shape[1]):
                 left += A[i, j] * R[k, j]
-            if abs(left) > RANK_TOLERANCE * largest * reach:
-                return 0.0
-    return min(s.ratio, 1.0 / reach)
+            if abs(left) > RANK_TOLERANCE * largest:
+                return True
+    return False
 
 
 @njit(cache=True, nogil=True)
 def keep_or_choose(memory, A):
     """True if there is a new choice, because there was none or the old one is worn and there is a better one."""
-    if memory[CHOICES] > 0.0 and quality(split(memory, A), A) > WORN:
+    if memory[CHOICES] > 0.0 and not _is_worn(split(memory, A), A):
         return False
     before = memory.copy()
     rank, _, _, _, columns = echelon(A, np.zeros(A.shape[0]))
