@@ -64,8 +64,7 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
-        # Without constraints there is nothing to trace, which matters for large trees.
-        self.rows: list[Row] = self.equations().rows if is_constrained(self.coordinates) else []
+        self.rows: list[Row] = self._find_rows()
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
@@ -79,6 +78,15 @@ class Dynamics:
             f"<Dynamics of {self.model.name!r}: {self.formulation.name}, {self.coordinates.name} coordinates, "
             f"{self.nq} coordinates, {self.nv} velocities, {len(self.rows)} constraint equations>"
         )
+
+    def _find_rows(self) -> list[Row]:
+        """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
+        if not is_constrained(self.coordinates):
+            return []
+        if is_rolled(self.coordinates):
+            joints = ((name, self.coordinates.nominal_joint(name).joint) for name in self.coordinates.cut)
+            return [Row(name, i, True) for name, joint in joints for i in range(6 - joint.nv)]
+        return self.equations().rows
 
     def _check_support(self) -> None:
         support = self.formulation.supports()

@@ -79,7 +79,7 @@ POSITION_TOLERANCE = 1e-14
 NEWTON_STEPS = 12
 
 # How soft states are led towards the constraints before an evaluation: of the square of the stiffest direction.
-SOFT = 1e-7
+SOFT = 1e-9
 
 # How far redundant velocity equations may contradict each other before no velocity satisfies them.
 CONFLICT_TOLERANCE = 1e-6
