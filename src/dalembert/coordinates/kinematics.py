@@ -9,15 +9,17 @@ Legend (in link axes, about the link origin, unless said otherwise):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates.base import Link, PlacedTree
 from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import hat
+
+if TYPE_CHECKING:
+    from dalembert.coordinates.base import Link, PlacedTree
 
 __all__ = ["LinkState", "outward", "pose_jets", "step_outward"]
 
@@ -50,6 +52,11 @@ class LinkState:
     def A(self) -> np.ndarray:
         """Rate of the twist of the body in body axes."""
         return self.X_LB.motion_inverse(self.A_L)
+
+    def jets(self, jets: Jets) -> tuple[Pose, np.ndarray]:
+        """Pose and twist of the body with their time derivatives."""
+        V, A = self.V, self.A
+        return pose_jets(jets, self.X_WB, V, A), jets.jets(V, A, jets.base.zeros(6))
 
 
 def outward(
