@@ -21,7 +21,20 @@ from dalembert.spatial.so3 import hat
 if TYPE_CHECKING:
     from dalembert.coordinates.base import Link, PlacedTree
 
-__all__ = ["LinkState", "outward", "pose_jets", "step_outward"]
+__all__ = ["BodyState", "LinkState", "outward", "pose_jets", "step_outward"]
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """A body in motion: world pose, twist and its rate in body axes."""
+
+    X_WB: Pose
+    V: np.ndarray
+    A: np.ndarray
+
+    def jets(self, jets: Jets) -> tuple[Pose, np.ndarray]:
+        """Pose and twist with their time derivatives."""
+        return pose_jets(jets, self.X_WB, self.V, self.A), jets.jets(self.V, self.A, jets.base.zeros(6))
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,7 @@ class LinkState:
 
     def jets(self, jets: Jets) -> tuple[Pose, np.ndarray]:
         """Pose and twist of the body with their time derivatives."""
-        V, A = self.V, self.A
-        return pose_jets(jets, self.X_WB, V, A), jets.jets(V, A, jets.base.zeros(6))
+        return BodyState(self.X_WB, self.V, self.A).jets(jets)
 
 
 def outward(

@@ -126,7 +126,8 @@ class Natural(Coordinates):
         return PlacedNatural(self, self._mechanism(al, parameters))
 
     def labels(self) -> tuple[list[str], list[str]]:
-        names = [f"{f.name}.{axis}" for f in self.features if f.at is not None for axis in "xyz"]
+        found = {f.at.start: f.name for f in self.features if f.at is not None}
+        names = [f"{found[start]}.{axis}" for start in sorted(found) for axis in "xyz"]
         return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
 
     # Clusters

@@ -7,17 +7,17 @@ of bodies: along the branches of a tree, or through the points and vectors that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.algebra import Jets
 from dalembert.coordinates import PlacedNatural, PlacedTree
-from dalembert.coordinates.kinematics import pose_jets
+from dalembert.coordinates.kinematics import BodyState, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving
 from dalembert.coordinates.recursions import tip_wrenches
 from dalembert.formulations.equations import part_of, residuals
+from dalembert.spatial import Pose
 from dalembert.spatial.so3 import cross
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def _of_tree(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[str,
         X, _ = e.motion.relative(placed)
         reactions[name] = (e.motion.body(placed.second)[0] @ placed.X_2S).force(F)
         _act(e, wrenches, placed, X, F)
-    for placed, _, force in e._cut_rotor_loads(du):
-        X, _ = e.motion.relative(placed)
-        _act(e, wrenches, placed, X, placed.joint.wrench(al, placed.joint.coordinates(al, X), -force))
+    _let_rotors_act(e, du, wrenches)
     states = tree.states(e.q, e.u, du, e.gravity)
     through = tip_wrenches(tree, states, wrenches)
     for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, through, strict=True):
@@ -63,6 +61,13 @@ def _act(e: Equations, wrenches: list[np.ndarray], placed: Any, X: Any, F: np.nd
         if body != "ground":
             i = e.tree.index[body]
             wrenches[i] = wrenches[i] + e.tree.links[i].X_LB.force(wrench)
+
+
+def _let_rotors_act(e: Equations, du: np.ndarray, wrenches: list[np.ndarray]) -> None:
+    """Add what armatures of joints outside the tree do to links."""
+    for placed, _, force in e._cut_rotor_loads(du):
+        X, _ = e.motion.relative(placed)
+        _act(e, wrenches, placed, X, placed.joint.wrench(e.al, placed.joint.coordinates(e.al, X), -force))
 
 
 def _about_joint(e: Equations, name: str, wrench: np.ndarray) -> np.ndarray:
@@ -123,7 +128,8 @@ def _constraint_forces(e: Equations, multipliers: np.ndarray) -> tuple[list[np.n
         return [al.zeros(6) for _ in tree.links], al.zeros(e.nv)
 
     def weighted(x: np.ndarray) -> Any:
-        states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(e.states)]
+        rates = [link.X_LB.motion_inverse(x[6 * i : 6 * i + 6]) for i, link in enumerate(tree.links)]
+        states = [BodyState(s.X_WB, s.V, A) for s, A in zip(e.states, rates, strict=True)]
         return _weighted(e, moving(tree, e.t, e.q, e.u, x[n:], states), multipliers, mine)
 
     gradient = _gradient(e, weighted, n + e.nv)
@@ -134,9 +140,30 @@ def _of_natural(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[s
     """Joints pass forces on the points and vectors that their bodies share: what each body lacks in its balance."""
     tree = e.tree
     assert isinstance(tree, PlacedNatural)
-    rows = list(zip(multipliers, e.rows, strict=True))
-    others = {i for i, (_, row) in enumerate(rows) if not row.rigid}
-    rotors = e._cut_rotor_loads(du)
+    states, (applied, _) = tree.states(e.q, e.u, du, e.gravity), e._applied()
+    rigid = [m for m, row in zip(multipliers, e.rows, strict=True) if row.rigid]
+    wrenches = _joint_wrenches(e, multipliers)
+    for name, (n, f) in tree.passed(states, applied, _on_clusters(e, tree, du, multipliers), rigid, e.q).items():
+        R = _second_frame(e, name).R
+        wrenches[name] = wrenches.get(name, e.al.zeros(6)) + e.al.concatenate([R.T @ n, R.T @ f])
+    wrenches |= _through_welds(e, tree, du, multipliers, states, wrenches)
+    reactions = {}
+    for name in e.flat.joints:
+        R, F = _second_frame(e, name).R, wrenches.get(name, e.al.zeros(6))
+        reactions[name] = e.al.concatenate([R @ F[:3], R @ F[3:]])
+    return reactions
+
+
+def _second_frame(e: Equations, name: str) -> Pose:
+    """World pose of the second frame of a joint."""
+    placed = e.tree.mechanism.joint(name)
+    return e.motion.body(placed.second)[0] @ placed.X_2S
+
+
+def _on_clusters(e: Equations, tree: PlacedNatural, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """What joints, constraints and rotors do to (R, p) of the clusters: the gradient of λᵀφ̈ by R̈ and p̈."""
+    others = {i for i, row in enumerate(e.rows) if not row.rigid}
+    rotors, n = e._cut_rotor_loads(du), 12 * len(tree.clusters)
 
     def weighted(x: np.ndarray) -> Any:
         moved = moving(tree, e.t, e.q, e.u, du, tree.accelerated(e.states, x))
@@ -145,20 +172,38 @@ def _of_natural(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[s
             value = value - force @ moved.al.parts(moved.joint(placed.name)[1])[1]  # type: ignore[attr-defined]
         return value
 
-    forces = _gradient(e, weighted, 12 * len(tree.clusters)) if others or rotors else e.al.zeros(12 * len(tree.clusters))
-    applied, _ = e._applied()
-    states = tree.states(e.q, e.u, du, e.gravity)
-    through = tree.passed(states, applied, forces, [m for m, row in rows if row.rigid], e.q)
-    own = _joint_wrenches(e, multipliers)
-    reactions = {}
-    for name in e.flat.joints:
-        placed = tree.mechanism.joint(name)
-        X = e.motion.body(placed.second)[0] @ placed.X_2S
-        n, f = through.get(name, (e.al.zeros(3), e.al.zeros(3)))
-        if name in own:
-            n, f = n + X.R @ own[name][:3], f + X.R @ own[name][3:]
-        reactions[name] = e.al.concatenate([n, f])
-    return reactions
+    return _gradient(e, weighted, n) if others or rotors else e.al.zeros(n)
+
+
+def _through_welds(
+    e: Equations,
+    tree: PlacedNatural,
+    du: np.ndarray,
+    multipliers: np.ndarray,
+    states: list[Any],
+    joints: dict[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Welds inside a cluster: the balance of all bodies beyond them, given the wrenches in all other joints."""
+    welds = [weld for cluster in tree.clusters for weld in cluster.welds]
+    if not welds:
+        return {}
+    al, motion, mechanism = e.al, e.motion, e.tree.mechanism
+    applied, constrained = e._applied()[0], _constraint_forces(e, multipliers)[0]
+    wrenches = [a + c for a, c in zip(applied, constrained, strict=True)]
+    for name, F in joints.items():
+        placed = mechanism.joint(name)
+        _act(e, wrenches, placed, motion.relative(placed)[0], F)
+    _let_rotors_act(e, du, wrenches)
+    beyond = {"ground": al.zeros(6)}
+    for link, s, w in zip(tree.links, states, wrenches, strict=True):
+        beyond[link.body] = link.inertia.apply(s.A) + link.inertia.bias(s.V) - w
+    found = {}
+    for weld in reversed(welds):
+        placed, F = mechanism.joint(weld.joint), beyond[weld.body]
+        X = motion.body(weld.parent)[0].inverse() @ motion.body(weld.body)[0]
+        beyond[weld.parent] = beyond[weld.parent] + X.force(F)
+        found[weld.joint] = placed.X_2S.force_inverse(-X.force(F) if weld.reversed else F)
+    return found
 
 
 REACTIONS: dict[type, Callable[[Any, np.ndarray, np.ndarray], dict[str, np.ndarray]]] = {
