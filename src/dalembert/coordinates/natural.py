@@ -4,7 +4,8 @@ Bodies welded together are one *cluster*. A joint makes the two clusters it conn
 in common (``Joint.common``): a revolute joint a point and a unit vector, a spherical joint a point, a prismatic joint
 three vectors. Such a shared part, or one that a cluster needs of its own, is a *feature*. Features of the ground are
 constants. Of every cluster one point and three directions (unit vectors, or the way to other points) make a basis: its
-pose is linear in them. The choice is made once, in floats at the nominal parameters; where the features lie on the
+pose is linear in them. Where one direction is an axis z of the ground, as in all plane mechanisms, the third one is z × d
+of the second and costs nothing. The choice is made once, in floats at the nominal parameters; where the features lie on the
 bodies stays a formula of the parameters.
 
 Reference: J. García de Jalón, E. Bayo, "Kinematic and Dynamic Simulation of Multibody Systems", Springer 1994, sec. 2.2
@@ -75,8 +76,9 @@ class Cluster:
 
     Attributes:
         bodies: the first one carries the frame of the cluster.
-        basis: a point and three features that give directions.
-        lengths: of these directions, nominal; 1 for unit vectors.
+        basis: a point and two or three features that give directions.
+        turn: (a, b) if the third direction is d_a × d_b, with d_a fixed to the ground.
+        lengths: of the other directions, nominal; 1 for unit vectors.
         pairs: directions i, j whose product d_i · d_j is held constant by an equation.
         fits: features known before and not in the basis, held in place by equations.
     """
@@ -84,6 +86,7 @@ class Cluster:
     bodies: list[str]
     welds: list[Weld] = field(default_factory=list)
     basis: list[int] = field(default_factory=list)
+    turn: tuple[int, int] | None = None
     lengths: list[float] = field(default_factory=list)
     pairs: list[tuple[int, int]] = field(default_factory=list)
     fits: list[int] = field(default_factory=list)
@@ -233,27 +236,31 @@ class Natural(Coordinates):
         """What is known already comes first, then what other clusters will share, then vectors of its own."""
         cluster, frames = self.clusters[i], self.frames(self._nominal)
         mine = [k for k, f in enumerate(self.features) if i in f.on]
-        mine.sort(key=lambda k: self.features[k].home is None)
+        mine.sort(key=lambda k: (self.features[k].home is None, self.features[k].home != 0))
         at = {k: local(self._nominal, frames, self.features[k].on[i]) for k in mine}
         known = [k for k in mine if self.features[k].home is not None]
         points = [k for k in mine if self.features[k].is_point]
         centres, size = self._extent(cluster, frames, [at[k] for k in points])
         origin = points[0] if points else self._own(i, "origin", True, centres[0], at)
-        cluster.basis, directions = [origin], []
+        cluster.basis, directions, fixed = [origin], [], []
         ranked = sorted((k for k in mine if k != origin), key=lambda k: (k not in known, self.features[k].is_point))
         for k in ranked:
             d = at[k] - at[origin] if self.features[k].is_point else at[k]
             length = float(np.linalg.norm(d))
-            if len(directions) == 3 or (self.features[k].is_point and length <= SHORT * size):
+            if len(directions) == (2 if fixed else 3) or (self.features[k].is_point and length <= SHORT * size):
                 continue
             if np.linalg.norm(_across(d / length, directions)) >= STEEP:
+                if self.features[k].home == 0 and not self.features[k].is_point:
+                    fixed.append(len(directions))
                 directions.append(d / length)
                 cluster.basis.append(k)
                 cluster.lengths.append(length)
-        for name, d in zip("uvw", _complement(directions), strict=False):
+        for name, d in zip("uvw", _complement(directions, 2 if fixed else 3), strict=False):
             cluster.basis.append(self._own(i, name, False, d, at))
             cluster.lengths.append(1.0)
-        cluster.fits = [k for k in known if k not in cluster.basis]
+        if fixed:
+            cluster.turn = (fixed[0], 1 - fixed[0])
+        cluster.fits = [k for k in known if k not in cluster.basis and not self._held(i, k)]
         for k in cluster.basis:
             if self.features[k].home is None:
                 self.features[k].home, self.features[k].at = i, slice(self._size, self._size + 3)
@@ -261,7 +268,8 @@ class Natural(Coordinates):
         for k in mine:
             if self.features[k].home is None:
                 self.features[k].home = i
-        cluster.pairs = [pair for pair in combinations_with_replacement(range(3), 2) if not self._implied(i, pair)]
+        pairs = combinations_with_replacement(range(len(cluster.basis) - 1), 2)
+        cluster.pairs = [pair for pair in pairs if not self._implied(i, pair)]
 
     def _own(self, i: int, name: str, is_point: bool, place: np.ndarray, at: dict[int, np.ndarray]) -> int:
         label = f"{self.clusters[i].bodies[0]}.{name}"
@@ -282,10 +290,18 @@ class Natural(Coordinates):
     def _implied(self, i: int, pair: tuple[int, int]) -> bool:
         """True if all that two directions consist of belongs to an earlier cluster too, or to the ground."""
         basis = self.clusters[i].basis
-        involved = [self.features[basis[1 + d]] for d in pair]
-        if any(f.is_point for f in involved):
-            involved.append(self.features[basis[0]])
-        return any(all(k in f.on for f in involved) for k in range(i))
+        return self._together(i, [basis[1 + d] for d in pair])
+
+    def _held(self, i: int, k: int) -> bool:
+        """True if a feature and all that its place on a cluster is told by belong to an earlier cluster too."""
+        origin, *others = self.clusters[i].basis
+        return self._together(i, [k, *others, origin] if self.features[k].is_point else [k, *others])
+
+    def _together(self, i: int, involved: list[int]) -> bool:
+        features = [self.features[k] for k in involved]
+        if any(f.is_point for f in features):
+            features.append(self.features[self.clusters[i].basis[0]])
+        return any(all(earlier in f.on for f in features) for earlier in range(i))
 
     def placed_features(self, mechanism: Mechanism) -> list[dict[int, np.ndarray]]:
         """Where each feature lies on each of its clusters."""
@@ -345,10 +361,10 @@ def _across(d: np.ndarray, directions: list[np.ndarray]) -> np.ndarray:
     return d - Q @ (Q.T @ d)
 
 
-def _complement(directions: list[np.ndarray]) -> list[np.ndarray]:
-    """Unit vectors across the directions, three together."""
+def _complement(directions: list[np.ndarray], count: int) -> list[np.ndarray]:
+    """Unit vectors across the directions, so many together."""
     own: list[np.ndarray] = []
-    while len(directions) + len(own) < 3:
+    while len(directions) + len(own) < count:
         rests = [_across(e, [*directions, *own]) for e in np.eye(3)]
         best = max(rests, key=lambda rest: float(np.linalg.norm(rest).round(6)))
         own.append(best / np.linalg.norm(best))

@@ -1,6 +1,6 @@
 """Natural coordinates in an algebra: poses linear in q, a constant mass matrix, forces on points and vectors.
 
-Legend (c a cluster, features of its basis: point o, directions d₁ d₂ d₃):
+Legend (c a cluster, features of its basis: point o, directions d₁ d₂ d₃; d₃ may be z × d₂ with an axis z of the ground):
     D = [d₁ d₂ d₃]   in the world;   B the same in the frame of c      o_c  the point in the frame of c
     R = D B⁻¹, p = o − R o_c         pose of c                         m, h, J  mass, ∫x dm, ∫x xᵀ dm of a body
     F_R (3×3), F_p (3)               forces on the entries of R and p: power = tr(F_Rᵀ Ṙ) + F_pᵀ ṗ
@@ -119,7 +119,8 @@ class PlacedNatural(Placed):
             self.local[k][i] - self.local[origin][i] if is_point else self.local[k][i]
             for k, is_point in zip(others, points, strict=True)
         ]
-        return np.stack(parts, axis=1)
+        turn = self.clusters[i].turn
+        return np.stack(parts if turn is None else [*parts, cross(parts[turn[0]], parts[turn[1]])], axis=1)
 
     # Poses
 
@@ -144,6 +145,9 @@ class PlacedNatural(Placed):
             o = self._value(origin, x, poses)
             d = [self._value(k, x, poses) for k in others]
             d = [v - o if self.features[k].is_point else v for k, v in zip(others, d, strict=True)]
+            turn = self.clusters[i].turn
+            if turn is not None:
+                d.append(-cross(d[turn[1]], self.local[others[turn[0]]][0]))
             R = np.stack(d, axis=1) @ self._inverse[i]
             poses.append((R, o - R @ self.local[origin][i]))
             directions.append(d)
@@ -254,23 +258,34 @@ class PlacedNatural(Placed):
         return forces
 
     def _onto_features(
-        self, forces: list[tuple[np.ndarray, np.ndarray]], felt: dict[tuple[int, int], np.ndarray] | None = None
+        self,
+        forces: list[tuple[np.ndarray, np.ndarray]],
+        felt: dict[tuple[int, int], np.ndarray] | None = None,
+        directions: list[list[np.ndarray]] | None = None,
     ) -> np.ndarray:
         """Forces on (R, p) of the clusters as forces on the coordinates, from the last cluster to the first.
 
         Args:
             felt: forces that features feel from some clusters beforehand; completed on the way.
+            directions: in the world, if forces on the ground are wanted too.
         """
         forces, felt = list(forces), {} if felt is None else felt
         Q = self.al.zeros(self.coordinates.nv)
         for i in reversed(range(1, len(self.clusters))):
             origin, *others = self.clusters[i].basis
             F_R, F_p = forces[i]
-            H = (F_R - np.outer(F_p, self.local[origin][i])) @ self._inverse[i].T  # type: ignore[union-attr]
-            for n, k in enumerate(others):
-                _add(felt, (i, k), H[:, n])
+            H = list(((F_R - np.outer(F_p, self.local[origin][i])) @ self._inverse[i].T).T)  # type: ignore[union-attr]
+            turn = self.clusters[i].turn
+            if turn is not None:
+                # The power of F on a × d is that of F × a on d and of d × F on a.
+                F = H.pop()
+                H[turn[1]] = H[turn[1]] + cross(F, self.local[others[turn[0]]][0])
+                if directions is not None:
+                    H[turn[0]] = H[turn[0]] + cross(directions[i][turn[1]], F)
+            for k, force in zip(others, H, strict=True):
+                _add(felt, (i, k), force)
                 if self.features[k].is_point:
-                    F_p = F_p - H[:, n]
+                    F_p = F_p - force
             _add(felt, (i, origin), F_p)
             for k in [*self.clusters[i].basis, *self.clusters[i].fits]:
                 feature = self.features[k]
@@ -345,7 +360,7 @@ class PlacedNatural(Placed):
                     a = sum((next(rest) * a for a in self._across[k, i]), self.al.zeros(3))
                     _add(felt, (i, k), -(poses[i][0] @ a))
                     needed[i] = (R - np.outer(self._value(k, q, poses), a), p)
-        self._onto_features(needed, felt)
+        self._onto_features(needed, felt, directions)
         return self._through_joints(felt, q, poses)
 
     def _through_joints(
