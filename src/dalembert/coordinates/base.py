@@ -2,8 +2,8 @@
 
 ``relative`` and ``absolute`` coordinates are a tree of joints from the ground to all bodies, plus joints that are cut:
 ``relative`` takes a spanning tree of the model's own joints; ``absolute`` hangs every body on a free joint and cuts
-all. ``natural`` coordinates know no joints in between (see ``natural``). What the equations of motion ask of any kind is
-the contract of :class:`Placed`.
+all. ``natural`` coordinates know no joints in between (see ``natural``). What the equations of motion ask of any kind
+is the contract of :class:`Placed`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dalembert.model import Flat, Mechanism
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose, RigidInertia, quaternion
 
-__all__ = ["Coordinates", "Link", "Placed", "PlacedTree", "Winding"]
+__all__ = ["Coordinates", "InverseDerivatives", "Link", "Placed", "PlacedTree", "Winding"]
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,14 @@ def _joints_asked(element: Any) -> set[str]:
     return asked
 
 
+class InverseDerivatives(NamedTuple):
+    """∂τ/∂q (tangent), ∂τ/∂u and ∂τ/∂u̇ = M, each nv × nv: row, who feels it; column, who moves."""
+
+    dtau_dq: np.ndarray
+    dtau_du: np.ndarray
+    dtau_ddu: np.ndarray
+
+
 class Placed(ABC):
     """Coordinates in an algebra: all that the equations of motion ask of them.
 
@@ -255,11 +263,15 @@ class Placed(ABC):
         """Forces on all velocities that do the work of wrenches on the links."""
 
     @abstractmethod
+    def inverse_derivatives(self, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: Any) -> InverseDerivatives:
+        """Derivatives of M u̇ + h by q (tangent), u and u̇."""
+
+    @abstractmethod
     def kinetic_energy(self, states: list[Any], u: np.ndarray) -> Any:
         """½ uᵀ M u."""
 
     def rigid(self, al: Algebra, q: np.ndarray) -> list[tuple[str, list[Any]]]:
-        """Equations φ(q) = 0 between the coordinates themselves, by owner; q in the algebra ``al``, without windings."""
+        """Equations φ(q) = 0 between the coordinates of one body, by owner; q in the algebra ``al``, no windings."""
         return []
 
     def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -323,6 +335,11 @@ class PlacedTree(Placed):
 
     def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         return generalised_forces(self, states, wrenches)
+
+    def inverse_derivatives(self, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: Any) -> InverseDerivatives:
+        from dalembert.coordinates.derivatives import inverse_dynamics_derivatives
+
+        return inverse_dynamics_derivatives(self, q, u, du, base)
 
     def kinetic_energy(self, states: list[Any], u: np.ndarray) -> Any:
         energy = self.al.constant(0)

@@ -1,12 +1,12 @@
 """Natural coordinates: which points and unit vectors describe the mechanism.
 
-Bodies welded together are one *cluster*. A joint makes the two clusters it connects share the parts that its frames have
-in common (``Joint.common``): a revolute joint a point and a unit vector, a spherical joint a point, a prismatic joint
-three vectors. Such a shared part, or one that a cluster needs of its own, is a *feature*. Features of the ground are
-constants. Of every cluster one point and three directions (unit vectors, or the way to other points) make a basis: its
-pose is linear in them. Where one direction is an axis z of the ground, as in all plane mechanisms, the third one is z × d
-of the second and costs nothing. The choice is made once, in floats at the nominal parameters; where the features lie on the
-bodies stays a formula of the parameters.
+Bodies welded together are one *cluster*. A joint makes the two clusters it connects share the parts that its frames
+have in common (``Joint.common``): a revolute joint a point and a unit vector, a spherical joint a point, a prismatic
+joint three vectors. Such a shared part, or one that a cluster needs of its own, is a *feature*. Features of the ground
+are constants. Of every cluster one point and three directions (unit vectors, or the way to other points) make a basis:
+its pose is linear in them. Where one direction is an axis z of the ground, as in all plane mechanisms, the third one is
+z × d of the second and costs nothing. The choice is made once, in floats at the nominal parameters; where the features
+lie on the bodies stays a formula of the parameters.
 
 Reference: J. García de Jalón, E. Bayo, "Kinematic and Dynamic Simulation of Multibody Systems", Springer 1994, sec. 2.2
 and ch. 4; docs/theory/natural-coordinates.md.

@@ -1,6 +1,6 @@
 """Natural coordinates in an algebra: poses linear in q, a constant mass matrix, forces on points and vectors.
 
-Legend (c a cluster, features of its basis: point o, directions d₁ d₂ d₃; d₃ may be z × d₂ with an axis z of the ground):
+Legend (c a cluster, features of its basis: point o, directions d₁ d₂ d₃, of which d₃ may be z × d₂):
     D = [d₁ d₂ d₃]   in the world;   B the same in the frame of c      o_c  the point in the frame of c
     R = D B⁻¹, p = o − R o_c         pose of c                         m, h, J  mass, ∫x dm, ∫x xᵀ dm of a body
     F_R (3×3), F_p (3)               forces on the entries of R and p: power = tr(F_Rᵀ Ṙ) + F_pᵀ ṗ
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates.base import Placed
+from dalembert.coordinates.base import InverseDerivatives, Placed
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism
 from dalembert.spatial import Pose, RigidInertia
@@ -203,7 +203,7 @@ class PlacedNatural(Placed):
     def rigid(self, al: Algebra, q: np.ndarray) -> list[tuple[str, list[Any]]]:
         """Lengths and angles of each basis, and features that have their place on a cluster beside it:
 
-            (d_i · d_j − b_i · b_j)/s = 0,      x − (R x_c + p) = 0  (points),      (R a) · v = 0  (vectors, a ⟂ v_c)
+        (d_i · d_j − b_i · b_j)/s = 0,      x − (R x_c + p) = 0  (points),      (R a) · v = 0  (vectors, a ⟂ v_c)
         """
         poses, directions = self._world(al, q)
         found = []
@@ -315,6 +315,11 @@ class PlacedNatural(Placed):
     def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         at_rest = [NaturalState(self.al, s.R, s.p, s.R1, s.p1, 0 * s.R2, 0 * s.p2) for s in states]
         return -self._onto_features(self._needed(at_rest, wrenches))
+
+    def inverse_derivatives(self, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: Any) -> InverseDerivatives:
+        """Only u̇ has inertia:  τ = M u̇ + constants."""
+        none = self.al.zeros(self.coordinates.nv, self.coordinates.nv)
+        return InverseDerivatives(none, none, self._mass_matrix)
 
     def kinetic_energy(self, states: list[Any], u: np.ndarray) -> Any:
         """Σ ½ m ṗᵀṗ + ṗᵀṘ h + ½ tr(Ṙ J Ṙᵀ)."""

@@ -1,7 +1,7 @@
 """Wrenches in the joints, from accelerations and multipliers.
 
-Joints with equations of their own act through their multipliers. What passes through the others follows from the balance
-of bodies: along the branches of a tree, or through the points and vectors that bodies share in natural coordinates.
+Joints with equations of their own act through their multipliers. What passes through the others follows from the
+balance of bodies: along the branches of a tree, or through what bodies share in natural coordinates.
 """
 
 from __future__ import annotations
