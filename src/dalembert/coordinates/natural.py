@@ -184,21 +184,17 @@ class Natural(Coordinates):
                     found.append(Feature(f"{name}.{part}", part == "origin", on, [name]))
         places = [self._places(found, mechanism) for mechanism in self._samples()]
         group = list(range(len(found)))
-        for i, j in combinations(range(len(found)), 2):
-            if found[i].is_point == found[j].is_point and any(
-                all(_same(at[i][k], at[j][k], found[i].is_point) for at in places)
-                for k in found[i].on.keys() & found[j].on.keys()
-            ):
-                old, new = group[j], group[i]
-                group = [new if g == old else g for g in group]
-        merged = []
-        for g in dict.fromkeys(group):
-            members = [f for f, own in zip(found, group, strict=True) if own == g]
-            on = {k: spot for f in reversed(members) for k, spot in f.on.items()}
-            joints = [name for f in members for name in f.joints]
-            home = 0 if 0 in on else None
-            merged.append(Feature(members[0].name, members[0].is_point, on, joints, home))
-        return merged
+        for i in range(len(self.clusters)):
+            mine = [k for k, f in enumerate(found) if i in f.on]
+            for a, b in combinations(mine, 2):
+                if found[a].is_point != found[b].is_point or group[a] == group[b]:
+                    continue
+                if all(_same(at[a][i], at[b][i], found[a].is_point) for at in places):
+                    group = [group[a] if g == group[b] else g for g in group]
+        members: dict[int, list[Feature]] = {}
+        for f, g in zip(found, group, strict=True):
+            members.setdefault(g, []).append(f)
+        return [_merged(together) for together in members.values()]
 
     def _samples(self) -> list[Mechanism]:
         """The mechanism at its nominal parameters, and at others near them."""
@@ -230,11 +226,15 @@ class Natural(Coordinates):
                 found[weld.body] = found[weld.parent] @ (X.inverse() if weld.reversed else X)
         return found
 
+    @cached_property
+    def _nominal_frames(self) -> dict[str, Pose]:
+        return self.frames(self._nominal)
+
     # Bases
 
     def _choose_basis(self, i: int) -> None:
         """What is known already comes first, then what other clusters will share, then vectors of its own."""
-        cluster, frames = self.clusters[i], self.frames(self._nominal)
+        cluster, frames = self.clusters[i], self._nominal_frames
         mine = [k for k, f in enumerate(self.features) if i in f.on]
         mine.sort(key=lambda k: (self.features[k].home is None, self.features[k].home != 0))
         at = {k: local(self._nominal, frames, self.features[k].on[i]) for k in mine}
@@ -301,7 +301,7 @@ class Natural(Coordinates):
         features = [self.features[k] for k in involved]
         if any(f.is_point for f in features):
             features.append(self.features[self.clusters[i].basis[0]])
-        return any(all(earlier in f.on for f in features) for earlier in range(i))
+        return min(set.intersection(*(set(f.on) for f in features))) < i
 
     def placed_features(self, mechanism: Mechanism) -> list[dict[int, np.ndarray]]:
         """Where each feature lies on each of its clusters."""
@@ -346,6 +346,13 @@ def local(mechanism: Mechanism, frames: dict[str, Pose], spot: Any) -> np.ndarra
     placed = mechanism.joint(name)
     X = frames[placed.second] @ placed.X_2S if is_second else frames[placed.first] @ placed.X_1P
     return X.p if part == "origin" else X.R[:, "xyz".index(part)]
+
+
+def _merged(features: list[Feature]) -> Feature:
+    """Features that coincide as one, placed where the first of them is."""
+    on = {i: spot for f in reversed(features) for i, spot in f.on.items()}
+    joints = [name for f in features for name in f.joints]
+    return Feature(features[0].name, features[0].is_point, on, joints, 0 if 0 in on else None)
 
 
 def _same(a: np.ndarray, b: np.ndarray, are_points: bool) -> bool:
