@@ -24,7 +24,7 @@ from dalembert.expressions import TIME, evaluate
 from dalembert.formulations import Equations
 from dalembert.joints import Joint
 from dalembert.model import Mechanism, Model
-from dalembert.spatial import Pose, quaternion
+from dalembert.spatial import Pose
 
 __all__ = ["State", "assemble", "assemble_state", "reference"]
 
@@ -72,17 +72,8 @@ class State:
 
     def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
         """The same state in other coordinates."""
-        q, u = np.zeros(coordinates.nq), np.zeros(coordinates.nv)
-        for slot in coordinates.slots:
-            if slot.joint is None:
-                X, V = self.body(slot.body)
-                q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
-                u[slot.u] = V
-            else:
-                q[slot.q], u[slot.u] = self.joint(slot.joint)
-        for winding in coordinates.windings:
-            q[winding.q] = self.joint(winding.joint)[0][winding.index]
-        return q, u
+        placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
+        return placed.state(self.body, self.joint)
 
 
 def assemble(

@@ -7,15 +7,17 @@ Reference: R. Featherstone, "Rigid Body Dynamics Algorithms", ch. 5-7; D. S. Bae
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.linear import solve_spd
-from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward
 from dalembert.spatial import ArticulatedInertia
+
+if TYPE_CHECKING:
+    from dalembert.coordinates.base import PlacedTree
 
 __all__ = [
     "Eliminated",

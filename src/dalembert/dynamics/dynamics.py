@@ -48,7 +48,7 @@ class Dynamics:
         model: the mechanism.
         formulation: how the equations are formed; ``auto`` takes ``recursive`` for trees without constraints, else
             ``lagrange-multipliers``; a name, or an object with its options.
-        coordinates: ``relative`` or ``absolute``; ``auto`` takes ``relative`` if the formulation does.
+        coordinates: ``relative``, ``absolute`` or ``natural``; ``auto`` takes ``relative`` if the formulation does.
 
     Attributes:
         nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
@@ -400,7 +400,7 @@ class Dynamics:
         Returns:
             fields ``jacobian`` and ``rate``, 3 × nv each (with a leading axis for a batch).
         """
-        names = [slot.body for slot in self.coordinates.slots]
+        names = self.coordinates.bodies
         if body not in names:
             raise DalembertError(f"unknown body {body!r}; the model has {', '.join(names)}")
         if body not in self._jacobian_kernels:
@@ -445,7 +445,7 @@ class Dynamics:
         """World pose and velocities of every body, at one state or a batch."""
         u = np.zeros(self.nv) if u is None else u
         seen = self.observe(t, q, u, parameters)
-        names = [slot.body for slot in self.coordinates.slots]
+        names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
         found = {}
         for i, name in enumerate(names):

@@ -52,7 +52,7 @@ def record(
     t = result.time
     q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
     seen = observe_along(dynamics, t, q, u, outcome.segments)
-    n, bodies = len(t), [slot.body for slot in dynamics.coordinates.slots]
+    n, bodies = len(t), dynamics.coordinates.bodies
     pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
     kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0]
