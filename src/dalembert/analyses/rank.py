@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assemble import State
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import Equations
 
-__all__ = ["Positions", "Ranks", "dependent_rows", "null_rows", "ranks", "settled_rank"]
+if TYPE_CHECKING:
+    from dalembert.analyses.assemble import State
+
+__all__ = ["Positions", "Ranks", "dependent_rows", "hold_rank", "null_rows", "ranks", "settled_rank"]
 
 # Of singular values, rows being of length one. A position that an over-constrained mechanism has to ε leaves a residual
 # of ε² only: at 1e-14 it is known to 1e-7, and dependent rows look independent to that order.
@@ -21,6 +24,7 @@ NO_ROW = 1e-9
 STEP = 0.02  # to positions nearby (rad or m)
 NEARBY_TOLERANCE = 1e-5  # of singular values there: what vanishes at the start is of the order of the step
 PROBES = 6
+OFF = 1e-3  # from closed positions (rad or m)
 MOVED = 0.2  # of the step: what moves less is held after all
 CLOSED = 1e-11
 EXACT = 1e-15
@@ -189,3 +193,30 @@ def _other_rank(positions: Positions, start: np.ndarray) -> np.ndarray | None:
     if end is None:
         return None
     return positions.settle(end, _holonomic_rank(positions, end, NEARBY_TOLERANCE))
+
+
+def hold_rank(dynamics: Dynamics, state: State) -> None:
+    """Tell the native code the rank of the constraints, where it cannot see it by itself.
+
+    Redundant equations of an over-constrained mechanism, such as Bennett's, depend on the others at closed positions
+    only; the stages of an integrator are never quite closed. Nothing is told where the rank is the same off them, as
+    in planar mechanisms, or can change with an event.
+    """
+    relative = dynamics.relative
+    if not relative.rows or relative.flat.switches:
+        return
+    positions = Positions(relative, state)
+    q, A, rank = settled_rank(positions, state.q)
+    if rank == len(A):
+        return
+    shake = np.random.default_rng(0).uniform(-1.0, 1.0, relative.nv)
+    loose = rank_of(factors(positions.jacobian(positions.moved(q, OFF * shake)))[1], RANK_TOLERANCE)
+    if loose == rank:
+        return
+    found = ranks(positions, q)
+    if found.nearby is None or found.nearby_rank >= loose:
+        return
+    holonomic = _holonomic_rank(positions, found.nearby, NEARBY_TOLERANCE)
+    more = dynamics.nv - relative.nv
+    key = dynamics.parameters(state.parameters).tobytes()
+    dynamics.held_ranks[key] = (found.nearby_rank + more, holonomic + more)

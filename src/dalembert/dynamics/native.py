@@ -22,6 +22,7 @@ from dalembert.numerics.layout import (
     EVENT,
     FAILURE,
     HOLONOMIC,
+    HOLONOMIC_RANK,
     LARGEST_CORRECTION,
     MOVE,
     MULTIPLIERS,
@@ -40,6 +41,7 @@ from dalembert.numerics.layout import (
     PROGRAM,
     PROJECTION,
     PROJECTIONS,
+    RANK,
     RECORD,
     RHS,
     ROWS,
@@ -52,7 +54,7 @@ from dalembert.numerics.layout import (
     statistics,
     watch,
 )  # fmt: skip
-from dalembert.numerics.linear import FAILED, OK, partition_step, solve_constrained
+from dalembert.numerics.linear import FAILED, OK, hold_rank, partition_step, solve_constrained
 from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, put
 
 __all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
@@ -131,6 +133,23 @@ def _rolled_rhs(context, t, y, dy):
 
 
 @njit(cache=True, nogil=True)
+def _hold_blocks(c, blocks):
+    """A, γ, b and φ of the known rank."""
+    _, _, A, gamma, b, phi, _ = blocks_of(c, blocks)
+    rows, holonomic = c[ROWS], c[HOLONOMIC]
+    sides = np.zeros((rows, 3))
+    for i in range(rows):
+        sides[i, 0], sides[i, 1] = gamma[i], b[i]
+        if i < holonomic:
+            sides[i, 2] = phi[i]
+    hold_rank(A, c[RANK], sides)
+    for i in range(rows):
+        gamma[i], b[i] = sides[i, 0], sides[i, 1]
+        if i < holonomic:
+            phi[i] = sides[i, 2]
+
+
+@njit(cache=True, nogil=True)
 def _solved_rhs(context, t, y, dy):
     c = entries(context)
     nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
@@ -139,6 +158,8 @@ def _solved_rhs(context, t, y, dy):
     size = nv * nv + nv + rows * nv + 2 * rows + holonomic
     blocks = _evaluated(c, t, state, rate)[: size + nv]
     put(blocks, size, state, nq, nv)
+    if c[RANK] != 0:
+        _hold_blocks(c, blocks)
     M, f, A, gamma, b, phi, velocity = blocks_of(c, blocks)
     if c[SOLVER] != 0:
         solution = np.empty(nv + rows)
@@ -180,7 +201,8 @@ def _move(c, q, du, inp, out, work):
 
 @njit(cache=True, nogil=True)
 def _open(c, positions):
-    """What projection works on, as the constraint kernel left it: residuals, A, M of the level asked for."""
+    """What projection works on, as the constraint kernel left it: residuals, A, M of the level asked for; A has the
+    rank that is known."""
     nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
     _, out, _ = workspace(c)
     at = holonomic + rows
@@ -188,6 +210,12 @@ def _open(c, positions):
     residual = out[:holonomic] if positions else out[holonomic:at]
     A = out[at : at + count * nv].reshape(count, nv)
     at += rows * nv
+    rank = c[HOLONOMIC_RANK] if positions else c[RANK]
+    if rank != 0:
+        sides = residual.copy().reshape(count, 1)
+        A = A.copy()
+        hold_rank(A, rank, sides)
+        residual = sides[:, 0].copy()
     return residual, A, out[at : at + nv * nv].reshape(nv, nv)
 
 

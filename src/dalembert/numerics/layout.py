@@ -21,22 +21,24 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 #   options                  numbers of the formulation
 #   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
 #   projection               native function that leads states back onto the constraints, 0 for none
+#   rank, holonomic_rank     of A, and of its holonomic rows, where it is known to be less than it looks off the
+#                            constraints; else 0
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
     "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options",
     "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
-    "program", "record", "n_record", "base",
+    "program", "record", "n_record", "base", "rank", "holonomic_rank",
 )  # fmt: skip
 (
     DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
     NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, RHS, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
-    PROGRAM, RECORD, N_RECORD, BASE,
-) = range(33)  # fmt: skip
-CONTEXT_SIZE = 33
+    PROGRAM, RECORD, N_RECORD, BASE, RANK, HOLONOMIC_RANK,
+) = range(35)  # fmt: skip
+CONTEXT_SIZE = 35
 N_OPTIONS = 8
 
 # What the native functions report on the way.
