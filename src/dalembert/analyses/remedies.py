@@ -20,6 +20,7 @@ from dalembert.joints.base import axis_frame
 __all__ = ["Remedy", "find_remedies"]
 
 INDEPENDENT = 1e-6
+PLANES = ("planar", "point-on-plane")
 # In the order in which a designer would take them; two ways to choose, and a last one if they do not help.
 WAYS = (
     ("point-on-line", "spherical", "cylindrical", "universal", "planar", "translational", "point-on-plane"),
@@ -30,16 +31,26 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Change:
-    """One joint that becomes another kind; ``None`` takes it, or a constraint, away."""
+    """One joint that becomes another kind at the same point; a constraint of kind ``None`` is left out.
+
+    Attributes:
+        axis, axis_2: of the new joint, world axes, where it has such.
+    """
 
     name: str
     kind: str | None
-    axes: str = ""
+    axis: tuple[float, ...] | None = None
+    axis_2: tuple[float, ...] | None = None
 
     def __str__(self) -> str:
         if self.kind is None:
             return f"{self.name} is left out"
-        return f"{self.name} becomes {self.kind}{self.axes}"
+        text = f"{self.name} becomes {self.kind}"
+        if self.axis is None:
+            return text
+        if self.axis_2 is not None:
+            return f"{text} with axes {axis_words(self.axis)} and {axis_words(self.axis_2)}"
+        return f"{text} {'normal to' if self.kind in PLANES else 'along'} {axis_words(self.axis)}"
 
 
 @dataclass(frozen=True)
@@ -103,11 +114,11 @@ def _changes(
         for axes, S in _freedoms(kind, R, F):
             new = _beyond(S, own)
             if new is not None and new.shape[1]:
-                yield Change(name, kind, axes), (F @ new).T
+                yield Change(name, kind, *(tuple(axis.tolist()) for axis in axes)), (F @ new).T
 
 
-def _freedoms(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Motions of a joint of this kind in place of one whose axis is z of R, in world axes."""
+def _freedoms(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
+    """Axes and motions of a joint of this kind in place of one whose axis is z of R, in world axes."""
     if kind == "universal":
         axis = R[:, 2]
         for torque in F[:, :3]:
@@ -116,18 +127,15 @@ def _freedoms(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[tuple[str, np
                 across = across / np.linalg.norm(across)
                 S = np.zeros((6, 2))
                 S[:3, 0], S[:3, 1] = axis, across
-                yield f" with axes {axis_words(axis)} and {axis_words(across)}", S
+                yield (axis, across), S
         return
     joint = JOINTS[kind]()
     S = joint.subspace(NUMPY, joint.neutral())
     if kind in ("spherical", "translational"):
-        yield "", _turned(R, S)
+        yield (), _turned(R, S)
         return
     for axis in _axes(kind, R, F):
-        yield (
-            f" {'normal to' if kind in ('planar', 'point-on-plane') else 'along'} {axis_words(axis)}",
-            _turned(axis_frame(NUMPY, axis, axis), S),
-        )
+        yield (axis,), _turned(axis_frame(NUMPY, axis, axis), S)
 
 
 def _axes(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:

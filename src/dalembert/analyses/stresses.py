@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -161,9 +162,9 @@ def _told(carriers: Carriers, row: np.ndarray, lead: list[str], single: bool) ->
     return SelfStress(words, tuple(owners), wrenches)
 
 
-def axis_words(vector: np.ndarray) -> str:
+def axis_words(vector: Sequence[float] | np.ndarray) -> str:
     """A direction: the name of a world axis, or three numbers."""
-    unit = vector / np.linalg.norm(vector)
+    unit = np.asarray(vector) / np.linalg.norm(vector)
     unit = unit * np.sign(unit[np.argmax(np.abs(unit))])
     for name, axis in zip("xyz", np.eye(3), strict=True):
         if np.abs(unit - axis).max() < 1e-6:

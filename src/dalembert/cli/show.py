@@ -85,9 +85,9 @@ def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, 
     model = get_model(name)
     found = redundancy(model, assemble(model, initial, parameters=parameters))
     console.print(f"[bold]{escape(found.name)}[/]: {freedoms(found.mobility)}, {found.gruebler} by Grübler's count")
-    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for sentence in found.verdict():
-        facts.add_row("", escape(sentence), style="yellow" if "singular" in sentence else "")
+        console.print(escape(sentence), style="yellow" if "singular" in sentence else None)
+    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     if found.rows:
         facts.add_row("redundant in relative coordinates", escape(", ".join(found.rows)))
     for owners, words in found.groups():

@@ -1,10 +1,10 @@
 """Bennett's linkage: four hinges whose axes are neither parallel nor meet, and yet it moves.
 
 The hinges sit at the corners of a skew quadrilateral with equal opposite sides a and b; each axis is normal to the two
-sides that meet there. Then the twists α and β of the sides satisfy Bennett's condition  a/sin α = b/sin β,  and the
-angles between sides at two neighbouring hinges keep
+sides that meet there. Then the angles α and β between the axes along a side satisfy Bennett's condition
+a/sin α = b/sin β,  and the angles θ and ψ by which one turns from side to side at neighbouring hinges keep
 
-    tan(θ/2) tan(ψ/2) = sin((β + α)/2) / sin((β − α)/2).
+    tan(θ/2) tan(ψ/2) = cos((β − α)/2) / cos((β + α)/2).
 
 Counting gives −2 degrees of freedom: 3 of the 20 equations are redundant.
 

@@ -6,8 +6,8 @@ The angles of the hinges are equal in turns, and with θ and ψ measured from ro
 
     cos θ cos ψ + cos θ + cos ψ = 0.
 
-Reference: R. Bricard, "Leçons de cinématique", vol. 2 (1927), pp. 7-12; Y. Chen, Z. You, T. Tarnai, "Threefold-symmetric
-Bricard linkages for deployable structures", Int. J. Solids Struct. 42 (2005) 2287-2301.
+Reference: R. Bricard, "Leçons de cinématique", vol. 2 (1927), pp. 7-12; Y. Chen, Z. You, T. Tarnai,
+"Threefold-symmetric Bricard linkages for deployable structures", Int. J. Solids Struct. 42 (2005) 2287-2301.
 """
 
 from __future__ import annotations

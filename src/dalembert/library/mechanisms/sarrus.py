@@ -8,10 +8,11 @@
       o────────────o
           ground
 
-With plates of width l at the angle γ from the horizontal the platform stands at z = 2 l sin γ. One of the 30 equations is
-redundant: both chains hold the platform against turning about z.
+With plates of width l at the angle γ from the horizontal the platform stands at z = 2 l sin γ. One of the 30 equations
+is redundant: both chains hold the platform against turning about z.
 
-Reference: P. F. Sarrus, "Note sur la transformation des mouvements rectilignes alternatifs", Comptes Rendus 36 (1853) 1036.
+Reference: P. F. Sarrus, "Note sur la transformation des mouvements rectilignes alternatifs", Comptes Rendus 36
+(1853) 1036.
 """
 
 from __future__ import annotations
