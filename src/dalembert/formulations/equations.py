@@ -20,11 +20,14 @@ from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import (
+    Eliminated,
+    articulated,
     forward_dynamics,
     generalised_forces,
     gravity_base,
     inverse_dynamics,
     mass_matrix,
+    response,
     tip_wrenches,
 )  # fmt: skip
 from dalembert.elements import Load
@@ -232,6 +235,28 @@ class Equations:
         """u̇ of the tree without constraints, by articulated bodies."""
         wrenches, tau = self._applied()
         return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+
+    @cached_property
+    def _eliminated(self) -> list[Eliminated]:
+        """All tree joints eliminated, from the tips to the ground."""
+        wrenches, tau = self._applied()
+        return articulated(self.tree, self.states, tau, wrenches)
+
+    def responses(self, forces: np.ndarray) -> np.ndarray:
+        """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
+        return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
+
+    def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
+        al, rows = self.al, []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = placed.joint.rotor_rate(al, B @ self.u, bias)
+            rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
+        if not rows:
+            return al.zeros(0, self.nv), al.zeros(0), al.zeros(0)
+        B, beta, yielding = zip(*rows, strict=True)
+        return np.stack(B), al.array(list(beta)), al.array(list(yielding))
 
     # Energy and momentum
 
