@@ -75,6 +75,8 @@ class Context:
         )  # fmt: skip
         if dynamics.rows:
             self.project("projection")
+            rank, holonomic_rank = dynamics.held_ranks.get(self.values.tobytes(), (0, 0))
+            self.set(rank=rank, holonomic_rank=holonomic_rank)
         if rolled is not None:
             record = rolled.lend(self)
             self.set(

@@ -55,6 +55,8 @@ class Dynamics:
         nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
         rows: who imposes each constraint equation, holonomic ones first.
         reason: why this formulation and these coordinates.
+        held_ranks: rank of A and of its holonomic rows by parameters (as bytes), of over-constrained mechanisms whose
+            redundant equations look independent where the position is a little off.
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str = "auto"):
@@ -71,6 +73,7 @@ class Dynamics:
         self._no_force = np.zeros(self.nv)
         self._derivative_kernels: dict[str, Any] = {}
         self._jacobian_kernels: dict[str, Kernel] = {}
+        self.held_ranks: dict[bytes, tuple[int, int]] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 

@@ -30,6 +30,8 @@ __all__ = [
 #   form … n_windings        of formulations that integrate other variables than (q, u), see ``formulations.base.Form``:
 #                            kernel and number of its outputs; native functions that take x = (q, u, W), or y; length
 #                            of y, entries of it that vary; angles at the end of q that follow cut joints
+#   rank, holonomic_rank     of A, and of its holonomic rows, where it is known to be less than it looks off the
+#                            constraints; else 0
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
@@ -37,7 +39,7 @@ CONTEXT = (
     "rhs", "inner", "approach", "multipliers", "solver", "options",
     "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
-    "program", "record", "n_record", "base", "loops", "loop_memory", "extra",
+    "program", "record", "n_record", "base", "loops", "loop_memory", "rank", "holonomic_rank", "extra",
     "form", "n_form", "retract", "closure", "rates", "shift", "form_rhs", "encode", "decode", "n_state", "varying",
     "n_windings",
 )  # fmt: skip
@@ -46,11 +48,11 @@ CONTEXT = (
     NQ, NV, ROWS, HOLONOMIC, YIELDING, NP, N_EVENTS, RHS, INNER, APPROACH, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
-    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY, EXTRA,
+    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY, RANK, HOLONOMIC_RANK, EXTRA,
     FORM, N_FORM, RETRACT, CLOSURE, RATES, SHIFT, FORM_RHS, ENCODE, DECODE, N_STATE, VARYING,
     N_WINDINGS,
-) = range(51)  # fmt: skip
-CONTEXT_SIZE = 51
+) = range(53)  # fmt: skip
+CONTEXT_SIZE = 53
 N_OPTIONS = 8
 
 # What the native functions report on the way.
