@@ -72,6 +72,9 @@ class Driver:
         """A new start of the method at t with x = (q, u, W)."""
         self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
+        if self.dynamics.form is None:
+            self.problem.table[loop.STAGED] = self.context.rhs != self.problem["rhs"]
+            self.problem.table[loop.RHS] = self.context.rhs
         y, form = x, self.dynamics.form
         if form is not None:
             y = np.zeros(form.size)

@@ -13,6 +13,7 @@ from dalembert.analyses.assemble import State, assemble_state
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import Driver
+from dalembert.analyses.rank import hold_rank
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.formulations import Formulation
@@ -58,7 +59,8 @@ def simulate(
         formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. A
             formulation or an integrator may also be an object with its own options.
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
-            the metric of the mass matrix, ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
+            the metric of the mass matrix, ``stages`` and towards them before every evaluation (for singular positions),
+            ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
         baumgarte: α = β of Baumgarte's stabilisation (1/s); 10 unless told.
         rtol, atol: local error of adaptive integrators.
@@ -83,6 +85,7 @@ def simulate(
         state = initial
     else:
         state = assemble_state(dynamics.relative, initial, initial_rates, values, start)
+    hold_rank(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     saved = None
     if checkpoint is not None:

@@ -9,19 +9,23 @@ Autom. 2 (1990) 151-157; R. Featherstone, "Rigid Body Dynamics Algorithms", ch. 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import LinkState
 from dalembert.spatial.pose import cross_motion
+
+if TYPE_CHECKING:
+    from dalembert.coordinates.base import PlacedTree
 
 __all__ = ["momentum_rates"]
 
 
 def momentum_rates(
-    tree: PlacedTree, states: list[LinkState], q: np.ndarray, u: np.ndarray, tau: np.ndarray, wrenches: list[np.ndarray]
+    tree: PlacedTree, states: list[LinkState], q: np.ndarray, u: np.ndarray, wrenches: list[np.ndarray]
 ) -> np.ndarray:
-    """∂L/∂q + Q, which is ṗ of the momenta p = M u where no constraint acts; cost linear in bodies.
+    """∂L/∂q + Q − τ, with ṗ = ∂L/∂q + Q of the momenta p = M u where no constraint acts; cost linear in bodies.
 
         p = Sᵀ P + a u,      ṗ = (Ṡ + V × S)ᵀ P + Sᵀ F + τ
 
@@ -38,7 +42,7 @@ def momentum_rates(
         w + link.inertia.apply(al.concatenate([al.zeros(3), s.X_WL.R.T @ gravity]))
         for link, s, w in zip(tree.links, states, wrenches, strict=True)
     ]
-    rates = tau.copy()
+    rates = al.zeros(tree.coordinates.nv)
     for i in reversed(range(len(tree.links))):
         link, state = tree.links[i], states[i]
         if state.S.shape[1]:

@@ -52,16 +52,17 @@ __all__ = [
 #   dae_size      length of z
 #   dae_start     algebraic variables that fit y, in place
 #   dae_index     of all algebraic variables: 1 or 2
+#   staged        1 if rhs looks at the state on the manifold only: then errors across it do not matter
 TABLE = (
     "context", "size", "rhs", "retract", "events", "n_events", "jacobian", "nq", "nv", "rows", "exponential",
     "residual", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
-    "dae_index", "decode", "varying",
+    "dae_index", "staged", "decode", "varying",
 )  # fmt: skip
 (
     CONTEXT, SIZE, RHS, RETRACT, EVENTS, N_EVENTS, JACOBIAN, NQ, NV, ROWS, EXPONENTIAL,
     RESIDUAL, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
-    DAE_INDEX, DECODE, VARYING,
-) = range(22)  # fmt: skip
+    DAE_INDEX, STAGED, DECODE, VARYING,
+) = range(23)  # fmt: skip
 
 # The header of a memory. SEGMENT_*: fixed-step methods divide the way to the next output into equal steps.
 (

@@ -19,7 +19,9 @@ __all__ = [
 # Context entries.
 #   dynamics … discrete      kernels
 #   nq, nv, rows, holonomic  sizes; holonomic rows come first
+#   yielding                 further rows of the recursive formulation: armatures of cut joints
 #   rhs                      native function ẏ = f(t, y), which leaves λ in multipliers
+#   inner, approach          rhs and way towards the constraints, for an rhs that goes there before it evaluates
 #   solver                   native function of the formulation, 0 for the null space
 #   options                  numbers of the formulation
 #   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
@@ -28,26 +30,29 @@ __all__ = [
 #   form … n_windings        of formulations that integrate other variables than (q, u), see ``formulations.base.Form``:
 #                            kernel and number of its outputs; native functions that take x = (q, u, W), or y; length
 #                            of y, entries of it that vary; angles at the end of q that follow cut joints
+#   rank, holonomic_rank     of A, and of its holonomic rows, where it is known to be less than it looks off the
+#                            constraints; else 0
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
-    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options",
+    "nq", "nv", "rows", "holonomic", "yielding", "n_parameters", "n_events",
+    "rhs", "inner", "approach", "multipliers", "solver", "options",
     "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
-    "program", "record", "n_record", "base", "extra",
+    "program", "record", "n_record", "base", "loops", "loop_memory", "rank", "holonomic_rank", "extra",
     "form", "n_form", "retract", "closure", "rates", "shift", "form_rhs", "encode", "decode", "n_state", "varying",
     "n_windings",
 )  # fmt: skip
 (
     DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
-    NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, RHS, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
+    NQ, NV, ROWS, HOLONOMIC, YIELDING, NP, N_EVENTS, RHS, INNER, APPROACH, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
-    PROGRAM, RECORD, N_RECORD, BASE, EXTRA,
+    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY, RANK, HOLONOMIC_RANK, EXTRA,
     FORM, N_FORM, RETRACT, CLOSURE, RATES, SHIFT, FORM_RHS, ENCODE, DECODE, N_STATE, VARYING,
     N_WINDINGS,
-) = range(46)  # fmt: skip
-CONTEXT_SIZE = 46
+) = range(53)  # fmt: skip
+CONTEXT_SIZE = 53
 N_OPTIONS = 8
 
 # What the native functions report on the way.
