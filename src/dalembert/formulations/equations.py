@@ -248,10 +248,12 @@ class Equations:
     def _eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
         wrenches, tau = self._applied()
+        assert isinstance(self.tree, PlacedTree)
         return articulated(self.tree, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
         """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        assert isinstance(self.tree, PlacedTree)
         columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
 
