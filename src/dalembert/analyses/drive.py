@@ -108,7 +108,8 @@ class Driver:
                 break
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
-        notes, projects = tuple(self.notes), self.method.projects
+        # Estimates of the error are led back too where stages are.
+        notes, projects = tuple(self.notes), self.method.projects or bool(self.problem["staged"])
         return Outcome(self._result(status), self.segments, self.events, ended_by, trouble, notes, projects)
 
     # States of the run
