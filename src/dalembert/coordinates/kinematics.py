@@ -8,7 +8,7 @@ Legend (in link axes, about the link origin, unless said otherwise):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class LinkState:
     def X_WB(self) -> Pose:
         """World pose of the body."""
         return self.X_WL @ self.X_LB
+
+    def at_rest(self, al: Algebra) -> LinkState:
+        """The same position without velocity."""
+        return replace(self, c=al.zeros(6), V_L=al.zeros(6), A_L=al.zeros(6), rotor=None, armature=None)
 
     @property
     def V(self) -> np.ndarray:

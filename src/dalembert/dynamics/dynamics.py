@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import native, traces
-from dalembert.dynamics.choose import choose, is_constrained
+from dalembert.dynamics.choose import choose, is_constrained, is_rolled
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
@@ -23,9 +23,6 @@ from dalembert.spatial.so3 import cross
 
 __all__ = ["Dynamics", "compile"]
 
-# From this number of bodies on, trees run by rolled recursions; up to it, unrolled code is as fast and batches better.
-ROLLED_FROM = 100
-
 
 class Bodies(NamedTuple):
     """Where a body is and how it moves, in world axes; arrays have a leading axis for a batch."""
@@ -34,6 +31,14 @@ class Bodies(NamedTuple):
     position: np.ndarray
     angular_velocity: np.ndarray
     velocity: np.ndarray
+
+
+class Residuals(NamedTuple):
+    """What a large model leaves open."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    jacobian: Any
 
 
 class Dynamics:
@@ -249,7 +254,19 @@ class Dynamics:
         """The same model in relative coordinates, in which assembly works: itself, or made once."""
         if self.coordinates.name == "relative":
             return self
-        return Dynamics(self.model, "lagrange-multipliers", "relative")
+        return Dynamics(self.model, "auto", "relative")
+
+    @property
+    def way(self) -> str:
+        """How native code gets u̇ from the formulation's blocks (see ``native``)."""
+        if not self.formulation.explicit:
+            return "solved"
+        return "eliminated" if self.rows else "explicit"
+
+    @cached_property
+    def yielding(self) -> int:
+        """Rows that the recursive formulation adds for armatures of cut joints."""
+        return len(self.equations().rotor_rows()[1]) if self.way == "eliminated" else 0
 
     # Large trees
 
@@ -259,10 +276,8 @@ class Dynamics:
 
     @cached_property
     def is_large(self) -> bool:
-        """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, any forces."""
-        flat = self.flat
-        plain = all(data.kind != "custom" for data, _ in flat.joints.values())
-        return len(flat.bodies) >= ROLLED_FROM and self.formulation.name == "recursive" and plain
+        """True if this model runs by rolled recursions."""
+        return self.formulation.name == "recursive" and is_rolled(self.coordinates)
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
@@ -300,7 +315,7 @@ class Dynamics:
             tau: forces on all velocities, besides those of the model.
             out: array for the result.
         """
-        if self.formulation.explicit and not self.is_large:
+        if self.way == "explicit" and not self.is_large:
             given = self._no_force if tau is None else tau
             if parameters is None and out is None and type(t) is float and t == 0.0:
                 single = self._single_acceleration(q, u, given)
@@ -443,8 +458,13 @@ class Dynamics:
         return seen._make(field.reshape(shape + field.shape[1:]) for field in seen)
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
-        """φ, A u + b, A and M; one state or a batch."""
-        return self.constraint_kernel(t, q, u, self.parameters(parameters))
+        """φ, A u + b, A and M; one state or a batch. Large models: A is sparse and of one state only, M is left out."""
+        rolled = self.rolled(parameters)
+        if rolled is None:
+            return self.constraint_kernel(t, q, u, self.parameters(parameters))
+        shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
+        position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
+        return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
     def problem(
         self,

@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.coordinates import Placed, PlacedTree
 from dalembert.coordinates.motion import TreeMotion, moving, still
-from dalembert.coordinates.recursions import forward_dynamics, gravity_base
+from dalembert.coordinates.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 from dalembert.elements import Load
 from dalembert.model.mechanism import PlacedJoint
 
@@ -221,11 +221,38 @@ class Equations:
         """What armatures of cut joints take from all velocities."""
         return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
 
+    @property
+    def _branches(self) -> PlacedTree:
+        """The tree of joints, for elimination along its branches."""
+        assert isinstance(self.tree, PlacedTree), f"{self.tree.coordinates.name} coordinates have no tree of joints"
+        return self.tree
+
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
         wrenches, tau = self._applied()
-        assert isinstance(self.tree, PlacedTree)
-        return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+        return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
+
+    @cached_property
+    def _eliminated(self) -> list[Eliminated]:
+        """All tree joints eliminated, from the tips to the ground."""
+        wrenches, tau = self._applied()
+        return articulated(self._branches, self.states, tau, wrenches)
+
+    def responses(self, forces: np.ndarray) -> np.ndarray:
+        """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        columns = [response(self._branches, self.states, self._eliminated, Q) for Q in forces]
+        return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
+
+    def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
+        al, rows = self.al, []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = placed.joint.rotor_rate(al, B @ self.u, bias)
+            rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
+        if not rows:
+            return al.zeros(0, self.nv), al.zeros(0), al.zeros(0)
+        B, beta, yielding = zip(*rows, strict=True)
+        return np.stack(B), al.array(list(beta)), al.array(list(yielding))
 
     # Energy and momentum
 
