@@ -27,6 +27,7 @@ _HOMES = {
     "assemble": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "inspect": "dalembert.analyses",
+    "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
     "load": "dalembert.trajectory",
@@ -58,6 +59,7 @@ __all__ = [
     "library",
     "load",
     "read",
+    "redundancy",
     "simulate",
     "simulate_many",
     "write",
@@ -65,7 +67,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import State, assemble, inspect, simulate, simulate_many
+    from dalembert.analyses import State, assemble, inspect, redundancy, simulate, simulate_many
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError

@@ -55,7 +55,7 @@ __all__ = [
 
 # Added to the diagonal of K, whose rows are scaled so that it would be 1 if the links were free. Directions that are
 # more mobile than this are found to rounding by a few turns.
-SOFTENING = 1e-8
+SOFTENING = 1e-11
 TURNS = 12
 ENOUGH = 1e-14
 
