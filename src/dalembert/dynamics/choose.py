@@ -59,6 +59,8 @@ def is_rolled(coordinates: Coordinates) -> bool:
     constraints but cut joints that need no turns counted, and no armatures on those.
     """
     flat, cut = coordinates.flat, set(coordinates.cut)
+    if coordinates.name not in FORMULATIONS["recursive"].supports().coordinates:
+        return False
     if len(flat.bodies) < (LOOPS_ROLLED_FROM if cut else TREES_ROLLED_FROM):
         return False
     joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}

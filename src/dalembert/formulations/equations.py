@@ -238,23 +238,26 @@ class Equations:
         """What armatures of cut joints take from all velocities."""
         return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
 
+    @property
+    def _branches(self) -> PlacedTree:
+        """The tree of joints, for elimination along its branches."""
+        assert isinstance(self.tree, PlacedTree), f"{self.tree.coordinates.name} coordinates have no tree of joints"
+        return self.tree
+
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
         wrenches, tau = self._applied()
-        assert isinstance(self.tree, PlacedTree)
-        return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+        return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
 
     @cached_property
     def _eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
         wrenches, tau = self._applied()
-        assert isinstance(self.tree, PlacedTree)
-        return articulated(self.tree, self.states, tau, wrenches)
+        return articulated(self._branches, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
         """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
-        assert isinstance(self.tree, PlacedTree)
-        columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
+        columns = [response(self._branches, self.states, self._eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
 
     def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
