@@ -119,7 +119,7 @@ def test_penalties_damp_violations_by_themselves(formulation):
     np.testing.assert_allclose(e.jacobian @ du + e.gamma, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("formulation", ["penalty", "augmented-lagrangian"])
+@pytest.mark.parametrize("formulation", ["penalty", "augmented-lagrangian", "canonical-augmented"])
 def test_penalties_pass_singular_positions(formulation):
     """A parallelogram lies flat twice in a turn; there A loses rank, and other routes leave the branch or stop."""
     model = da.Model("flat", gravity=(0, 0, 0))

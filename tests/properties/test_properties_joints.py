@@ -113,6 +113,11 @@ def test_subspace_and_bias_by_finite_differences(kind, turned):
         np.testing.assert_allclose(twist(joint, q, u), np.concatenate([so3.vee(NUMPY, W), v]), atol=DIFFERENCE_ERROR)
         rate = slope(lambda h: twist(joint, joint.integrate(NUMPY, q, h * u), u))
         np.testing.assert_allclose(joint.bias(NUMPY, q, u), rate, atol=DIFFERENCE_ERROR)
+        S_dot = joint.subspace_rate(NUMPY, q, u)
+        assert S_dot.shape == (6, joint.nv)
+        rates = slope(lambda h: joint.subspace(NUMPY, joint.integrate(NUMPY, q, h * u)))
+        np.testing.assert_allclose(S_dot, rates, atol=DIFFERENCE_ERROR)
+        np.testing.assert_allclose(S_dot @ u, joint.bias(NUMPY, q, u), atol=100 * ROUND_OFF)
 
 
 @every_joint

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.formulations.independent import Independent
 from dalembert.integrators import INTEGRATORS, loop
 
 DATA = Path(__file__).parent / "data"
@@ -33,6 +34,12 @@ ANDREWS_RUNS = {
     "projection formulation": {"formulation": "projection", **TIGHT},
     "augmented-lagrangian": {"formulation": "augmented-lagrangian", **TIGHT},
     "udwadia-kalaba": {"formulation": "udwadia-kalaba", **TIGHT},
+    "woronetz": {"formulation": "woronetz", **TIGHT},
+    "canonical": {"formulation": "canonical", **TIGHT},
+    "canonical-independent": {"formulation": "canonical-independent", **TIGHT},
+    "canonical-augmented": {"formulation": "canonical-augmented", **TIGHT},
+    "mixed state": {"formulation": Independent(state="mixed"), **TIGHT},
+    "independent state": {"formulation": Independent(state="independent"), **TIGHT},
     # Turns of cut joints are counted between outputs.
     "absolute coordinates": {"coordinates": "absolute", "output_step": 3e-4, **TIGHT},
 }

@@ -107,7 +107,7 @@ def _problem_of_form(
     entries = {
         "context": context.address, "nq": dynamics.nq, "nv": dynamics.nv, "rows": len(dynamics.rows),
         "rhs": form.rhs, "retract": form.retract or forms.function_address("retract"), "decode": form.decode,
-        "n_events": n_events, "events": forms.function_address("events") if n_events else 0,
+        "varying": form.varying, "n_events": n_events, "events": forms.function_address("events") if n_events else 0,
         "jacobian": forms.function_address("jacobian") if "jacobian" in needs else 0,
     }  # fmt: skip
     return Problem.of(form.size, (context, dynamics), **entries), context

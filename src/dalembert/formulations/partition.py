@@ -14,10 +14,10 @@ from numba import njit
 from dalembert.errors import ModelError
 from dalembert.numerics.elimination import echelon, echelon_along, echelon_basis
 from dalembert.numerics.layout import N_OPTIONS, options
-from dalembert.numerics.linear import lu_factor, lu_solve
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
 
 __all__ = [
-    "CHOICES", "MOST_VELOCITIES", "WORN", "Split", "check_room", "chosen_partition", "follow", "is_independent",
+    "CHOICES", "MOST_VELOCITIES", "Split", "check_room", "chosen_partition", "follow", "is_independent",
     "keep_or_choose", "solution_basis", "split",
 ]  # fmt: skip
 
@@ -29,6 +29,8 @@ MOST_VELOCITIES = (N_OPTIONS - BITS) * PER_NUMBER
 # Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
 # independent ones, before these are chosen anew.
 WORN = 0.05
+# In states that hold only independent velocities, how far dependent ones may move with them.
+FAR = 5.0
 
 
 @njit(cache=True, nogil=True)
@@ -95,16 +97,18 @@ def chosen_partition(c, A, gamma):
 
 
 class Split(NamedTuple):
-    """A remembered choice at one position: columns and rows, the first ``rank`` dependent and independent equations;
-    the factors of that block of A, the ratio of its pivots (0 if it does not carry all equations), and what falls below
-    WORN when a new choice is due."""
+    """A remembered choice at one position: columns, the first ``rank`` dependent; the factors Q R of these columns of A
+    (``orthogonal_factors``), and the ratio of their pivots, 0 if they depend on each other.
+
+    Off the constraints redundant rows contradict each other a little. Dependent velocities then miss all rows least,
+    which is smooth; to pick some of the rows would not be.
+    """
 
     rank: int
     ratio: float
-    quality: float
-    rows: np.ndarray
     columns: np.ndarray
-    factors: np.ndarray
+    Q: np.ndarray
+    R: np.ndarray
     pivots: np.ndarray
 
 
@@ -114,26 +118,21 @@ def split(memory, A):
     m, n = A.shape
     columns = np.empty(n, dtype=np.int64)
     rank = _recall(memory, columns)
-    if rank > m:
-        return Split(rank, 0.0, 0.0, columns, columns, np.empty((0, 0)), columns)
-    ratio, T, rows = echelon_along(A, np.zeros(m), columns, rank)
-    factors, pivots = np.empty((rank, rank)), np.empty(rank, dtype=np.int64)
-    for i in range(rank):
-        for j in range(rank):
-            factors[i, j] = A[rows[i], columns[j]]
-    if ratio > 0.0 and not lu_factor(factors, pivots):
-        ratio = 0.0
-    quality = min(ratio, 1.0 / max(1.0, _reach(T, rank, columns))) if ratio > 0.0 else 0.0
-    return Split(rank, ratio, quality, rows, columns, factors, pivots)
+    dependent = np.empty((rank, m))
+    for j in range(rank):
+        for i in range(m):
+            dependent[j, i] = A[i, columns[j]]
+    found, ratio, Q, R, pivots = orthogonal_factors(dependent, RANK_TOLERANCE, ROUNDING)
+    return Split(rank, ratio if found == rank else 0.0, columns, Q, R, pivots)
 
 
 @njit(cache=True, nogil=True)
 def follow(s, b, u):
     """Dependent entries of u from the others:  A_d u_d = −b,  b with the independent ones already in it."""
-    x = np.empty(s.rank)
-    for i in range(s.rank):
-        x[i] = -b[s.rows[i]]
-    lu_solve(s.factors, s.pivots, x)
+    x, rhs = np.empty(s.rank), np.empty(b.shape[0])
+    for i in range(b.shape[0]):
+        rhs[i] = -b[i]
+    pseudo_solve(s.rank, s.Q, s.R, s.pivots, rhs, x)
     for i in range(s.rank):
         u[s.columns[i]] = x[i]
 
@@ -154,9 +153,29 @@ def solution_basis(s, A, b):
 
 
 @njit(cache=True, nogil=True)
+def _is_worn(s, A):
+    """True if pivots have become small, dependent velocities move far with independent ones, or equations are open."""
+    if s.ratio <= WORN:
+        return True
+    R, _ = solution_basis(s, A, np.zeros(A.shape[0]))
+    largest = largest_entry(A)
+    for k in range(R.shape[0]):
+        for i in range(A.shape[1]):
+            if abs(R[k, i]) > FAR:
+                return True
+        for i in range(A.shape[0]):
+            left = 0.0
+            for j in range(A.shape[1]):
+                left += A[i, j] * R[k, j]
+            if abs(left) > RANK_TOLERANCE * largest:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def keep_or_choose(memory, A):
     """True if there is a new choice, because there was none or the old one is worn and there is a better one."""
-    if memory[CHOICES] > 0.0 and split(memory, A).quality > WORN:
+    if memory[CHOICES] > 0.0 and not _is_worn(split(memory, A), A):
         return False
     before = memory.copy()
     rank, _, _, _, columns = echelon(A, np.zeros(A.shape[0]))

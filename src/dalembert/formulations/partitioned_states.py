@@ -20,7 +20,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.partition import WORN, check_room, follow, is_independent, keep_or_choose, split
+from dalembert.formulations.partition import check_room, follow, is_independent, keep_or_choose, split
 from dalembert.formulations.system import constraints_at, product
 from dalembert.numerics.layout import (
     HOLONOMIC,
@@ -55,17 +55,17 @@ TURNED = 0.5
 
 @njit(cache=True, nogil=True)
 def _velocities(choice, A, b, slots, u):
-    """u from its independent entries; returns the quality of the choice, 0 if they do not determine the others."""
+    """u from its independent entries; False if they do not determine the others."""
     s, known = split(choice, A), b.copy()
-    if s.quality <= 0.0:
-        return 0.0
+    if s.ratio <= 0.0:
+        return False
     for k in range(s.rank, A.shape[1]):
         free = s.columns[k]
         u[free] = slots[free]
         for i in range(A.shape[0]):
             known[i] += A[i, free] * slots[free]
     follow(s, known, u)
-    return s.quality
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +99,7 @@ def _mixed_motion(context, c, t, state, x):
     put(x, 0, state, 0, nq)
     x[n - 1] = state[n - 1]
     _, b, A, _ = constraints_at(context, c, t, x)
-    if _velocities(state[n:], A, b, state[nq : nq + nv], x[nq : nq + nv]) <= 0.0:
+    if not _velocities(state[n:], A, b, state[nq : nq + nv], x[nq : nq + nv]):
         return give_up(c, WORN_OUT)
     return OK
 
@@ -170,7 +170,7 @@ def _along_delta(c, A, D):
 def _closed(context, c, t, state, x):
     """Dependent coordinates by Newton's method, then velocities; x from y.
 
-    Returns the status, D(δ) and its inverse, δ, and the lower quality of both choices.
+    Returns the status, A, D(δ) and its inverse, and δ.
     """
     nq, nv = c[NQ], c[NV]
     tree = nq - c[N_WINDINGS]
@@ -179,10 +179,11 @@ def _closed(context, c, t, state, x):
     D, inverse = moved[nq : nq + nv * nv].reshape(nv, nv), moved[nq + nv * nv :].reshape(nv, nv)
     put(given, 0, origin, 0, nq)
     put(x, tree, windings, 0, nq - tree)
-    error, last, good = 1e300, 1e300, 0.0
+    error, last = 1e300, 1e300
+    _, b, A, _ = constraints_at(context, c, t, x)
     for turn in range(NEWTON_STEPS + 1):
         if turn == NEWTON_STEPS:
-            return give_up(c, NO_CONVERGENCE), D, inverse, delta, 0.0
+            return give_up(c, NO_CONVERGENCE), A, D, inverse, delta
         put(given, nq, delta, 0, nv)
         call_address(c[SHIFT], context, t, given, moved)
         put(x, 0, moved, 0, tree)
@@ -191,19 +192,19 @@ def _closed(context, c, t, state, x):
         for i in range(phi.shape[0]):
             error = max(error, abs(phi[i]))
         if not np.isfinite(error):
-            return give_up(c, NOT_FINITE), D, inverse, delta, 0.0
+            return give_up(c, NOT_FINITE), A, D, inverse, delta
         s = split(position_choice, _along_delta(c, A, D))
-        good = s.quality
-        if good <= 0.0:
-            return give_up(c, WORN_OUT), D, inverse, delta, 0.0
+        if s.ratio <= 0.0:
+            return give_up(c, WORN_OUT), A, D, inverse, delta
         if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * last):
             break
         follow(s, phi, step)
         for i in range(s.rank):
             delta[s.columns[i]] += step[s.columns[i]]
-    good = min(good, _velocities(velocity_choice, A, b, slots, x[nq : nq + nv]))
     x[nq + nv] = state[2 * nv + nq - tree]
-    return (OK if good > 0.0 else give_up(c, WORN_OUT)), D, inverse, delta, good
+    if not _velocities(velocity_choice, A, b, slots, x[nq : nq + nv]):
+        return give_up(c, WORN_OUT), A, D, inverse, delta
+    return OK, A, D, inverse, delta
 
 
 def _independent_decode(context, t, y, out):
@@ -214,10 +215,9 @@ def _independent_decode(context, t, y, out):
 
 
 @njit(cache=True, nogil=True)
-def _choose(context, c, t, given, state):
+def _choose(c, A, state):
     """Choices that are good here; True if there is a new one."""
     _, _, _, velocity_choice, position_choice, _ = _parts(c, state)
-    _, _, A, _ = constraints_at(context, c, t, given)
     renewed = keep_or_choose(velocity_choice, A)
     return keep_or_choose(position_choice, A[: c[HOLONOMIC]]) or renewed
 
@@ -238,7 +238,8 @@ def _open(c, given, state):
 def _independent_encode(context, t, x, y):
     c = entries(context)
     given, state = carray(x, c[NQ] + c[NV] + 1), carray(y, _length(c))
-    _choose(context, c, t, given, state)
+    _, _, A, _ = constraints_at(context, c, t, given)
+    _choose(c, A, state)
     _open(c, given, state)
     return RESTART
 
@@ -247,14 +248,14 @@ def _independent_retract(context, t, y, unused):
     # The state is on its constraints as it is; only its coordinates may have to change.
     c = entries(context)
     nv, state, x = c[NV], carray(y, _length(c)), np.empty(c[NQ] + c[NV] + 1)
-    status, D, _, delta, good = _closed(context, c, t, state, x)
+    status, A, D, _, delta = _closed(context, c, t, state, x)
     if status != OK:
         return status
     turned = 0.0
     for i in range(nv):
         for j in range(nv):
             turned = max(turned, abs(D[i, j] - (1.0 if i == j else 0.0)))
-    if turned < TURNED and (good > WORN or not _choose(context, c, t, x, state)):
+    if not _choose(c, A, state) and turned < TURNED:
         put(state, 0, delta, 0, nv)
         return OK
     _open(c, x, state)
@@ -266,7 +267,7 @@ def _independent_rhs(context, t, y, dy):
     nq, nv, windings = c[NQ], c[NV], c[N_WINDINGS]
     n = nq + nv + 1
     x, full, state, rate = np.empty(n), np.empty(n), carray(y, _length(c)), carray(dy, _length(c))
-    status, _, inverse, _, _ = _closed(context, c, t, state, x)
+    status, _, _, inverse, _ = _closed(context, c, t, state, x)
     _, _, _, velocity_choice, _, _ = _parts(c, state)
     if status == OK:
         status = _rates(context, c, t, velocity_choice, x, full)

@@ -43,12 +43,12 @@ def _multipliers(s, M, f, A, du, multipliers):
     for i in range(s.rank):
         rest[i] = force[s.columns[i]] - f[s.columns[i]]
         for j in range(s.rank):
-            transposed[i, j] = A[s.rows[j], s.columns[i]]
+            transposed[i, j] = A[j, s.columns[i]]
     if not lu_factor(transposed, pivots):
         return FAILED
     lu_solve(transposed, pivots, rest)
     for j in range(s.rank):
-        multipliers[s.rows[j]] = rest[j]
+        multipliers[j] = rest[j]
     return OK
 
 

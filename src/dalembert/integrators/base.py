@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
@@ -48,6 +49,11 @@ class Problem:
         for name, value in entries.items():
             table[loop.TABLE.index(name)] = value
         return cls(table, owner)
+
+    @property
+    def share(self) -> float:
+        """Tolerances times this give norms over the entries of y that vary the right size."""
+        return math.sqrt(self["varying"] / self["size"]) if self["varying"] else 1.0
 
     def __getitem__(self, name: str) -> int:
         return int(self.table[loop.TABLE.index(name)])

@@ -335,5 +335,6 @@ class BackwardDifferences(Integrator):
     def advance(
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
-        options = self.rtol, self.atol, self.max_step, self.max_steps
+        share = problem.share
+        options = self.rtol * share, self.atol * share, self.max_step, self.max_steps
         return Status(_bdf(problem.table, memory, times, out, *options, monitor))

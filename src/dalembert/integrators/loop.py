@@ -35,6 +35,7 @@ __all__ = [
 #   rhs           ẏ = f(t, y)
 #   retract       y back onto its manifold, in place; out is scratch space as long as y. Negative if it succeeded and y
 #                 means something else from now on: what was remembered of former steps is worthless
+#   varying       how many entries of y change within a step; the others do not count in norms of errors. 0: all
 #   decode        from y: (q, u, W), which is what outputs show; 0 if y is that itself
 #   events        g(t, y), n_events values; an event happens where one of them rises through zero
 #   jacobian      ∂f/∂y, row by row
@@ -55,13 +56,13 @@ __all__ = [
 TABLE = (
     "context", "size", "rhs", "retract", "events", "n_events", "jacobian", "nq", "nv", "rows", "exponential",
     "residual", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
-    "dae_index", "staged", "decode",
+    "dae_index", "staged", "decode", "varying",
 )  # fmt: skip
 (
     CONTEXT, SIZE, RHS, RETRACT, EVENTS, N_EVENTS, JACOBIAN, NQ, NV, ROWS, EXPONENTIAL,
     RESIDUAL, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
-    DAE_INDEX, STAGED, DECODE,
-) = range(22)  # fmt: skip
+    DAE_INDEX, STAGED, DECODE, VARYING,
+) = range(23)  # fmt: skip
 
 # The header of a memory. SEGMENT_*: fixed-step methods divide the way to the next output into equal steps.
 (

@@ -406,5 +406,6 @@ class Radau(Integrator):
     def advance(
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
     ) -> Status:
-        options = self.rtol, self.atol, self.max_step, self.max_steps
+        share = problem.share
+        options = self.rtol * share, self.atol * share, self.max_step, self.max_steps
         return Status(_radau(problem.table, memory, self.form != "ode", times, out, *options, monitor))
