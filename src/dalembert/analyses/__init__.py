@@ -1,8 +1,9 @@
-"""What one does with a model: assemble, simulate, inspect."""
+"""What one does with a model: assemble, simulate, compare, inspect."""
 
 from dalembert.analyses.assemble import State, assemble
+from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.many import simulate_many
 from dalembert.analyses.simulate import simulate
 
-__all__ = ["Inspection", "State", "assemble", "inspect", "simulate", "simulate_many"]
+__all__ = ["Comparison", "Entry", "Inspection", "State", "assemble", "compare", "inspect", "simulate", "simulate_many"]

@@ -75,3 +75,6 @@ class AugmentedLagrangian(BlockFormulation):
 
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return M + self.alpha * np.abs(M).max() * (A.T @ A)

@@ -66,6 +66,17 @@ class Formulation(ABC):
         """Numbers for the solver."""
         return ()
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
+
+        For tables of sizes and conditions (``da.compare``); M and A in floats. Default: that of u̇ and λ together.
+        """
+        return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+
+    def states(self, nq: int, nv: int) -> int:
+        """Number of variables that are integrated, the work left out."""
+        return nq + nv
+
 
 class BlockFormulation(Formulation):
     """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function

@@ -9,7 +9,7 @@ from numba import njit
 
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.partition import chosen_partition
-from dalembert.formulations.system import conflict_below, received
+from dalembert.formulations.system import conflict_below, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
@@ -81,3 +81,6 @@ class CoordinatePartitioning(BlockFormulation):
     name: ClassVar[str] = "coordinate-partitioning"
     title: ClassVar[str] = "Coordinate partitioning"
     route = staticmethod(_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)

@@ -11,7 +11,7 @@ from numba import njit
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.partition import chosen_partition
-from dalembert.formulations.system import largest_residual, move_freely, received
+from dalembert.formulations.system import largest_residual, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis, jacobi_svd
 from dalembert.numerics.layout import options, watch
 from dalembert.numerics.linear import (
@@ -110,3 +110,9 @@ class Independent(BlockFormulation):
 
     def options(self) -> tuple[float, ...]:
         return (float(BASES.index(self.basis)),)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        if self.basis == "boolean":
+            return reduced_mass(M, A)
+        _, _, R, _ = (_by_qr if self.basis == "qr" else _by_svd)(A, np.zeros(len(A)))
+        return R.T @ M @ R

@@ -95,6 +95,18 @@ def _by_blocks(G, A, size):
 
 
 @njit(cache=True, nogil=True)
+def _schur(A, W, AN):
+    """⎡ A G Aᵀ  A N ⎤
+    ⎣ NᵀAᵀ     0  ⎦"""
+    m, free = AN.shape
+    K = np.zeros((m + free, m + free))
+    K[:m, :m] = A @ W
+    K[:m, m:] = AN
+    K[m:, :m] = AN.T
+    return K
+
+
+@njit(cache=True, nogil=True)
 def _equilibrated(K):
     """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
     n = K.shape[0]
@@ -123,10 +135,7 @@ def _route(context, t, blocks, out):
         return FAILED
     # ⎡ A G Aᵀ  A N ⎤ ⎡ λ ⎤   ⎡ −γ − A G f ⎤
     # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η
-    K = np.zeros((m + free, m + free))
-    K[:m, :m] = A @ W
-    K[:m, m:] = AN
-    K[m:, :m] = AN.T
+    K = _schur(A, W, AN)
     scale = _equilibrated(K)
     full, _, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
     rhs, x = np.empty(m + free), np.empty(m + free)
@@ -167,3 +176,12 @@ class NewtonEuler(BlockFormulation):
     @classmethod
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("absolute",))
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        size = _block_size(M)
+        G, N = _inverse(M, size)
+        if not len(A):
+            return M
+        K = _schur(A, _by_blocks(G, A, size), A @ N)
+        _equilibrated(K)
+        return K

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.layout import HOLONOMIC, NV, ROWS, blocks_of, entries, stabilised
 from dalembert.numerics.linear import FAILED, OK, cholesky, cholesky_substitute
 
-__all__ = ["conflict_below", "largest_residual", "move_freely", "received"]
+__all__ = ["conflict_below", "largest_residual", "move_freely", "received", "reduced_mass"]
 
 
 @njit(cache=True, nogil=True)
@@ -49,3 +51,10 @@ def largest_residual(A, gamma, du):
     for value in A @ du + gamma:
         largest = max(largest, abs(value))
     return largest
+
+
+def reduced_mass(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Rᵀ M R with the R of an elimination of A with complete pivoting."""
+    rank, _, T, _, columns = echelon(A, np.zeros(len(A)))
+    R, _ = echelon_basis(T, rank, columns)
+    return R.T @ M @ R
