@@ -13,6 +13,7 @@ from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.projection import Projection
 from dalembert.formulations.recursive import Recursive
 from dalembert.formulations.udwadia_kalaba import UdwadiaKalaba
+from dalembert.formulations.velocity_transformation import VelocityTransformation
 
 __all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
 
@@ -30,5 +31,6 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         Independent,
         NewtonEuler,
         CoordinatePartitioning,
+        VelocityTransformation,
     )
 }
