@@ -8,6 +8,7 @@ from dalembert.formulations.gauss import Gauss
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.jourdain import Jourdain
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
+from dalembert.formulations.lie_group import LieGroup
 from dalembert.formulations.newton_euler import NewtonEuler
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.projection import Projection
@@ -32,5 +33,6 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         NewtonEuler,
         CoordinatePartitioning,
         VelocityTransformation,
+        LieGroup,
     )
 }
