@@ -1,7 +1,7 @@
 """Problem 5/7: velocity transformations, and a penalty for the closure condition y2 = 0.
 
-The figure is lost; assumed is a slider-crank without a mass at its slider: bars A1 and 12 with relative angles z1, z2, and
-point 2 on the x-axis. With R¹, S¹c¹, M and Q as in problem 5/6 and Φ² = (0 0 0 1) the row of y2:
+The figure is lost; assumed is a slider-crank without a mass at its slider: bars A1 and 12 with relative angles z1, z2,
+and point 2 on the x-axis. With R¹, S¹c¹, M and Q as in problem 5/6 and Φ² = (0 0 0 1) the row of y2:
 
     (R¹ᵀMR¹ + (Φ²R¹)ᵀ α Φ²R¹) z̈ = R¹ᵀ (Q − M S¹c¹) − (Φ²R¹)ᵀ α (Φ²S¹c¹ + 2 Ω μ ẏ2 + Ω² y2)
 """

@@ -1,8 +1,8 @@
 """Problem 5/8: a coin that rolls without slipping, in natural coordinates, with v_P = 0 as three equations.
 
-The figure is lost; assumed are natural coordinates q = (r, u, v): the centre r of the coin and two unit vectors u, v in its
-plane, fixed to it. A thin uniform disc then has a constant mass matrix, M = diag(m 1, m R²/4 1, m R²/4 1). The rigid body:
-u·u = v·v = 1, u·v = 0. The point P of the coin that touches the ground, n the normal of the ground, has
+The figure is lost; assumed are natural coordinates q = (r, u, v): the centre r of the coin and two unit vectors u, v in
+its plane, fixed to it. A thin uniform disc then has a constant mass matrix, M = diag(m 1, m R²/4 1, m R²/4 1). The
+rigid body: u·u = v·v = 1, u·v = 0. The point P of the coin that touches the ground, n the normal of the ground, has
 
     r_P = r − R (n_u u + n_v v)/s,     n_u = n·u,  n_v = n·v,  s = √(n_u² + n_v²)
     v_P = ṙ − R/s (n_u u̇ + n_v v̇) = 0
@@ -74,6 +74,5 @@ assert np.abs(acceleration(u) - ours - ddu).max() < 1e-10 and np.abs(acceleratio
 
 # Along the run the point of contact rests.
 assert run.certificate.trusted
-print(
-    f"no slip up to {run.certificate['velocity residual']:.0e} m/s, energy kept to {run.certificate['energy balance']:.0e}"
-)
+slip, drift = run.certificate["velocity residual"], run.certificate["energy balance"]
+print(f"no slip up to {slip:.0e} m/s, energy kept to {drift:.0e}")

@@ -7,8 +7,8 @@ angular momentum is I ω + J Ω a. Euler's equation  I ω̇ + ω × I ω = M_e  
 
     M_e = −ω × J Ω a
 
-and no force. On natural coordinates a torque M acts as  ½ M × u1  on u1,  ½ M × u2  on u2  and the couple  ± M × d/(2 L)  on the
-points 2 and 1: for any ω* the virtual power is  ½ Σ (M × eᵢ)·(ω* × eᵢ) = M·ω*.
+and no force. On natural coordinates a torque M acts as  ½ M × u1  on u1,  ½ M × u2  on u2  and the couple
+± M × d/(2 L)  on the points 2 and 1: for any ω* the virtual power is  ½ Σ (M × eᵢ)·(ω* × eᵢ) = M·ω*.
 """
 
 import numpy as np

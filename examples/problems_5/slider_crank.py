@@ -2,7 +2,8 @@
 as a model.
 
 The figure is lost; assumed is: the crank turns about A at the origin, the slider moves along the x-axis, gravity acts
-against y. Point 1 is the crank pin, point 2 the pin of the slider; natural coordinates q = (x1, y1, x2). Bars are uniform.
+against y. Point 1 is the crank pin, point 2 the pin of the slider; natural coordinates q = (x1, y1, x2). Bars are
+uniform.
 """
 
 import numpy as np
