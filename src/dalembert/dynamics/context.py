@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.codegen import Kernel
-from dalembert.dynamics import native
+from dalembert.dynamics import forms, implicit, native
 from dalembert.numerics import layout
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Context:
         tau: forces on all velocities, besides those of the model.
         statistics: what was seen on the way (``layout.STATISTICS``).
         multipliers: λ of the last evaluation.
+        options: numbers of the formulation, which may keep choices there.
         rhs, retract: addresses of the native functions for this model.
     """
 
@@ -38,9 +39,9 @@ class Context:
         self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
         self.multipliers = np.zeros(len(dynamics.rows))
         self.stabilisation = np.zeros(2)
-        self._options = np.zeros(layout.N_OPTIONS)
+        self.options = np.zeros(layout.N_OPTIONS)
         given = dynamics.formulation.options()
-        self._options[: len(given)] = given
+        self.options[: len(given)] = given
         self._block = np.zeros(layout.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
         way = "rolled" if rolled is not None else "explicit" if dynamics.formulation.explicit else "solved"
@@ -49,8 +50,11 @@ class Context:
         used = dict(kernels or {})
         if rolled is None:
             used["dynamics"] = dynamics.dynamics_kernel
-        if dynamics.rows:
+        form = dynamics.form
+        if dynamics.rows or form is not None:
             used["constraints"] = dynamics.constraint_kernel
+        if form is not None:
+            used |= {name: getattr(dynamics, f"{name}_kernel") for name in form.kernels}
         if dynamics.rows or dynamics.has_quaternions:
             used["move"] = dynamics.move_kernel
         n_in, n_out = (max((getattr(k, size) for k in used.values()), default=0) for size in ("n_in", "n_out"))
@@ -63,12 +67,20 @@ class Context:
             n_parameters=len(self.values), rhs=self.rhs, multipliers=self.multipliers.ctypes.data,
             parameters=self.values.ctypes.data, tau=self.tau.ctypes.data, statistics=self.statistics.ctypes.data,
             stabilisation=self.stabilisation.ctypes.data,
-            options=self._options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
-            n_input=n_in, n_output=n_out, n_work=n_work,
+            options=self.options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
+            n_input=n_in, n_output=n_out, n_work=n_work, extra=dynamics.extra,
             **{name: kernel.address for name, kernel in used.items()},
         )  # fmt: skip
         if dynamics.rows:
             self.project("projection")
+        if form is not None:
+            self.set(
+                retract=self.retract, closure=forms.function_address("closure"), rates=forms.function_address("rates"),
+                shift=implicit.function_address("exponential") if "exponential" in used else 0,
+                n_form=used["form"].n_out if "form" in used else 0, form_rhs=form.rhs, encode=form.encode,
+                decode=form.decode, n_state=form.size, varying=form.varying,
+                n_windings=len(dynamics.coordinates.windings),
+            )  # fmt: skip
         if rolled is not None:
             record = rolled.lend(self)
             self.set(
@@ -104,5 +116,7 @@ class Context:
             "number in the formulas, or for a coordinate singularity",
             layout.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or "
             "reached a position where it locks",
+            layout.WORN_OUT: "the independent velocities do not determine the others any more, and a step does not get "
+            "past that position",
             layout.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
         }.get(int(self.statistics[layout.FAILURE]), "the native code gave up without a reason")

@@ -20,6 +20,7 @@ from dalembert.numerics.layout import (
     CONSTRAINTS,
     DYNAMICS,
     EVENT,
+    EXTRA,
     FAILURE,
     HOLONOMIC,
     LARGEST_CORRECTION,
@@ -48,6 +49,7 @@ from dalembert.numerics.layout import (
     WORK,
     blocks_of,
     entries,
+    finite,
     stabilised,
     statistics,
     watch,
@@ -84,15 +86,6 @@ def evaluate(c, kernel, t, y, inp, out, work):
 
 
 @njit(cache=True, nogil=True)
-def _is_finite(c, rate):
-    for i in range(rate.shape[0]):
-        if not np.isfinite(rate[i]):
-            statistics(c)[FAILURE] = NOT_FINITE
-            return FAILED
-    return OK
-
-
-@njit(cache=True, nogil=True)
 def _evaluated(c, t, state, rate):
     """The dynamics kernel; q̇ and the power go to the rates, the formulation's blocks are returned."""
     nq, nv = c[NQ], c[NV]
@@ -114,7 +107,7 @@ def _explicit_rhs(context, t, y, dy):
     nq, nv = c[NQ], c[NV]
     state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
     put(rate, nq, _evaluated(c, t, state, rate), 0, nv)
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +120,7 @@ def _rolled_rhs(context, t, y, dy):
     _, _, work = workspace(c)
     q, u, qdot, du = state[:nq], state[nq : nq + nv], rate[:nq], rate[nq : nq + nv]
     rate[nq + nv] = forward(program_at(c[PROGRAM]), record, t, q, u, tau, base, qdot, du, work)
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)
@@ -136,7 +129,7 @@ def _solved_rhs(context, t, y, dy):
     nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
     state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
     multipliers = carray(float_pointer(c[MULTIPLIERS]), rows)
-    size = nv * nv + nv + rows * nv + 2 * rows + holonomic
+    size = nv * nv + nv + rows * nv + 2 * rows + holonomic + c[EXTRA]
     blocks = _evaluated(c, t, state, rate)[: size + nv]
     put(blocks, size, state, nq, nv)
     M, f, A, gamma, b, phi, velocity = blocks_of(c, blocks)
@@ -155,7 +148,7 @@ def _solved_rhs(context, t, y, dy):
     # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
     for i in range(rows):
         rate[nq + nv] -= b[i] * multipliers[i]
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)

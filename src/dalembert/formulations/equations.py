@@ -18,6 +18,7 @@ import numpy as np
 from dalembert.algebra import Jets
 from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
+from dalembert.coordinates.momenta import momentum_rates
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import (
     forward_dynamics,
@@ -195,6 +196,23 @@ class Equations:
         wrenches, tau = self._applied()
         states = outward(self.tree, self.q, self.u, base=self.gravity)
         return tau - inverse_dynamics(self.tree, states, wrenches) - self._cut_rotor_forces(None)
+
+    @cached_property
+    def momentum_rate(self) -> np.ndarray:
+        """∂L/∂q + Q: what changes the momenta p = M u besides constraints; found without M."""
+        wrenches, tau = self._applied()
+        rate = momentum_rates(self.tree, self.states, self.q, self.u, tau, wrenches)
+        for placed, a, B, _ in self._cut_rotors:
+            u_J = B @ self.u
+            rest = placed.joint.rotor_rate(self.al, u_J, self.al.zeros(len(u_J)))
+            rate = rate + a * (self.along(B).T @ u_J - B.T @ rest)
+        return rate
+
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """The time derivative of functions of t and q along the motion; over CasADi only."""
+        al: Any = self.al
+        time, q = al.to_sx(self.t), al.to_sx(self.q)
+        return al.rate(values, time, al.array([1.0])) + al.rate(values, q, self.qdot())
 
     def inverse(self, du: np.ndarray) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""

@@ -166,7 +166,7 @@ def _adaptive(
                 if call_address(rhs, context, t + c[i] * h, scratch, k[i]) != 0:
                     return FAILED
             _polynomial(dense, k, y, h, D)
-        if call_address(retract, context, t_new, new, scratch) != 0:
+        if call_address(retract, context, t_new, new, scratch) > 0:
             return FAILED
         status = end_step(table, memory, D, t_new, new, times, out)
         if status != GO_ON:
@@ -213,14 +213,17 @@ def _fixed(table, memory, A, b, times, out, step, most, monitor):
             for i in range(stages):
                 s += b[i] * k[i, j]
             new[j] = y[j] + h * s
+        memory[EVALUATIONS] += stages
+        if wants_between(table, memory, times, t_new):
+            if call_address(rhs, context, t_new, new, scratch) != 0:
+                return FAILED
+            memory[EVALUATIONS] += 1
+            hermite(D, h, y, f, new, scratch)
         if (
-            call_address(retract, context, t_new, new, scratch) != 0
+            call_address(retract, context, t_new, new, scratch) > 0
             or call_address(rhs, context, t_new, new, scratch) != 0
         ):
             return FAILED
-        memory[EVALUATIONS] += stages
-        if wants_between(table, memory, times, t_new):
-            hermite(D, h, y, f, new, scratch)
         put(f, 0, scratch, 0, n)
         status = end_step(table, memory, D, t_new, new, times, out)
         if status != GO_ON:

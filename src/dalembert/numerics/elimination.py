@@ -71,14 +71,15 @@ def echelon_along(A, gamma, columns, rank):
     """[A γ] by Gaussian elimination with pivots in the first ``rank`` of the given columns; rows are free to choose.
 
     Returns:
-        ratio of the smallest to the largest pivot, 0 if these columns do not carry all equations; the eliminated [A γ];
-        rows in the order taken.
+        ratio of the smallest to the largest pivot, 0 if these columns do not carry all equations; the smallest share of
+        a pivot in the largest entry of its row, which tells how large the dependent entries become; the eliminated
+        [A γ]; rows in the order taken.
     """
     m, n = A.shape
     T, rows = np.empty((m, n + 1)), np.arange(m)
     T[:, :n] = A
     T[:, n] = gamma
-    smallest, largest, least = np.inf, 0.0, ROUNDING * largest_entry(A)
+    smallest, largest, share, least = np.inf, 0.0, 1.0, ROUNDING * largest_entry(A)
     for k in range(rank):
         row = k
         for i in range(k, m):
@@ -86,15 +87,17 @@ def echelon_along(A, gamma, columns, rank):
                 row = i
         pivot = abs(T[row, columns[k]])
         if not pivot > least:
-            return 0.0, T, rows
+            return 0.0, 0.0, T, rows
         smallest, largest = min(smallest, pivot), max(largest, pivot)
+        for j in range(n):
+            share = min(share, pivot / max(abs(T[row, j]), pivot))
         _swap(T, rows, row, k)
         _reduce(T, k, columns[k])
     for i in range(rank, m):
         for j in range(n):
             if abs(T[i, j]) > max(RANK_TOLERANCE * largest, least):
-                return 0.0, T, rows
-    return (smallest / largest if rank else 1.0), T, rows
+                return 0.0, 0.0, T, rows
+    return (smallest / largest if rank else 1.0), share, T, rows
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,174 @@
+"""Canonical equations with multipliers: momenta instead of velocities, constraints differentiated once only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+
+from dalembert.formulations.base import BlockFormulation, Form, Sizes, native_address
+from dalembert.formulations.equations import Equations
+from dalembert.formulations.system import constraints_at
+from dalembert.numerics.layout import (
+    MULTIPLIERS,
+    N_FORM,
+    NO_MASS,
+    NQ,
+    NV,
+    RATES,
+    ROWS,
+    entries,
+    finite,
+    give_up,
+    watch,
+)
+from dalembert.numerics.linear import OK, solve_constrained
+from dalembert.numerics.native import RESTART, call_address, float_pointer, put
+
+__all__ = ["Canonical", "CanonicalFormulation", "momenta_from", "rates_at", "write_rates"]
+
+# Aᵀσ may grow to so many times M u (or M times a velocity of one) before it is taken out of p.
+TALL = 10.0
+
+
+@njit(cache=True, nogil=True)
+def rates_at(context, c, t, x):
+    """q̇, the power of forces without potential, ∂L/∂q + Q, Ȧ and ḃ at (t, q, u)."""
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    values = np.empty(c[N_FORM])
+    call_address(c[RATES], context, t, x, values)
+    at = nq + 1 + nv
+    A_dot, b_dot = values[at : at + rows * nv].reshape(rows, nv), values[at + rows * nv :]
+    return values[:nq], values[nq], values[nq + 1 : at], A_dot, b_dot
+
+
+@njit(cache=True, nogil=True)
+def write_rates(context, c, t, x, sigma, rate):
+    """q̇,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ."""
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    qdot, power, force, A_dot, b_dot = rates_at(context, c, t, x)
+    put(rate, 0, qdot, 0, nq)
+    put(rate, nq, force, 0, nv)
+    for i in range(rows):
+        power -= b_dot[i] * sigma[i]
+        for j in range(nv):
+            rate[nq + j] += A_dot[i, j] * sigma[i]
+    rate[nq + nv] = power
+
+
+@njit(cache=True, nogil=True)
+def momenta_from(c, x, b, A, M, sigma, state):
+    """q, p = M u + Aᵀσ and W − bᵀσ; σ = 0 and RESTART if Aᵀσ has grown tall."""
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    put(state, 0, x, 0, nq)
+    push, tall, scale = np.zeros(nv), 0.0, 0.0
+    work = x[nq + nv]
+    for j in range(nv):
+        s = 0.0
+        for k in range(nv):
+            s += M[j, k] * x[nq + k]
+            scale = max(scale, abs(M[j, k]))
+        for i in range(rows):
+            push[j] += A[i, j] * sigma[i]
+        state[nq + j] = s
+        tall, scale = max(tall, abs(push[j])), max(scale, abs(s))
+    if tall > TALL * scale:
+        state[nq + nv] = work
+        return RESTART
+    for j in range(nv):
+        state[nq + j] += push[j]
+    for i in range(rows):
+        work -= b[i] * sigma[i]
+    state[nq + nv] = work
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _velocities(context, c, t, state, x, sigma):
+    """u and σ:  M u + Aᵀσ = p,  A u + b = 0;  then W."""
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    put(x, 0, state, 0, nq)
+    _, b, A, M = constraints_at(context, c, t, x)
+    p, u = state[nq : nq + nv].copy(), np.empty(nv)
+    status, rank, ratio, conflict = solve_constrained(M, p, A, b, u, sigma)
+    if status != OK:
+        return give_up(c, NO_MASS)
+    watch(c, rank, ratio, conflict)
+    put(x, nq, u, 0, nv)
+    work = state[nq + nv]
+    for i in range(rows):
+        sigma[i] = -sigma[i]
+        work += b[i] * sigma[i]
+    x[nq + nv] = work
+    return OK
+
+
+def _decode(context, t, y, out):
+    c = entries(context)
+    n = c[NQ] + c[NV] + 1
+    sigma = carray(float_pointer(c[MULTIPLIERS]), c[ROWS])
+    return _velocities(context, c, t, carray(y, n), carray(out, n), sigma)
+
+
+def _encode(context, t, x, y):
+    c = entries(context)
+    n = c[NQ] + c[NV] + 1
+    given = carray(x, n)
+    _, b, A, M = constraints_at(context, c, t, given)
+    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), c[ROWS]), carray(y, n))
+
+
+def _rhs(context, t, y, dy):
+    c = entries(context)
+    n = c[NQ] + c[NV] + 1
+    x, sigma, rate = np.empty(n), np.empty(c[ROWS]), carray(dy, n)
+    status = _velocities(context, c, t, carray(y, n), x, sigma)
+    if status != OK:
+        return status
+    write_rates(context, c, t, x, sigma, rate)
+    return finite(c, rate)
+
+
+class CanonicalFormulation(BlockFormulation):
+    """What formulations with momenta share.
+
+    u̇ follows from  ṗ = ∂L/∂q + Q  by  M u̇ = ṗ − Ṁ u + Aᵀλ,  where Ṁ is the derivative of M along the motion.
+    """
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        forcing = equations.momentum_rate - equations.along(equations.mass_matrix) @ equations.u
+        return {**super().blocks(equations), "forcing": forcing}
+
+    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        return {
+            "momentum_rate": equations.momentum_rate,
+            "jacobian_rate": equations.along(equations.jacobian),
+            "b_rate": equations.along(equations.velocity_bias),
+        }
+
+
+class Canonical(CanonicalFormulation):
+    """Momenta with the constraints in them; velocities, which satisfy the constraints, follow from a linear system:
+
+        p = M u + Aᵀσ,      ⎡ M  Aᵀ ⎤ ⎡ u ⎤   ⎡  p ⎤
+                            ⎣ A  0  ⎦ ⎣ σ ⎦ = ⎣ −b ⎦,      ṗ = ∂L/∂q + Q + Ȧᵀσ
+
+    ṗ is explicit. σ = −∫ λ dt is taken out of p when it has grown large, which changes nothing in the motion. The work
+    of drives needs no λ either: W − bᵀσ has the rate  (power of forces) − ḃᵀσ.
+
+    Reference: H. M. Lankarani, P. E. Nikravesh, "Application of the canonical equations of motion in problems of
+    constrained multibody systems with intermittent motion", ASME Adv. Des. Autom. 14-1 (1988) 417–423; J. García de
+    Jalón, E. Bayo, sec. 5.4.1, algorithm 5-6, eqs. 5.99–5.103.
+    """
+
+    name: ClassVar[str] = "canonical"
+    title: ClassVar[str] = "Canonical equations with multipliers"
+
+    def solver(self) -> int:
+        return 0
+
+    def form(self, sizes: Sizes) -> Form:
+        n = sizes.nq + sizes.nv + 1
+        rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
+        return Form("momenta instead of velocities", n, n, rhs, decode, encode)
