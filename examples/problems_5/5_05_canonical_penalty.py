@@ -39,9 +39,8 @@ for alpha in (1e3, 1e5):
     times = exact.time.values
     found = solve_ivp(lambda t, y, a=alpha: canonical(a, y), (0, duration), start, rtol=1e-11, atol=1e-12, t_eval=times)
     errors.append(np.abs(found.y[2] - x).max())
-    print(
-        f"by hand with α = {alpha:.0e}: x2 is off by {errors[-1]:.1e} m, φ by {np.abs(hand.phi(found.y[:3])).max():.1e}"
-    )
+    residual = np.abs(hand.phi(found.y[:3])).max()
+    print(f"by hand with α = {alpha:.0e}: x2 is off by {errors[-1]:.1e} m, φ by {residual:.1e} m²")
 assert errors[1] < 1e-4 and 30 < errors[0] / errors[1] < 300
 
 # With turns, in all coordinates
