@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.codegen import Kernel
-from dalembert.dynamics import forms, implicit, native
+from dalembert.dynamics import native
 from dalembert.numerics import layout
 
 if TYPE_CHECKING:
@@ -50,11 +50,8 @@ class Context:
         used = dict(kernels or {})
         if rolled is None:
             used["dynamics"] = dynamics.dynamics_kernel
-        form = dynamics.form
-        if dynamics.rows or form is not None:
+        if dynamics.rows:
             used["constraints"] = dynamics.constraint_kernel
-        if form is not None:
-            used |= {name: getattr(dynamics, f"{name}_kernel") for name in form.kernels}
         if dynamics.rows or dynamics.has_quaternions:
             used["move"] = dynamics.move_kernel
         n_in, n_out = (max((getattr(k, size) for k in used.values()), default=0) for size in ("n_in", "n_out"))
@@ -73,14 +70,6 @@ class Context:
         )  # fmt: skip
         if dynamics.rows:
             self.project("projection")
-        if form is not None:
-            self.set(
-                retract=self.retract, closure=forms.function_address("closure"), rates=forms.function_address("rates"),
-                shift=implicit.function_address("exponential") if "exponential" in used else 0,
-                n_form=used["form"].n_out if "form" in used else 0, form_rhs=form.rhs, encode=form.encode,
-                decode=form.decode, n_state=form.size, varying=form.varying,
-                n_windings=len(dynamics.coordinates.windings),
-            )  # fmt: skip
         if rolled is not None:
             record = rolled.lend(self)
             self.set(

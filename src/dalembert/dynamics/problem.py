@@ -93,8 +93,17 @@ def _problem_of_form(
             f"velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
         )
     n_events = len(dynamics.flat.event_owners)
-    context = Context(dynamics, parameters, {"event": dynamics.event_kernel} if n_events else {})
-    context.set(n_events=n_events)
+    kernels = {name: getattr(dynamics, f"{name}_kernel") for name in form.kernels}
+    kernels["constraints"] = dynamics.constraint_kernel
+    if n_events:
+        kernels["event"] = dynamics.event_kernel
+    context = Context(dynamics, parameters, kernels)
+    context.set(
+        n_events=n_events, retract=context.retract, form_rhs=form.rhs, encode=form.encode, decode=form.decode,
+        n_state=form.size, varying=form.varying, n_form=kernels["form"].n_out if "form" in kernels else 0,
+        n_windings=len(dynamics.coordinates.windings), closure=forms.function_address("closure"),
+        rates=forms.function_address("rates"), shift=implicit.function_address("exponential"),
+    )  # fmt: skip
     entries = {
         "context": context.address, "nq": dynamics.nq, "nv": dynamics.nv, "rows": len(dynamics.rows),
         "rhs": form.rhs, "retract": form.retract or forms.function_address("retract"), "decode": form.decode,
