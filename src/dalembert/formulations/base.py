@@ -112,6 +112,22 @@ class Formulation(ABC):
         """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
         return {}
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
+
+        For tables of sizes and conditions (``da.compare``); M and A in floats. Default: that of u̇ and λ together.
+        """
+        return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        """Number of variables that are integrated; the work, and places that stay zero, left out.
+
+        Args:
+            freedom: degrees of freedom of position and of velocity.
+        """
+        form = self.form(sizes)
+        return sizes.nq + sizes.nv if form is None else form.varying - 1
+
 
 class BlockFormulation(Formulation):
     """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function

@@ -101,6 +101,23 @@ class Equations:
         found = self._moving(self.u, du)
         return self.al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
 
+    def acceleration_by_bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """J and c of  A u̇ + γ = J x + c,  x the rates of all twists V_L in link axes, one after the other, then u̇.
+
+        Bodies and tree coordinates count as if they were free of each other.
+        """
+        al, n = self.al, 6 * len(self.tree.links)
+
+        def residual(x: np.ndarray) -> np.ndarray:
+            states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
+            found = _residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
+            return al.array([_part(value, "a" if row.holonomic else "v") for value, row in found])
+
+        c = residual(al.zeros(n + self.nv))
+        if not len(c):
+            return al.zeros(0, n + self.nv), c
+        return al.columns(lambda x: residual(x) - c, n + self.nv), c
+
     @cached_property
     def velocity_bias(self) -> np.ndarray:
         """b(t, q), which vanishes for constraints without time."""

@@ -43,6 +43,10 @@ class Recursive(Formulation):
             coordinates=("relative", "absolute"),
         )
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> None:
+        """Joints are eliminated one by one."""
+        return None
+
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         try:
             return self._blocks(equations)
