@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
+from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import pose_jets
 from dalembert.coordinates.lie_group import LieGroupTree
 from dalembert.formulations.base import BlockFormulation, Support
@@ -47,6 +48,7 @@ class LieGroup(BlockFormulation):
         return 0
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        assert isinstance(equations.tree, PlacedTree)
         lie = LieGroupTree.from_tree(equations.tree)
         M, f = _dynamics(equations, lie)
         A, gamma = _constraints(equations, lie)
