@@ -160,13 +160,14 @@ def test_trusted(name):
     assert certificate["energy balance"] < 1e-8
 
 
+@pytest.mark.parametrize("coordinates", ["absolute", "natural"])
 @pytest.mark.parametrize("name", _slow_marked(NAMES))
-def test_same_motion_in_relative_and_absolute_coordinates(name):
-    relative, absolute = run_of(name), run_of(name, "absolute")
-    assert absolute.certificate.trusted, absolute.certificate
-    assert absolute.data.attrs["coordinate_kind"] == "absolute"
+def test_same_motion_in_other_coordinates(name, coordinates):
+    relative, other = run_of(name), run_of(name, coordinates)
+    assert other.certificate.trusted, other.certificate
+    assert other.data.attrs["coordinate_kind"] == coordinates
     for field in ("position", "orientation"):
-        a, b = (run.data[field].sel(body=relative.data.body).values for run in (relative, absolute))
+        a, b = (run.data[field].sel(body=relative.data.body).values for run in (relative, other))
         assert np.abs(a - b).max() < AGREEMENT, field
 
 

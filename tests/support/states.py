@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Coordinates, PlacedTree
-from dalembert.coordinates.kinematics import outward
+from dalembert.coordinates import Coordinates, Placed
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import Equations
 from dalembert.numerics.native import call_address
-from dalembert.spatial import Pose, quaternion, so3
+from dalembert.spatial import Pose, so3
 
 __all__ = [
     "accelerations_in_world", "body_motion", "consistent_state", "equations_at", "reference_coordinates", "transfer",
@@ -37,8 +36,8 @@ def transfer(
 
     ``windings`` gives the unwound angles of joints by (joint, index), where they are known.
     """
-    mechanism = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).mechanism
-    q, u = np.zeros(coordinates.nq), np.zeros(coordinates.nv)
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    mechanism = tree.mechanism
 
     def measure(name: str) -> tuple[np.ndarray, np.ndarray]:
         placed = mechanism.joint(name)
@@ -49,16 +48,10 @@ def transfer(
         found = placed.joint.coordinates(NUMPY, X)
         return found, placed.joint.rates(NUMPY, found, V)
 
-    for slot in coordinates.slots:
-        if slot.joint is None:
-            X = poses[slot.body]
-            q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
-            u[slot.u] = twists[slot.body]
-        else:
-            q[slot.q], u[slot.u] = measure(slot.joint)
+    q, u = tree.state(lambda name: (poses[name], twists[name]), measure)
     for winding in coordinates.windings:
         known = (windings or {}).get((winding.joint, winding.index))
-        q[winding.q] = measure(winding.joint)[0][winding.index] if known is None else known
+        q[winding.q] = q[winding.q] if known is None else known
     return q, u
 
 
@@ -68,7 +61,7 @@ def body_motion(
     """World poses and twists (body axes) of all bodies."""
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     poses, twists = {"ground": Pose.identity(NUMPY)}, {"ground": np.zeros(6)}
-    for link, state in zip(tree.links, outward(tree, q, u), strict=True):
+    for link, state in zip(tree.links, tree.states(q, u), strict=True):
         poses[link.body], twists[link.body] = state.X_WB, state.V
     return poses, twists
 
@@ -77,13 +70,13 @@ def accelerations_in_world(coordinates: Coordinates, q: np.ndarray, u: np.ndarra
     """For each body of the model in order: angular acceleration and acceleration of its origin, world axes."""
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     found = {}
-    for link, state in zip(tree.links, outward(tree, q, u, du), strict=True):
+    for link, state in zip(tree.links, tree.states(q, u, du), strict=True):
         R, V, A = state.X_WB.R, state.V, state.A
         found[link.body] = np.concatenate([R @ A[:3], R @ (A[3:] + so3.cross(V[:3], V[3:]))])
     return np.array([found[name] for name in coordinates.flat.bodies])
 
 
-def _onto_positions(dynamics: Dynamics, tree: PlacedTree, q: np.ndarray, t: float) -> np.ndarray:
+def _onto_positions(dynamics: Dynamics, tree: Placed, q: np.ndarray, t: float) -> np.ndarray:
     """Newton's method with generous patience, so that over-constrained mechanisms (linear convergence) arrive too.
 
     Next to the solution of those, what looks like one more independent equation is the distance from it: left out.

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import eye_array, issparse, vstack
+from scipy.sparse.linalg import splu
 
 from dalembert.algebra import NUMPY
 from dalembert.constraints import Drive
@@ -22,7 +24,7 @@ from dalembert.expressions import TIME, evaluate
 from dalembert.formulations import Equations
 from dalembert.joints import Joint
 from dalembert.model import Mechanism, Model
-from dalembert.spatial import Pose, quaternion
+from dalembert.spatial import Pose
 
 __all__ = ["State", "assemble", "assemble_state", "reference"]
 
@@ -32,6 +34,8 @@ COMPATIBLE = 1e-9  # residual of compatible velocities
 LARGEST_MOVE = 0.25  # how far (rad or m) a wanted coordinate is led in one stage
 NEWTON_STEPS = 40
 _RCOND = 1e-10
+SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
+TURNS = 6
 
 
 @dataclass(frozen=True)
@@ -68,17 +72,8 @@ class State:
 
     def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
         """The same state in other coordinates."""
-        q, u = np.zeros(coordinates.nq), np.zeros(coordinates.nv)
-        for slot in coordinates.slots:
-            if slot.joint is None:
-                X, V = self.body(slot.body)
-                q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
-                u[slot.u] = V
-            else:
-                q[slot.q], u[slot.u] = self.joint(slot.joint)
-        for winding in coordinates.windings:
-            q[winding.q] = self.joint(winding.joint)[0][winding.index]
-        return q, u
+        placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
+        return placed.state(self.body, self.joint)
 
 
 def assemble(
@@ -100,7 +95,7 @@ def assemble(
     Raises:
         ModelError: naming the joints that stay open, or the values that contradict the constraints.
     """
-    dynamics = Dynamics(model, "lagrange-multipliers", "relative")
+    dynamics = Dynamics(model, "auto", "relative")
     return assemble_state(dynamics, initial, initial_rates, parameters, time)
 
 
@@ -135,6 +130,23 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
         if data.reference is not None:
             q[slot.q] = placed.joint.normalise(al, mechanism.vector(data.reference))
     return q
+
+
+def _stacked(matrices: list[Any]) -> Any:
+    """Rows of all matrices; sparse if the constraints of a large model are."""
+    return vstack(matrices, "csr") if issparse(matrices[0]) else np.concatenate(matrices)
+
+
+def _least(A: Any, b: np.ndarray) -> np.ndarray:
+    """The x of least norm that brings A x closest to b."""
+    if not issparse(A):
+        return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
+    # x = Aᵀ (A Aᵀ + ε)⁻¹ b, refined until A x = b as far as it goes.
+    factor = splu((A @ A.T + SOFTENING * eye_array(A.shape[0])).tocsc())
+    x = np.zeros(A.shape[1])
+    for _ in range(TURNS):
+        x += A.T @ factor.solve(b - A @ x)
+    return x
 
 
 class _Assembler:
@@ -267,7 +279,7 @@ class _Assembler:
             previous, error = error, np.abs(residual).max(initial=0.0)
             if error <= EXACT * size or (error <= CLOSED * size and error > 0.1 * previous):
                 return q, None
-            du = -np.linalg.lstsq(jacobian, residual, rcond=_RCOND)[0]
+            du = -_least(jacobian, residual)
             longest = np.abs(du).max()
             q = self.tree.normalise(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
@@ -283,7 +295,7 @@ class _Assembler:
             residual, J = self._target(q, name, target)
             rows.append(residual)
             jacobian.append(J)
-        return np.concatenate(rows), np.concatenate(jacobian)
+        return np.concatenate(rows), _stacked(jacobian)
 
     def _target(self, q: np.ndarray, name: str, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """difference(target, q of the joint), and its rate for each velocity (to first order at the target)."""
@@ -352,10 +364,10 @@ class _Assembler:
         for name, value in wanted.items():
             matrices.append(self._rates_matrix(q, name))
             rhs.append(value)
-        A, b = np.concatenate(matrices), np.concatenate(rhs)
-        if not A.size:
+        A, b = _stacked(matrices), np.concatenate(rhs)
+        if not len(b):
             return np.zeros(d.nv), None
-        u = np.linalg.lstsq(A, b, rcond=_RCOND)[0]
+        u = _least(A, b)
         off = A @ u - b
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None

@@ -20,7 +20,7 @@ LOOSE = 1e-5
 
 BAUMGARTE = 10.0  # 1/s
 
-_PROJECTIONS = ("projection", "partition")
+_PROJECTIONS = ("projection", "partition", "stages")
 _FORMS = ("index-1", "ggl")
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 
@@ -84,8 +84,6 @@ def stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callab
         name = "baumgarte"
     if baumgarte is not None and name != "baumgarte":
         raise DalembertError(f"baumgarte={baumgarte} and stabilization={name!r} exclude each other")
-    if name == "baumgarte" and dynamics.rows and dynamics.formulation.explicit:
-        raise DalembertError(f"formulation {dynamics.formulation.name!r} has no Baumgarte stabilisation")
     rate = _numbers(baumgarte=BAUMGARTE if baumgarte is None else baumgarte)["baumgarte"]
 
     def settle(context: Context) -> None:
@@ -93,6 +91,8 @@ def stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callab
             context.stabilisation[:] = rate
         if name in ("baumgarte", "none"):
             context.project(None)
+        elif name == "stages" and dynamics.rows:
+            context.project_stages()
         elif name in _PROJECTIONS and dynamics.rows:
             context.project(name)
 

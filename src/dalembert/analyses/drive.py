@@ -75,6 +75,8 @@ class Driver:
         """A new start of the method at (t, y)."""
         self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, y), active)
         self.settle(self.context)
+        self.problem.table[loop.STAGED] = self.context.rhs != self.problem["rhs"]
+        self.problem.table[loop.RHS] = self.context.rhs
         if self.statistics is not None:
             self.context.statistics[:] = self.statistics
         self.memory = self.method.start(self.problem, t, y, written)

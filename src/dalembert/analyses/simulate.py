@@ -58,7 +58,8 @@ def simulate(
         formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. A
             formulation or an integrator may also be an object with its own options.
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
-            the metric of the mass matrix, ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
+            the metric of the mass matrix, ``stages`` and towards them before every evaluation (for singular positions),
+            ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
         baumgarte: α = β of Baumgarte's stabilisation (1/s); 10 unless told.
         rtol, atol: local error of adaptive integrators.

@@ -1,9 +1,11 @@
 """Kinds of coordinates. A new kind is one file and one line in ``COORDINATES``."""
 
 from dalembert.coordinates.absolute import Absolute
-from dalembert.coordinates.base import Coordinates, PlacedTree
+from dalembert.coordinates.base import Coordinates, Placed, PlacedTree
+from dalembert.coordinates.natural import Natural
+from dalembert.coordinates.natural_tree import PlacedNatural
 from dalembert.coordinates.relative import Relative
 
-__all__ = ["COORDINATES", "Absolute", "Coordinates", "PlacedTree", "Relative"]
+__all__ = ["COORDINATES", "Absolute", "Coordinates", "Natural", "Placed", "PlacedNatural", "PlacedTree", "Relative"]
 
-COORDINATES: dict[str, type[Coordinates]] = {kind.name: kind for kind in (Relative, Absolute)}
+COORDINATES: dict[str, type[Coordinates]] = {kind.name: kind for kind in (Relative, Absolute, Natural)}

@@ -1,26 +1,31 @@
 """Coordinates: how q and u describe the mechanism.
 
-Every kind of coordinates here is a tree of joints from the ground to all bodies, plus joints that are cut:
+``relative`` and ``absolute`` coordinates are a tree of joints from the ground to all bodies, plus joints that are cut:
 ``relative`` takes a spanning tree of the model's own joints; ``absolute`` hangs every body on a free joint and cuts
-all.
+all. ``natural`` coordinates know no joints in between (see ``natural``). What the equations of motion ask of any kind
+is the contract of :class:`Placed`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra
+from dalembert.coordinates.kinematics import outward
+from dalembert.coordinates.recursions import generalised_forces, inverse_dynamics, mass_matrix
 from dalembert.expressions import references
 from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat, Mechanism
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial import Pose, RigidInertia
+from dalembert.spatial import Pose, RigidInertia, quaternion
 
-__all__ = ["Coordinates", "Link", "PlacedTree", "Winding"]
+__all__ = ["Coordinates", "InverseDerivatives", "Link", "Placed", "PlacedTree", "Winding"]
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,13 @@ class Link:
 
 
 class Coordinates:
-    """The layout of q and u over a tree of joints.
+    """The layout of q and u.
 
     Attributes:
         name: of the kind of coordinates.
         slots: tree joints, parents first.
+        slot_of_joint: those of the model's own joints.
+        bodies: their names, in the order of the states.
         cut: names of the joints that are closed by constraints.
         windings: extra entries at the end of q.
         nq, nv: lengths of q and u.
@@ -87,14 +94,33 @@ class Coordinates:
         self.flat = flat
         self._nominal = Mechanism.nominal(flat)
         self.slots, self.cut = self._layout()
-        tree_nq = max((slot.q.stop for slot in self.slots), default=0)
-        self.nv = max((slot.u.stop for slot in self.slots), default=0)
-        self.windings = self._find_windings(tree_nq)
-        self.nq = tree_nq + len(self.windings)
+        start, self.nv = self._sizes()
+        self.windings = self._find_windings(start)
+        self.nq = start + len(self.windings)
         self.slot_of_joint = {slot.joint: slot for slot in self.slots if slot.joint is not None}
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
         raise NotImplementedError
+
+    def _sizes(self) -> tuple[int, int]:
+        """Lengths of q, without windings, and of u."""
+        return tuple(max((part.stop for part in parts), default=0) for parts in self._parts())  # type: ignore[return-value]
+
+    def _parts(self) -> tuple[list[slice], list[slice]]:
+        return [slot.q for slot in self.slots], [slot.u for slot in self.slots]
+
+    @property
+    def bodies(self) -> list[str]:
+        return [slot.body for slot in self.slots]
+
+    @property
+    def is_constrained(self) -> bool:
+        """True if the coordinates depend on each other, whatever constraints the model gives."""
+        return bool(self.cut)
+
+    def kept(self, joint: str) -> Sequence[int]:
+        """Which equations of a cut joint are imposed: all, unless the coordinates satisfy some by themselves."""
+        return range(6 - self.nominal_joint(joint).joint.nv)
 
     def _slots(self, tree: list[tuple[str, str, str | None, bool, int, int]]) -> list[Slot]:
         """Slots one after the other from (body, parent, joint, reversed, nq, nv)."""
@@ -128,8 +154,11 @@ class Coordinates:
 
     def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedTree:
         """The tree in an algebra."""
+        return PlacedTree(self, self._mechanism(al, parameters))
+
+    def _mechanism(self, al: Algebra, parameters: dict[str, Any]) -> Mechanism:
         shared = al is NUMPY and parameters == self.flat.parameters
-        return PlacedTree(self, self._nominal if shared else Mechanism(self.flat, al, parameters))
+        return self._nominal if shared else Mechanism(self.flat, al, parameters)
 
     # In floats
 
@@ -175,13 +204,101 @@ def _joints_asked(element: Any) -> set[str]:
     return asked
 
 
-class PlacedTree:
-    """Coordinates in an algebra: links with inertia, frames and joints as scalars."""
+class InverseDerivatives(NamedTuple):
+    """∂τ/∂q (tangent), ∂τ/∂u and ∂τ/∂u̇ = M, each nv × nv: row, who feels it; column, who moves."""
+
+    dtau_dq: np.ndarray
+    dtau_du: np.ndarray
+    dtau_ddu: np.ndarray
+
+
+class Placed(ABC):
+    """Coordinates in an algebra: all that the equations of motion ask of them.
+
+    Attributes:
+        links: one for each body: its name ``body``, its ``inertia`` about the origin of a frame L fixed to it, the
+            pose ``X_LB`` of the body's own frame there, and the ``armature`` of the joint it hangs on.
+        index: where each body is among them; −1 for the ground.
+
+    A *state* says where one link is and how it moves: ``X_WL``, ``V_L``, ``A_L`` of L, ``X_WB``, ``V``, ``A`` of the
+    body (see :class:`LinkState`), and ``jets``: pose and twist of the body with their time derivatives.
+    """
+
+    links: Sequence[Any]
+    index: dict[str, int]
 
     def __init__(self, coordinates: Coordinates, mechanism: Mechanism):
         self.coordinates, self.mechanism, self.al = coordinates, mechanism, mechanism.al
+
+    @abstractmethod
+    def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> list[Any]:
+        """All links in motion; ``base`` is an acceleration of the ground (see ``outward``)."""
+
+    @abstractmethod
+    def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """q̇ without windings."""
+
+    @abstractmethod
+    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """q moved along the tangent du; windings stay."""
+
+    @abstractmethod
+    def normalise(self, q: np.ndarray) -> np.ndarray:
+        """q with unit quaternions."""
+
+    @abstractmethod
+    def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
+        """D(δ) of ``integrate`` in blocks along the diagonal, or their inverses (see ``Joint.dexp``)."""
+
+    @abstractmethod
+    def mass_matrix(self, states: list[Any]) -> np.ndarray:
+        """M, without armatures of cut joints."""
+
+    @abstractmethod
+    def inverse_dynamics(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
+        """M u̇ + h less what wrenches on the links do to all velocities."""
+
+    @abstractmethod
+    def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
+        """Forces on all velocities that do the work of wrenches on the links."""
+
+    @abstractmethod
+    def inverse_derivatives(self, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: Any) -> InverseDerivatives:
+        """Derivatives of M u̇ + h by q (tangent), u and u̇."""
+
+    @abstractmethod
+    def kinetic_energy(self, states: list[Any], u: np.ndarray) -> Any:
+        """½ uᵀ M u."""
+
+    def rigid(self, al: Algebra, q: np.ndarray) -> list[tuple[str, list[Any]]]:
+        """Equations φ(q) = 0 between the coordinates of one body, by owner; q in the algebra ``al``, no windings."""
+        return []
+
+    def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
+        """q and u of a physical state in floats.
+
+        Args:
+            body: pose and twist of a body by name.  joint: coordinates and velocities of a joint by name.
+        """
+        q, u = np.zeros(self.coordinates.nq), np.zeros(self.coordinates.nv)
+        self._fill(q, u, body, joint)
+        for winding in self.coordinates.windings:
+            q[winding.q] = joint(winding.joint)[0][winding.index]
+        return q, u
+
+    @abstractmethod
+    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None: ...
+
+
+class PlacedTree(Placed):
+    """A tree of joints in an algebra: links with inertia, frames and joints as scalars."""
+
+    links: list[Link]
+
+    def __init__(self, coordinates: Coordinates, mechanism: Mechanism):
+        super().__init__(coordinates, mechanism)
         index = {"ground": -1}
-        self.links: list[Link] = []
+        self.links = []
         for slot in coordinates.slots:
             joint, X_BJ, X_LB = self._frames(slot)
             parent = index[slot.parent]
@@ -192,15 +309,54 @@ class PlacedTree:
             index[slot.body] = len(self.links) - 1
         self.index = index
 
+    def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> list[Any]:
+        return outward(self, q, u, du, base)
+
+    def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return self.al.concatenate([link.joint.qdot(self.al, q[link.q], u[link.u]) for link in self.links])
+
     def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
-        """q moved along the tangent du; windings stay."""
         parts = [link.joint.integrate(self.al, q[link.q], du[link.u]) for link in self.links]
         return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
 
     def normalise(self, q: np.ndarray) -> np.ndarray:
-        """q with unit quaternions."""
         parts = [link.joint.normalise(self.al, q[link.q]) for link in self.links]
         return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
+
+    def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
+        joints = [(link.joint, du[link.u]) for link in self.links]
+        return [joint.dexp_inverse(self.al, d) if inverse else joint.dexp(self.al, d) for joint, d in joints]
+
+    def mass_matrix(self, states: list[Any]) -> np.ndarray:
+        return mass_matrix(self, states)
+
+    def inverse_dynamics(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
+        return inverse_dynamics(self, states, wrenches)
+
+    def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
+        return generalised_forces(self, states, wrenches)
+
+    def inverse_derivatives(self, q: np.ndarray, u: np.ndarray, du: np.ndarray, base: Any) -> InverseDerivatives:
+        from dalembert.coordinates.derivatives import inverse_dynamics_derivatives
+
+        return inverse_dynamics_derivatives(self, q, u, du, base)
+
+    def kinetic_energy(self, states: list[Any], u: np.ndarray) -> Any:
+        energy = self.al.constant(0)
+        for link, state in zip(self.links, states, strict=True):
+            energy = energy + link.inertia.energy(state.V_L)
+            if link.armature is not None:
+                energy = energy + link.armature * (u[link.u] @ u[link.u]) / 2
+        return energy
+
+    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+        for slot in self.coordinates.slots:
+            if slot.joint is None:
+                X, V = body(slot.body)
+                q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
+                u[slot.u] = V
+            else:
+                q[slot.q], u[slot.u] = joint(slot.joint)
 
     def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
         """The joint, its frame on the parent body, and the child body in its moved frame."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.coordinates.base import PlacedTree
+from dalembert.coordinates.base import InverseDerivatives, PlacedTree
 from dalembert.coordinates.derivative_factors import TreeFactors
 from dalembert.coordinates.derivative_terms import TreeInMotion
 
@@ -27,14 +27,6 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "mass_matrix_inverse",
 ]
-
-
-class InverseDerivatives(NamedTuple):
-    """∂τ/∂q (tangent), ∂τ/∂u and ∂τ/∂u̇ = M, each nv × nv: row, who feels it; column, who moves."""
-
-    dtau_dq: np.ndarray
-    dtau_du: np.ndarray
-    dtau_ddu: np.ndarray
 
 
 class ForwardDerivatives(NamedTuple):

@@ -8,18 +8,33 @@ Legend (in link axes, about the link origin, unless said otherwise):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates.base import Link, PlacedTree
 from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import hat
 
-__all__ = ["LinkState", "outward", "pose_jets", "step_outward"]
+if TYPE_CHECKING:
+    from dalembert.coordinates.base import Link, PlacedTree
+
+__all__ = ["BodyState", "LinkState", "outward", "pose_jets", "step_outward"]
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """A body in motion: world pose, twist and its rate in body axes."""
+
+    X_WB: Pose
+    V: np.ndarray
+    A: np.ndarray
+
+    def jets(self, jets: Jets) -> tuple[Pose, np.ndarray]:
+        """Pose and twist with their time derivatives."""
+        return pose_jets(jets, self.X_WB, self.V, self.A), jets.jets(self.V, self.A, jets.base.zeros(6))
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,10 @@ class LinkState:
         """World pose of the body."""
         return self.X_WL @ self.X_LB
 
+    def at_rest(self, al: Algebra) -> LinkState:
+        """The same position without velocity."""
+        return replace(self, c=al.zeros(6), V_L=al.zeros(6), A_L=al.zeros(6), rotor=None, armature=None)
+
     @property
     def V(self) -> np.ndarray:
         """Twist of the body in body axes."""
@@ -50,6 +69,10 @@ class LinkState:
     def A(self) -> np.ndarray:
         """Rate of the twist of the body in body axes."""
         return self.X_LB.motion_inverse(self.A_L)
+
+    def jets(self, jets: Jets) -> tuple[Pose, np.ndarray]:
+        """Pose and twist of the body with their time derivatives."""
+        return BodyState(self.X_WB, self.V, self.A).jets(jets)
 
 
 def outward(

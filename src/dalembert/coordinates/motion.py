@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,8 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates.base import PlacedTree
-from dalembert.coordinates.kinematics import LinkState, pose_jets
+from dalembert.coordinates.base import Placed
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
 from dalembert.expressions import TIME, Reference, evaluate
@@ -31,17 +31,19 @@ class TreeMotion:
         al: the algebra of poses and twists; the tree's own, or jets over it.
         joint_q, joint_u: coordinates and velocities of tree joints, in that algebra.
         windings: the winding coordinates, by (joint, index).
+        rigid: gives the equations between the coordinates themselves (see ``Placed.rigid``).
         scope: the world in which the asking element was drawn.
     """
 
     al: Algebra
-    tree: PlacedTree
+    tree: Placed
     t: Any
     poses: dict[str, Pose]
     twists: dict[str, np.ndarray]
     joint_q: dict[str, np.ndarray]
     joint_u: dict[str, np.ndarray]
     windings: dict[tuple[str, int], Any]
+    rigid: Callable[[], list[tuple[str, list[Any]]]]
     scope: Scope = field(default_factory=lambda: Scope("", None, None))
 
     def within(self, scope: Scope) -> TreeMotion:
@@ -114,7 +116,7 @@ def quantity(motion: Motion | TreeMotion, ref: Reference) -> Any:
     return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
 
 
-def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[LinkState]) -> TreeMotion:
+def still(tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any]) -> TreeMotion:
     """The motion in the tree's own algebra: values, no derivatives."""
     al = tree.al
     poses, twists = {"ground": Pose.identity(al)}, {"ground": al.zeros(6)}
@@ -124,20 +126,17 @@ def still(tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, states: list[L
     joint_q = {name: q[slot.q] for name, slot in slots.items()}
     joint_u = {name: u[slot.u] for name, slot in slots.items()}
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
-    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings)
+    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]))
 
 
-def moving(
-    tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[LinkState]
-) -> TreeMotion:
+def moving(tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[Any]) -> TreeMotion:
     """The motion in jets: whatever is asked comes with its first and second time derivatives."""
     al, jets = tree.al, Jets(tree.al)
     zero, one = al.constant(0), al.constant(1)
     poses = {"ground": Pose.identity(jets)}
     twists = {"ground": jets.zeros(6)}
     for link, state in zip(tree.links, states, strict=True):
-        poses[link.body] = pose_jets(jets, state.X_WB, state.V, state.A)
-        twists[link.body] = jets.jets(state.V, state.A, al.zeros(6))
+        poses[link.body], twists[link.body] = state.jets(jets)
     joint_q, joint_u = {}, {}
     for name, slot in tree.coordinates.slot_of_joint.items():
         joint = tree.links[tree.index[slot.body]].joint
@@ -149,4 +148,8 @@ def moving(
         joint_q[name] = jets.jets(q[slot.q], rate, second)
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
     time = jets.jets(np.array([t], dtype=object), np.array([one], dtype=object), np.array([zero], dtype=object))[0]
-    return TreeMotion(jets, tree, time, poses, twists, joint_q, joint_u, windings)
+
+    def rigid() -> list[tuple[str, list[Any]]]:
+        return tree.rigid(jets, jets.jets(q[: len(u)], u, du))
+
+    return TreeMotion(jets, tree, time, poses, twists, joint_q, joint_u, windings, rigid)

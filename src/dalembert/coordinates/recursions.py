@@ -7,22 +7,27 @@ Reference: R. Featherstone, "Rigid Body Dynamics Algorithms", ch. 5-7; D. S. Bae
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.linear import solve_spd
-from dalembert.coordinates.base import PlacedTree
 from dalembert.coordinates.kinematics import LinkState, outward
 from dalembert.spatial import ArticulatedInertia
 
+if TYPE_CHECKING:
+    from dalembert.coordinates.base import PlacedTree
+
 __all__ = [
+    "Eliminated",
+    "articulated",
     "forward_dynamics",
     "generalised_forces",
     "gravity_base",
     "inverse_dynamics",
     "mass_matrix",
+    "response",
     "step_back",
     "step_inward",
     "tip_wrenches",
@@ -109,45 +114,89 @@ def forward_dynamics(
 
     An armature a adds a 1 to D and takes its gyroscopic part from τ.
     """
-    al = tree.al
     states = outward(tree, q, u)
+    return _back(tree, states, articulated(tree, states, tau, wrenches), base)
+
+
+class Eliminated(NamedTuple):
+    """A joint whose velocities are eliminated: U, D, D⁻¹Uᵀ and D⁻¹e."""
+
+    U: np.ndarray
+    D: np.ndarray
+    W: np.ndarray
+    e: np.ndarray
+
+
+def articulated(
+    tree: PlacedTree, states: list[LinkState], tau: np.ndarray, wrenches: list[np.ndarray]
+) -> list[Eliminated]:
+    """The inward pass of ``forward_dynamics``: all joints eliminated, from the tips to the ground."""
+    al = tree.al
     I = [ArticulatedInertia.from_rigid(al, link.inertia) for link in tree.links]
     p = [link.inertia.bias(s.V_L) - w for link, s, w in zip(tree.links, states, wrenches, strict=True)]
-    handles: list[Any] = [None] * len(tree.links)
+    joints: list[Any] = [None] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        handles[i], I_up, p_up = step_inward(al, states[i], I[i], p[i], tau[link.u])
+        joints[i], I_up, p_up = step_inward(al, states[i], I[i], p[i], tau[link.u])
         if link.parent >= 0:
             I[link.parent], p[link.parent] = I[link.parent] + I_up, p[link.parent] + p_up
-    du, A = al.zeros(tree.coordinates.nv), []
-    for link, state, handle in zip(tree.links, states, handles, strict=True):
-        du[link.u], acceleration = step_back(al, state, handle, base if link.parent < 0 else A[link.parent])
+    return joints
+
+
+def response(tree: PlacedTree, states: list[LinkState], joints: list[Eliminated], Q: np.ndarray) -> np.ndarray:
+    """M⁻¹ Q, with the joints eliminated before; only links between a force and the ground, and those beyond, move."""
+    al = tree.al
+    p: list[Any] = [None] * len(tree.links)
+    moved: list[Any] = [None] * len(tree.links)
+    for i in reversed(range(len(tree.links))):
+        link, state, joint = tree.links[i], states[i], joints[i]
+        pushed = bool(np.any(Q[link.u] != 0))
+        if p[i] is None and not pushed:
+            continue
+        p_i = al.zeros(6) if p[i] is None else p[i]
+        if len(joint.e):
+            e = solve_spd(al, joint.D, Q[link.u] - state.S.T @ p_i)
+            p_i, moved[i] = p_i + joint.U @ e, e
+        if link.parent >= 0:
+            up = state.X_PL.force(p_i)
+            p[link.parent] = up if p[link.parent] is None else p[link.parent] + up
+    resting = [state.at_rest(al) for state in states]
+    joints = [
+        joint._replace(e=al.zeros(len(joint.e)) if e is None else e) for joint, e in zip(joints, moved, strict=True)
+    ]
+    return _back(tree, resting, joints, al.zeros(6))
+
+
+def _back(tree: PlacedTree, states: list[LinkState], joints: list[Eliminated], base: Any) -> np.ndarray:
+    """The last pass outward: u̇ of all joints."""
+    du, A = tree.al.zeros(tree.coordinates.nv), []
+    for link, state, joint in zip(tree.links, states, joints, strict=True):
+        du[link.u], acceleration = step_back(tree.al, state, joint, base if link.parent < 0 else A[link.parent])
         A.append(acceleration)
     return du
 
 
 def step_inward(
     al: Algebra, state: LinkState, I: ArticulatedInertia, p: np.ndarray, tau: np.ndarray
-) -> tuple[tuple[np.ndarray, np.ndarray], ArticulatedInertia, np.ndarray]:
-    """One link as its parent feels it: (D⁻¹Uᵀ, D⁻¹e), and inertia and bias wrench in the parent's frame."""
+) -> tuple[Eliminated, ArticulatedInertia, np.ndarray]:
+    """One link as its parent feels it: its joint eliminated, and inertia and bias wrench in the parent's frame."""
     S = state.S
     if S.shape[1]:
         U = np.stack([I.apply(column) for column in S.T], axis=1)
         D = S.T @ U
         if state.armature is not None:
             D, tau = D + state.armature * al.eye(S.shape[1]), tau - state.rotor
-        W, e = solve_spd(al, D, U.T), solve_spd(al, D, tau - S.T @ p)
-        I, p = I.without(U, W), p + U @ e
+        joint = Eliminated(U, D, solve_spd(al, D, U.T), solve_spd(al, D, tau - S.T @ p))
+        I, p = I.without(U, joint.W), p + U @ joint.e
     else:
-        W, e = al.zeros(0, 6), al.zeros(0)
-    return (W, e), I.moved(al, state.X_PL), state.X_PL.force(p + I.apply(state.c))
+        joint = Eliminated(al.zeros(6, 0), al.zeros(0, 0), al.zeros(0, 6), al.zeros(0))
+    return joint, I.moved(al, state.X_PL), state.X_PL.force(p + I.apply(state.c))
 
 
-def step_back(al: Algebra, state: LinkState, handle: Any, A_P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def step_back(al: Algebra, state: LinkState, joint: Eliminated, A_P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """u̇ and the acceleration of one link from its parent's:  u̇ = D⁻¹e − D⁻¹Uᵀ A'."""
-    W, e = handle
     A = state.X_PL.motion_inverse(A_P) + state.c
-    if not len(e):
-        return e, A
-    du = e - W @ A
+    if not len(joint.e):
+        return joint.e, A
+    du = joint.e - joint.W @ A
     return du, A + state.S @ du

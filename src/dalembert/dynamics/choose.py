@@ -9,7 +9,11 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Flat
 
-__all__ = ["choose", "is_constrained"]
+__all__ = ["choose", "is_constrained", "is_rolled"]
+
+# From this number of bodies on, models run by rolled recursions; up to it, unrolled code is as fast and batches better.
+TREES_ROLLED_FROM = 100
+LOOPS_ROLLED_FROM = 20
 
 
 def choose(flat: Flat, formulation: str | Formulation, coordinates: str) -> tuple[Coordinates, Formulation, str]:
@@ -24,6 +28,8 @@ def choose(flat: Flat, formulation: str | Formulation, coordinates: str) -> tupl
         return chosen, formulation, "as asked"
     if formulation != "auto":
         return chosen, FORMULATIONS[formulation](), "as asked"
+    if chosen.cut and is_rolled(chosen):
+        return chosen, FORMULATIONS["recursive"](), "many bodies in loops: elimination that follows the loops"
     if is_constrained(chosen) or chosen.name != "relative":
         n = len(chosen.cut)
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
@@ -41,11 +47,26 @@ def _first_coordinates(formulation: str | Formulation) -> str:
 
 
 def is_constrained(coordinates: Coordinates) -> bool:
-    """True if some joint is cut, some constraint is given, or some joint is nonholonomic."""
+    """True if coordinates depend on each other, some constraint is given, or some joint is nonholonomic."""
     flat = coordinates.flat
-    return bool(coordinates.cut or flat.constraints) or any(
+    return bool(coordinates.is_constrained or flat.constraints) or any(
         coordinates.nominal_joint(name).joint.nonholonomic for name in flat.joints
     )
+
+
+def is_rolled(coordinates: Coordinates) -> bool:
+    """True if the model is large and plain enough for rolled recursions: any forces; joints of the catalogue; no
+    constraints but cut joints that need no turns counted, and no armatures on those.
+    """
+    flat, cut = coordinates.flat, set(coordinates.cut)
+    if len(flat.bodies) < (LOOPS_ROLLED_FROM if cut else TREES_ROLLED_FROM):
+        return False
+    joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}
+    if any(joint.kind == "custom" or joint.nonholonomic for joint in joints.values()):
+        return False
+    if flat.constraints or coordinates.windings:
+        return False
+    return not any(data.armature is not None for name, (data, _) in flat.joints.items() if name in cut)
 
 
 def _known(what: str, name: str, registry: dict[str, Any]) -> None:

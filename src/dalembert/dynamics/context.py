@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.codegen import Kernel
 from dalembert.dynamics import native
+from dalembert.dynamics.rolled_closing import memory_of
 from dalembert.numerics import layout
 
 if TYPE_CHECKING:
@@ -43,15 +44,18 @@ class Context:
         self._options[: len(given)] = given
         self._block = np.zeros(layout.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
-        way = "rolled" if rolled is not None else "explicit" if dynamics.formulation.explicit else "solved"
+        loops = rolled.loops if rolled is not None else None
+        way = dynamics.way if rolled is None else "rolled" if loops is None else "closed"
         self.rhs = native.function_address(way)
-        self.retract = native.function_address("retract" if dynamics.rows else "normalise")
+        back = "normalise" if not dynamics.rows else "retract" if loops is None else "closed retract"
+        self.retract = native.function_address(back)
+        self._approach = "approach" if loops is None else "closed approach"
         used = dict(kernels or {})
         if rolled is None:
             used["dynamics"] = dynamics.dynamics_kernel
-        if dynamics.rows:
+        if dynamics.rows and loops is None:
             used["constraints"] = dynamics.constraint_kernel
-        if dynamics.rows or dynamics.has_quaternions:
+        if loops is None and (dynamics.rows or dynamics.has_quaternions):
             used["move"] = dynamics.move_kernel
         n_in, n_out = (max((getattr(k, size) for k in used.values()), default=0) for size in ("n_in", "n_out"))
         n_out += dynamics.nv  # solvers find u behind the blocks
@@ -60,6 +64,7 @@ class Context:
         self.keep_rows(np.empty(0, dtype=np.int64), 0)
         self.set(
             nq=dynamics.nq, nv=dynamics.nv, rows=len(dynamics.rows), holonomic=dynamics.holonomic,
+            yielding=dynamics.yielding,
             n_parameters=len(self.values), rhs=self.rhs, multipliers=self.multipliers.ctypes.data,
             parameters=self.values.ctypes.data, tau=self.tau.ctypes.data, statistics=self.statistics.ctypes.data,
             stabilisation=self.stabilisation.ctypes.data,
@@ -75,6 +80,10 @@ class Context:
                 program=rolled.addresses.ctypes.data, record=record.ctypes.data,
                 n_record=len(record), base=rolled.base.ctypes.data,
             )  # fmt: skip
+        if loops is not None:
+            self._loops = memory_of(loops)
+            self._places = np.array([(part.ctypes.data, len(part)) for part in self._loops], dtype=np.int64)
+            self.set(loops=loops.addresses.ctypes.data, loop_memory=self._places.ctypes.data)
         self._owner = [used, rolled]
 
     def keep_rows(self, active: np.ndarray, holonomic: int) -> None:
@@ -85,6 +94,12 @@ class Context:
     def project(self, how: str | None) -> None:
         """How states go back onto the constraints: ``projection``, ``partition`` (see ``native``), or not at all."""
         self.set(projection=0 if how is None else native.function_address(how))
+
+    def project_stages(self) -> None:
+        """Go towards the constraints before every evaluation, besides back onto them after steps."""
+        self.set(inner=self.rhs, approach=native.function_address(self._approach))
+        self.rhs = native.function_address("staged")
+        self.set(rhs=self.rhs)
 
     def set(self, **entries: int) -> None:
         """Entries by their names in ``layout.CONTEXT``."""

@@ -22,11 +22,11 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.derivatives import (
     Load,
     forward_dynamics_derivatives,
     forward_parts,
-    inverse_dynamics_derivatives,
 )
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
@@ -58,7 +58,7 @@ def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] =
 
 def _inverse(dynamics: Dynamics, equations: Equations) -> Kernel:
     symbol, du = CASADI.symbols("du", dynamics.nv)
-    found = inverse_dynamics_derivatives(equations.tree, equations.q, equations.u, du, equations.gravity)
+    found = equations.tree.inverse_derivatives(equations.q, equations.u, du, equations.gravity)
     dq, dv, M = found
     if _has_forces(dynamics, equations):
         Q, load = _load(dynamics, equations, du)
@@ -74,11 +74,17 @@ def _forward(dynamics: Dynamics, equations: Equations) -> Kernel:
             f"forward derivatives are for trees without constraints; model {dynamics.model.name!r} is constrained by "
             f"{owners}.  Fix: which='inverse', and solve with the linearised constraints"
         )
+    tree = equations.tree
+    if not isinstance(tree, PlacedTree):
+        raise ModelError(
+            f"forward derivatives are for trees of joints, not for {dynamics.coordinates.name} coordinates.  "
+            f"Fix: coordinates='relative'"
+        )
     tau = CASADI.symbols("tau", dynamics.nv)
     load = None
     if _has_forces(dynamics, equations):
         _, load = _load(dynamics, equations, CASADI.zeros(dynamics.nv))
-    given = (equations.tree, equations.q, equations.u, tau[1], equations.gravity, load)
+    given = (tree, equations.q, equations.u, tau[1], equations.gravity, load)
     if dynamics.nv <= WRITTEN_OUT:
         return dynamics._compile("forward_derivatives", forward_dynamics_derivatives(*given)._asdict(), PIECE, tau=tau)
     factors, du, dq, dv = forward_parts(*given)
@@ -101,12 +107,7 @@ def _load(dynamics: Dynamics, equations: Equations, du: np.ndarray) -> tuple[ca.
     """
     al, tree = CASADI, equations.tree
     wrenches, Q = equations._applied()
-    for i in reversed(range(len(wrenches))):
-        link, state = tree.links[i], equations.states[i]
-        if state.S.shape[1]:
-            Q[link.u] = Q[link.u] + state.S.T @ wrenches[i]
-        if link.parent >= 0:
-            wrenches[link.parent] = wrenches[link.parent] + state.X_PL.force(wrenches[i])
+    Q = Q + tree.generalised_forces(equations.states, wrenches)
     column = al.to_sx(Q - equations._cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
     W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), dynamics.nv)

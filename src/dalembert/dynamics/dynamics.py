@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import native, traces
-from dalembert.dynamics.choose import choose, is_constrained
+from dalembert.dynamics.choose import choose, is_constrained, is_rolled
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
@@ -23,9 +23,6 @@ from dalembert.spatial.so3 import cross
 
 __all__ = ["Dynamics", "compile"]
 
-# From this number of bodies on, trees run by rolled recursions; up to it, unrolled code is as fast and batches better.
-ROLLED_FROM = 100
-
 
 class Bodies(NamedTuple):
     """Where a body is and how it moves, in world axes; arrays have a leading axis for a batch."""
@@ -36,6 +33,14 @@ class Bodies(NamedTuple):
     velocity: np.ndarray
 
 
+class Residuals(NamedTuple):
+    """What a large model leaves open."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    jacobian: Any
+
+
 class Dynamics:
     """Equations of motion as machine code: state layout, accelerations, multipliers, residuals, energies.
 
@@ -43,7 +48,7 @@ class Dynamics:
         model: the mechanism.
         formulation: how the equations are formed; ``auto`` takes ``recursive`` for trees without constraints, else
             ``lagrange-multipliers``; a name, or an object with its options.
-        coordinates: ``relative`` or ``absolute``; ``auto`` takes ``relative`` if the formulation does.
+        coordinates: ``relative``, ``absolute`` or ``natural``; ``auto`` takes ``relative`` if the formulation does.
 
     Attributes:
         nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
@@ -59,8 +64,7 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.parameter_names = list(self.flat.parameters)
-        # Without constraints there is nothing to trace, which matters for large trees.
-        self.rows: list[Row] = self.equations().rows if is_constrained(self.coordinates) else []
+        self.rows: list[Row] = self._find_rows()
         self.holonomic = sum(row.holonomic for row in self.rows)
         self._defaults = np.array(list(self.flat.parameters.values()), dtype=float)
         self._no_force = np.zeros(self.nv)
@@ -74,6 +78,15 @@ class Dynamics:
             f"<Dynamics of {self.model.name!r}: {self.formulation.name}, {self.coordinates.name} coordinates, "
             f"{self.nq} coordinates, {self.nv} velocities, {len(self.rows)} constraint equations>"
         )
+
+    def _find_rows(self) -> list[Row]:
+        """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
+        if not is_constrained(self.coordinates):
+            return []
+        if is_rolled(self.coordinates):
+            joints = ((name, self.coordinates.nominal_joint(name).joint) for name in self.coordinates.cut)
+            return [Row(name, i, True) for name, joint in joints for i in range(6 - joint.nv)]
+        return self.equations().rows
 
     def _check_support(self) -> None:
         support = self.formulation.supports()
@@ -249,7 +262,19 @@ class Dynamics:
         """The same model in relative coordinates, in which assembly works: itself, or made once."""
         if self.coordinates.name == "relative":
             return self
-        return Dynamics(self.model, "lagrange-multipliers", "relative")
+        return Dynamics(self.model, "auto", "relative")
+
+    @property
+    def way(self) -> str:
+        """How native code gets u̇ from the formulation's blocks (see ``native``)."""
+        if not self.formulation.explicit:
+            return "solved"
+        return "eliminated" if self.rows else "explicit"
+
+    @cached_property
+    def yielding(self) -> int:
+        """Rows that the recursive formulation adds for armatures of cut joints."""
+        return len(self.equations().rotor_rows()[1]) if self.way == "eliminated" else 0
 
     # Large trees
 
@@ -259,10 +284,8 @@ class Dynamics:
 
     @cached_property
     def is_large(self) -> bool:
-        """True if this is a tree that runs by rolled recursions: many bodies, catalogue joints, any forces."""
-        flat = self.flat
-        plain = all(data.kind != "custom" for data, _ in flat.joints.values())
-        return len(flat.bodies) >= ROLLED_FROM and self.formulation.name == "recursive" and plain
+        """True if this model runs by rolled recursions."""
+        return self.formulation.name == "recursive" and is_rolled(self.coordinates)
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
@@ -300,7 +323,7 @@ class Dynamics:
             tau: forces on all velocities, besides those of the model.
             out: array for the result.
         """
-        if self.formulation.explicit and not self.is_large:
+        if self.way == "explicit" and not self.is_large:
             given = self._no_force if tau is None else tau
             if parameters is None and out is None and type(t) is float and t == 0.0:
                 single = self._single_acceleration(q, u, given)
@@ -377,7 +400,7 @@ class Dynamics:
         Returns:
             fields ``jacobian`` and ``rate``, 3 × nv each (with a leading axis for a batch).
         """
-        names = [slot.body for slot in self.coordinates.slots]
+        names = self.coordinates.bodies
         if body not in names:
             raise DalembertError(f"unknown body {body!r}; the model has {', '.join(names)}")
         if body not in self._jacobian_kernels:
@@ -422,7 +445,7 @@ class Dynamics:
         """World pose and velocities of every body, at one state or a batch."""
         u = np.zeros(self.nv) if u is None else u
         seen = self.observe(t, q, u, parameters)
-        names = [slot.body for slot in self.coordinates.slots]
+        names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
         found = {}
         for i, name in enumerate(names):
@@ -443,8 +466,13 @@ class Dynamics:
         return seen._make(field.reshape(shape + field.shape[1:]) for field in seen)
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
-        """φ, A u + b, A and M; one state or a batch."""
-        return self.constraint_kernel(t, q, u, self.parameters(parameters))
+        """φ, A u + b, A and M; one state or a batch. Large models: A is sparse and of one state only, M is left out."""
+        rolled = self.rolled(parameters)
+        if rolled is None:
+            return self.constraint_kernel(t, q, u, self.parameters(parameters))
+        shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
+        position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
+        return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
     def problem(
         self,

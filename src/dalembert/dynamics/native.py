@@ -13,8 +13,19 @@ import numpy as np
 from numba import carray, cfunc, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.codegen import call_kernel
-from dalembert.dynamics.rolled import forward, program_at
+from dalembert.dynamics.rolled import forward
+from dalembert.dynamics.rolled_closing import (
+    approach,
+    close_positions,
+    close_velocities,
+    forward_closed,
+    loops_at,
+    memory_at,
+)
+from dalembert.dynamics.rolled_passes import program_at
+from dalembert.numerics.closing import close_loops
 from dalembert.numerics.layout import (
+    APPROACH,
     BASE,
     CONFLICT,
     CONSTRAINTS,
@@ -22,7 +33,10 @@ from dalembert.numerics.layout import (
     EVENT,
     FAILURE,
     HOLONOMIC,
+    INNER,
     LARGEST_CORRECTION,
+    LOOP_MEMORY,
+    LOOPS,
     MOVE,
     MULTIPLIERS,
     N_EVENTS,
@@ -44,15 +58,17 @@ from dalembert.numerics.layout import (
     RHS,
     ROWS,
     SOLVER,
+    STABILISATION,
     TAU,
     WORK,
+    YIELDING,
     blocks_of,
     entries,
     stabilised,
     statistics,
     watch,
 )  # fmt: skip
-from dalembert.numerics.linear import FAILED, OK, partition_step, solve_constrained
+from dalembert.numerics.linear import FAILED, OK, cholesky, cholesky_substitute, partition_step, solve_constrained
 from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, put
 
 __all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
@@ -61,6 +77,9 @@ __all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
 # at once later, a jump that multistep methods feel; so this is close to rounding.
 POSITION_TOLERANCE = 1e-14
 NEWTON_STEPS = 12
+
+# How soft states are led towards the constraints before an evaluation: of the square of the stiffest direction.
+SOFT = 1e-9
 
 # How far redundant velocity equations may contradict each other before no velocity satisfies them.
 CONFLICT_TOLERANCE = 1e-6
@@ -131,6 +150,61 @@ def _rolled_rhs(context, t, y, dy):
 
 
 @njit(cache=True, nogil=True)
+def _closed_rhs(context, t, y, dy):
+    """A large tree with cut joints."""
+    c = entries(context)
+    nq, nv, rows = c[NQ], c[NV], c[ROWS]
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    record, (table, pattern) = carray(float_pointer(c[RECORD]), c[N_RECORD]), loops_at(c[LOOPS])
+    memory, baumgarte = memory_at(c[LOOP_MEMORY]), carray(float_pointer(c[STABILISATION]), 2)
+    tau, base = carray(float_pointer(c[TAU]), nv), carray(float_pointer(c[BASE]), 6)
+    _, _, work = workspace(c)
+    q, u, qdot, du = state[:nq], state[nq : nq + nv], rate[:nq], rate[nq : nq + nv]
+    rate[nq + nv], rank, ratio, conflict = forward_closed(
+        program_at(c[PROGRAM]), table, pattern, record, memory, t, q, u, tau, base, baumgarte, qdot, du, work
+    )
+    put(float_pointer(c[MULTIPLIERS]), 0, memory.rhs, 0, rows)
+    watch(c, rank, ratio, conflict)
+    return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _closed_retract(context, t, y, quality):
+    """Position and velocity of a large tree back onto its cut joints."""
+    c = entries(context)
+    quality[0] = 1.0
+    if c[PROJECTION] == 0:
+        return OK
+    nq, nv, stats = c[NQ], c[NV], statistics(c)
+    stats[PROJECTIONS] += 1
+    state, du = carray(y, nq + nv + 1), np.zeros(nv)
+    record, (table, pattern) = carray(float_pointer(c[RECORD]), c[N_RECORD]), loops_at(c[LOOPS])
+    program, memory = program_at(c[PROGRAM]), memory_at(c[LOOP_MEMORY])
+    _, _, work = workspace(c)
+    q, u = state[:nq], state[nq : nq + nv]
+    tolerance = POSITION_TOLERANCE if c[INNER] == 0 else 0.0
+    ratio = close_positions(program, table, pattern, record, memory, tolerance, q, u, du, work)
+    if not ratio > 0.0:
+        stats[FAILURE] = NO_CONVERGENCE
+        return FAILED
+    close_velocities(program, table, pattern, record, memory, u, du, work)
+    _correct(stats, u, du)
+    quality[0] = ratio
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _correct(stats, u, du):
+    """u += du. A velocity that has to be bent much to fit the constraints has jumped to another branch of motion."""
+    correction, size = 0.0, 0.0
+    for i in range(u.shape[0]):
+        correction = max(correction, abs(du[i]))
+        size = max(size, abs(u[i]))
+        u[i] += du[i]
+    stats[LARGEST_CORRECTION] = max(stats[LARGEST_CORRECTION], correction / (1.0 + size))
+
+
+@njit(cache=True, nogil=True)
 def _solved_rhs(context, t, y, dy):
     c = entries(context)
     nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
@@ -156,6 +230,110 @@ def _solved_rhs(context, t, y, dy):
     for i in range(rows):
         rate[nq + nv] -= b[i] * multipliers[i]
     return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _eliminated_rhs(context, t, y, dy):
+    """The loops of ``formulations.recursive``."""
+    c = entries(context)
+    nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
+    k = rows + c[YIELDING]
+    state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
+    multipliers = carray(float_pointer(c[MULTIPLIERS]), rows)
+    blocks = _evaluated(c, t, state, rate)
+    b, phi, du = blocks[:rows], blocks[rows : rows + holonomic], rate[nq : nq + nv]
+    at = rows + holonomic
+    put(rate, nq, blocks, at, nv)
+    at += nv
+    A = blocks[at : at + k * nv].reshape(k, nv)
+    at += k * nv
+    gamma = blocks[at : at + k].copy()
+    at += k
+    Y, compliance = blocks[at : at + nv * k].reshape(nv, k), blocks[at + nv * k : at + nv * k + k * k].reshape(k, k)
+    velocity = b.copy()
+    for i in range(rows):
+        for j in range(nv):
+            velocity[i] += A[i, j] * state[nq + j]
+    put(gamma, 0, stabilised(c, gamma[:rows], phi, velocity), 0, rows)
+    rank, ratio, conflict = close_loops(A, gamma, Y, compliance, du, multipliers)
+    watch(c, rank, ratio, conflict)
+    for i in range(rows):
+        rate[nq + nv] -= b[i] * multipliers[i]
+    return _is_finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _staged_rhs(context, t, y, dy):
+    """ẏ at a state that is led towards the constraints first: what is off them has little say, so the equations stay
+    smooth near singular positions. There the direction that degenerates is left alone: the way back is as long as it
+    is uncertain.
+    """
+    c = entries(context)
+    near, rate = np.empty(c[NQ] + c[NV] + 1), carray(dy, c[NQ] + c[NV] + 1)
+    put(near, 0, y, 0, near.shape[0])
+    call_address(c[APPROACH], context, t, near, rate)
+    return call_address(c[INNER], context, t, near, rate)
+
+
+@njit(cache=True, nogil=True)
+def _soft_step(c, residual, A, M, du):
+    """The du that is short and brings A du close to −residual; 0 if it is not determined."""
+    nv, rows = c[NV], A.shape[0]
+    heaviest, longest = 0.0, 0.0
+    for i in range(nv):
+        heaviest = max(heaviest, abs(M[i, i]))
+    for i in range(rows):
+        for j in range(nv):
+            longest = max(longest, abs(A[i, j]))
+    stiffness = heaviest / (SOFT * longest * longest) if longest > 0.0 else 0.0
+    H = np.empty((nv, nv))
+    for i in range(nv):
+        du[i] = 0.0
+        for j in range(nv):
+            H[i, j] = M[i, j]
+    for r in range(rows):
+        for i in range(nv):
+            if A[r, i] != 0.0:
+                du[i] -= stiffness * A[r, i] * residual[r]
+                for j in range(nv):
+                    H[i, j] += stiffness * A[r, i] * A[r, j]
+    if cholesky(H):
+        cholesky_substitute(H, du)
+    else:
+        for i in range(nv):
+            du[i] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _approach(context, t, y, unused):
+    """A step of position and velocity towards the constraints."""
+    c = entries(context)
+    nq, nv = c[NQ], c[NV]
+    state, du = carray(y, nq + nv + 1), np.zeros(nv)
+    inp, out, work = workspace(c)
+    evaluate(c, c[CONSTRAINTS], t, state, inp, out, work)
+    residual, A, M = _open(c, True)
+    _soft_step(c, residual, A, M, du)
+    _move(c, state, du, inp, out, work)
+    evaluate(c, c[CONSTRAINTS], t, state, inp, out, work)
+    residual, A, M = _open(c, False)
+    _soft_step(c, residual, A, M, du)
+    for i in range(nv):
+        state[nq + i] += du[i]
+    return OK
+
+
+@njit(cache=True, nogil=True)
+def _closed_approach(context, t, y, unused):
+    """A step of position and velocity of a large tree towards its cut joints."""
+    c = entries(context)
+    nq, nv = c[NQ], c[NV]
+    state, du = carray(y, nq + nv + 1), np.zeros(nv)
+    record, (table, pattern) = carray(float_pointer(c[RECORD]), c[N_RECORD]), loops_at(c[LOOPS])
+    program, memory = program_at(c[PROGRAM]), memory_at(c[LOOP_MEMORY])
+    _, _, work = workspace(c)
+    approach(program, table, pattern, record, memory, SOFT, state[:nq], state[nq : nq + nv], du, work)
+    return OK
 
 
 @njit(cache=True, nogil=True)
@@ -196,12 +374,12 @@ def _open(c, positions):
 
 @njit(cache=True, nogil=True)
 def _shortest(context, positions, unused, out):
-    """The shortest way in the metric of the mass matrix."""
+    """The shortest way in the metric of the mass matrix; then how close A is to losing rank."""
     c = entries(context)
     residual, A, M = _open(c, positions != 0.0)
-    step = carray(out, c[NV] + 1)
+    step = carray(out, c[NV] + 2)
     zero, multipliers = np.zeros(c[NV]), np.empty(A.shape[0])
-    status, _, _, step[c[NV]] = solve_constrained(M, zero, A, residual, step[: c[NV]], multipliers)
+    status, _, step[c[NV] + 1], step[c[NV]] = solve_constrained(M, zero, A, residual, step[: c[NV]], multipliers)
     return status
 
 
@@ -210,7 +388,8 @@ def _along_dependent(context, positions, unused, out):
     """Along the best dependent coordinates."""
     c = entries(context)
     residual, A, M = _open(c, positions != 0.0)
-    step = carray(out, c[NV] + 1)
+    step = carray(out, c[NV] + 2)
+    step[c[NV] + 1] = 1.0
     status, step[c[NV]] = partition_step(M, A, residual, step[: c[NV]])
     return status
 
@@ -228,7 +407,7 @@ def _close_positions(context, c, t, state, du):
         if not np.isfinite(error):
             return NOT_FINITE
         # Converged, or as close as rounding allows.
-        if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * previous):
+        if error <= (POSITION_TOLERANCE if c[INNER] == 0 else 0.0) or (error < 1e-9 and error > 0.5 * previous):
             return OK
         if call_address(c[PROJECTION], context, 1.0, state, du) != OK:
             return NO_MASS
@@ -248,21 +427,15 @@ def _close_velocities(context, c, state, du):
         largest = max(largest, abs(residual[i]))
     if du[nv] > CONFLICT_TOLERANCE * (1.0 + largest):
         return CONFLICT
-    correction, size = 0.0, 0.0
-    for i in range(nv):
-        correction = max(correction, abs(du[i]))
-        size = max(size, abs(state[nq + i]))
-        state[nq + i] += du[i]
-    # A velocity that has to be bent much to fit the constraints has jumped to another branch of the motion.
-    stats = statistics(c)
-    stats[LARGEST_CORRECTION] = max(stats[LARGEST_CORRECTION], correction / (1.0 + size))
+    _correct(statistics(c), state[nq : nq + nv], du)
     return OK
 
 
 @njit(cache=True, nogil=True)
-def _normalise(context, t, y, unused):
+def _normalise(context, t, y, quality):
     """Quaternions of unit length; all that models without constraints need."""
     c = entries(context)
+    quality[0] = 1.0
     if c[MOVE] != 0:
         inp, out, work = workspace(c)
         _move(c, carray(y, c[NQ]), np.zeros(c[NV]), inp, out, work)
@@ -270,11 +443,12 @@ def _normalise(context, t, y, unused):
 
 
 @njit(cache=True, nogil=True)
-def _retract(context, t, y, unused):
+def _retract(context, t, y, quality):
     """Position and velocity back onto the constraints."""
     c = entries(context)
+    quality[0] = 1.0
     nq, nv = c[NQ], c[NV]
-    state, du = carray(y, nq + nv + 1), np.zeros(nv + 1)
+    state, du = carray(y, nq + nv + 1), np.zeros(nv + 2)
     inp, out, work = workspace(c)
     _move(c, state, du, inp, out, work)
     if c[PROJECTION] == 0:
@@ -287,6 +461,7 @@ def _retract(context, t, y, unused):
     if failure != OK:
         stats[FAILURE] = failure
         return FAILED
+    quality[0] = du[nv + 1]
     return OK
 
 
@@ -306,8 +481,10 @@ def accelerations_along(context, times, states, forces, du, multipliers):
 
 
 _FUNCTIONS = {
-    "explicit": _explicit_rhs, "rolled": _rolled_rhs, "solved": _solved_rhs, "normalise": _normalise,
-    "retract": _retract, "events": _events, "projection": _shortest, "partition": _along_dependent,
+    "explicit": _explicit_rhs, "eliminated": _eliminated_rhs, "rolled": _rolled_rhs, "closed": _closed_rhs,
+    "solved": _solved_rhs, "normalise": _normalise, "retract": _retract, "closed retract": _closed_retract,
+    "staged": _staged_rhs, "approach": _approach, "closed approach": _closed_approach,
+    "events": _events, "projection": _shortest, "partition": _along_dependent,
 }  # fmt: skip
 
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.linear import solve_spd
 from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates.base import Link
 from dalembert.coordinates.kinematics import LinkState, step_outward
-from dalembert.coordinates.recursions import step_back, step_inward
+from dalembert.coordinates.recursions import Eliminated, step_back, step_inward
 from dalembert.errors import ModelError
 from dalembert.joints import JOINTS, Free, Joint
 from dalembert.joints.reversed import Reversed
@@ -33,20 +34,23 @@ SEEN = 28  # what is seen of a body: pose 12, twist 6, kinetic energy, first mom
 
 
 class LinkKey(NamedTuple):
-    """What links share that run by the same kernels: joint, its direction, and whether it has an armature and loads."""
+    """What links share that run by the same kernels: joint, its direction, whether it has an armature and loads, and
+    whether the mechanism has loops.
+    """
 
     joint: str
     turned: bool
     rotor: bool
     loaded: bool
+    looped: bool
 
     @classmethod
-    def of(cls, link: Link, loaded: bool) -> LinkKey:
+    def of(cls, link: Link, loaded: bool, looped: bool) -> LinkKey:
         turned = isinstance(link.joint, Reversed)
         inner = link.joint.joint if isinstance(link.joint, Reversed) else link.joint
         if inner.kind == "custom":
             raise ModelError("a custom joint has its own formulas and cannot be part of a rolled kernel")
-        return cls(inner.kind, turned, link.armature is not None, loaded)
+        return cls(inner.kind, turned, link.armature is not None, loaded, looped)
 
 
 class _Fields:
@@ -72,8 +76,8 @@ class _Fields:
 
 # What the loops must find for a kind of link: sizes, kernels, and places of fields in a record.
 _SIZES = ("q", "u", "F_ext")
-_KERNELS = ("outward", "place", "inward", "back", "newton", "euler", "observe")
-_PLACES = ("q", "u", "tau", "F_ext", "V_P", "X", "V", "qdot", "I", "W", "A_P", "du", "A",
+_KERNELS = ("outward", "place", "inward", "back", "newton", "euler", "observe", "yield", "move")
+_PLACES = ("q", "u", "tau", "F_ext", "V_P", "X", "V", "qdot", "I", "W", "e", "A_P", "du", "A", "S", "G",
            "du_in", "A_P_in", "newton_out", "F", "tau_out", "F_up", "X_WP", "X_W", "X_B", "seen")  # fmt: skip
 LAYOUT_COLUMNS = len(_SIZES) + len(_KERNELS) + len(_PLACES)
 
@@ -88,7 +92,7 @@ class LinkKind:
     def layout(self) -> list[int]:
         """Sizes, kernel addresses and places of fields, in the order of the columns that the loops read."""
         sizes = [self.fields[name].stop - self.fields[name].start for name in _SIZES]
-        addresses = [self.kernels[name].address for name in _KERNELS]
+        addresses = [self.kernels[name].address if name in self.kernels else 0 for name in _KERNELS]
         return [*sizes, *addresses, *(self.fields[name].start for name in _PLACES)]
 
 
@@ -114,6 +118,8 @@ def trace_link(key: LinkKey) -> LinkKind:
         X_LB=12, constants=_N_CONSTANTS + len(names) + key.rotor, q=nq, u=nv, tau=nv, F_ext=6 * key.loaded, V_P=6,
         # forward dynamics; I and p are what the children add
         X=12, V=6, qdot=nq, I=21, p=6, W=6 * nv, e=nv, A_P=6, du=nv, A=6,
+        # what loops ask for: subspace and D⁻¹
+        S=6 * nv * key.looped, G=nv * nv * key.looped,
         # inverse dynamics
         du_in=nv, A_P_in=6, newton_out=12, F=6, tau_out=nv, F_up=6,
         # what forces ask for: world pose of the link and of its body, twist of the body in its own axes
@@ -132,6 +138,8 @@ def trace_link(key: LinkKey) -> LinkKind:
         "euler": (step.euler(), "F"),
         "observe": (step.observe(), "V_B"),
     }
+    if key.looped:
+        outputs |= {"yield": (step.yields(), "A_P"), "move": (step.move(), "du")}
     kernels = {}
     for name, (values, last) in outputs.items():
         columns = {key: CASADI.to_sx(value) for key, value in values.items()}
@@ -152,6 +160,7 @@ class _Steps:
         inertia = RigidInertia(constants[12], constants[13:16], _symmetric(constants[16:22]))
         joint = Reversed(joint) if key.turned else joint
         armature = constants[-1] if key.rotor else None
+        self.looped = key.looped
         q, u = slice(0, sample.nq), slice(0, sample.nv)
         self.link = Link("", 0, joint, X_PJ, self._pose("X_LB"), inertia, q, u, armature)
         # The wrench of forces on the link, in link axes.
@@ -193,13 +202,29 @@ class _Steps:
         total = ArticulatedInertia.from_rigid(CASADI, inertia) + children
         state = self._state()
         p = inertia.bias(state.V_L) + self["p"] - self.applied
-        (W, e), I_up, p_up = step_inward(CASADI, state, total, p, self["tau"])
-        return {"W": W, "e": e, "I_up": _flat(I_up), "p_up": p_up}
+        joint, I_up, p_up = step_inward(CASADI, state, total, p, self["tau"])
+        found = {"W": joint.W, "e": joint.e, "I_up": _flat(I_up), "p_up": p_up}
+        if self.looped:
+            found |= {"S": state.S, "G": solve_spd(CASADI, joint.D, CASADI.eye(len(joint.e)))}
+        return found
 
     def back(self) -> dict[str, Any]:
-        W = self["W"].reshape(len(self["e"]), 6)
-        du, A = step_back(CASADI, self._state(), (W, self["e"]), self["A_P"])
+        return self._back(self._state())
+
+    def yields(self) -> dict[str, Any]:
+        """As ``back``, for a link at rest."""
+        return self._back(self._state().at_rest(CASADI))
+
+    def _back(self, state: LinkState) -> dict[str, Any]:
+        e, none = self["e"], CASADI.zeros(0)
+        joint = Eliminated(none, none, self["W"].reshape(len(e), 6), e)
+        du, A = step_back(CASADI, state, joint, self["A_P"])
         return {"du": du, "A": A}
+
+    def move(self) -> dict[str, Any]:
+        """q moved along du."""
+        joint = self.link.joint
+        return {"q": joint.normalise(CASADI, joint.integrate(CASADI, self["q"], self["du"]))}
 
     def newton(self) -> dict[str, Any]:
         """Outward step of inverse dynamics: pose, twist and acceleration, and the wrench the link needs."""

@@ -104,8 +104,7 @@ def _compile(dynamics: Dynamics, name: str, outputs: dict[str, ca.SX], **more: t
 
 def _blocks(dynamics: Dynamics, delta: np.ndarray, name: str) -> ca.SX:
     """dexp, or its inverse, of all tree joints along the diagonal."""
-    links = dynamics.tree.links
-    blocks = [getattr(link.joint, name)(CASADI, delta[link.u]) for link in links]
+    blocks = dynamics.tree.dexp(delta, inverse=name == "dexp_inverse")
     return ca.diagcat(*[ca.reshape(CASADI.to_sx(block.T), *block.shape) for block in blocks if block.size])
 
 

@@ -94,7 +94,7 @@ class BlockFormulation(Formulation):
             redundant_constraints=True,
             nonholonomic=True,
             rheonomic=True,
-            coordinates=("relative", "absolute"),
+            coordinates=("relative", "absolute", "natural"),
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:

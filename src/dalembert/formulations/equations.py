@@ -15,32 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.algebra import Jets
-from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.kinematics import LinkState, outward, pose_jets
+from dalembert.coordinates import Placed, PlacedTree
 from dalembert.coordinates.motion import TreeMotion, moving, still
-from dalembert.coordinates.recursions import (
-    forward_dynamics,
-    generalised_forces,
-    gravity_base,
-    inverse_dynamics,
-    mass_matrix,
-    tip_wrenches,
-)  # fmt: skip
+from dalembert.coordinates.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 from dalembert.elements import Load
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial.so3 import cross
 
-__all__ = ["Equations", "Row"]
+__all__ = ["Equations", "Row", "part_of", "residuals"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level."""
+    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level.
+
+    ``rigid`` marks equations between the coordinates of one body, which is then the owner.
+    """
 
     owner: str
     index: int
     holonomic: bool
+    rigid: bool = False
 
     def __str__(self) -> str:
         return f"{self.owner}[{self.index}]"
@@ -55,7 +49,7 @@ class Equations:
         tau: forces on all velocities, besides those of the model.
     """
 
-    def __init__(self, tree: PlacedTree, t: Any, q: np.ndarray, u: np.ndarray, tau: np.ndarray | None = None):
+    def __init__(self, tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, tau: np.ndarray | None = None):
         self.tree, self.al = tree, tree.al
         self.t, self.q, self.u = t, q, u
         self.flat = tree.coordinates.flat
@@ -65,17 +59,17 @@ class Equations:
     # Kinematics
 
     @cached_property
-    def states(self) -> list[LinkState]:
+    def states(self) -> list[Any]:
         """All bodies for u̇ = 0, gravity left out."""
-        return outward(self.tree, self.q, self.u)
+        return self.tree.states(self.q, self.u)
 
     @cached_property
     def motion(self) -> TreeMotion:
         return still(self.tree, self.t, self.q, self.u, self.states)
 
     def qdot(self) -> np.ndarray:
-        """q̇ of tree joints, and the rates of the angles that windings follow."""
-        parts = [link.joint.qdot(self.al, self.q[link.q], self.u[link.u]) for link in self.tree.links]
+        """q̇ of the coordinates, and the rates of the angles that windings follow."""
+        parts = [self.tree.qdot(self.q, self.u)]
         windings = self.tree.coordinates.windings
         if windings:
             jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
@@ -87,26 +81,25 @@ class Equations:
     @cached_property
     def rows(self) -> list[Row]:
         """Who imposes each constraint equation."""
-        return [row for _, row in _residuals(self.motion)]
+        return [row for _, row in residuals(self.motion)]
 
     def position_residual(self) -> np.ndarray:
         """φ(t, q)."""
-        return self.al.array([value for value, row in _residuals(self.motion) if row.holonomic])
+        return self.al.array([value for value, row in residuals(self.motion) if row.holonomic])
 
     def _moving(self, u: np.ndarray, du: np.ndarray) -> list[tuple[Any, Row]]:
         """Residuals as jets along the motion with velocities u and rates du."""
-        states = outward(self.tree, self.q, u, du)
-        return _residuals(moving(self.tree, self.t, self.q, u, du, states))
+        return residuals(moving(self.tree, self.t, self.q, u, du, self.tree.states(self.q, u, du)))
 
     def velocity_residual(self, u: np.ndarray | None = None) -> np.ndarray:
         """A u + b:  φ̇ for holonomic rows, ψ for nonholonomic ones."""
-        residuals = self._moving(self.u if u is None else u, self.al.zeros(self.nv))
-        return self.al.array([_part(value, "v" if row.holonomic else "x") for value, row in residuals])
+        found = self._moving(self.u if u is None else u, self.al.zeros(self.nv))
+        return self.al.array([part_of(value, "v" if row.holonomic else "x") for value, row in found])
 
     def acceleration_residual(self, du: np.ndarray) -> np.ndarray:
         """A u̇ + γ."""
-        residuals = self._moving(self.u, du)
-        return self.al.array([_part(value, "a" if row.holonomic else "v") for value, row in residuals])
+        found = self._moving(self.u, du)
+        return self.al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
 
     def acceleration_by_bodies(self) -> tuple[np.ndarray, np.ndarray]:
         """J and c of  A u̇ + γ = J x + c,  x the rates of all twists V_L in link axes, one after the other, then u̇.
@@ -117,8 +110,8 @@ class Equations:
 
         def residual(x: np.ndarray) -> np.ndarray:
             states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
-            found = _residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
-            return al.array([_part(value, "a" if row.holonomic else "v") for value, row in found])
+            found = residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
+            return al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
 
         c = residual(al.zeros(n + self.nv))
         if not len(c):
@@ -183,7 +176,7 @@ class Equations:
     def work_forces(self) -> np.ndarray:
         """Forces on all velocities that have no potential."""
         wrenches, tau = self._applied(only_work=True)
-        return tau + generalised_forces(self.tree, self.states, wrenches)
+        return tau + self.tree.generalised_forces(self.states, wrenches)
 
     @cached_property
     def gravity(self) -> np.ndarray:
@@ -193,18 +186,18 @@ class Equations:
     def forcing(self) -> np.ndarray:
         """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
         wrenches, tau = self._applied()
-        states = outward(self.tree, self.q, self.u, base=self.gravity)
-        return tau - inverse_dynamics(self.tree, states, wrenches) - self._cut_rotor_forces(None)
+        states = self.tree.states(self.q, self.u, base=self.gravity)
+        return tau - self.tree.inverse_dynamics(states, wrenches) - self._cut_rotor_forces(None)
 
     def inverse(self, du: np.ndarray) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
         wrenches, tau = self._applied()
-        states = outward(self.tree, self.q, self.u, du, self.gravity)
-        return inverse_dynamics(self.tree, states, wrenches) - tau + self._cut_rotor_forces(du)
+        states = self.tree.states(self.q, self.u, du, self.gravity)
+        return self.tree.inverse_dynamics(states, wrenches) - tau + self._cut_rotor_forces(du)
 
     @cached_property
     def mass_matrix(self) -> np.ndarray:
-        M = mass_matrix(self.tree, self.states)
+        M = self.tree.mass_matrix(self.states)
         for _, a, B, _ in self._cut_rotors:
             M = M + a * (B.T @ B)
         return M
@@ -230,7 +223,7 @@ class Equations:
 
     def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
         """u̇_J = B u̇ + Ḃ u."""
-        moved = moving(self.tree, self.t, self.q, self.u, du, outward(self.tree, self.q, self.u, du))
+        moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
         return moved.al.parts(moved.joint(name)[1])[1]  # type: ignore[attr-defined]
 
     def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
@@ -248,17 +241,36 @@ class Equations:
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
         wrenches, tau = self._applied()
+        assert isinstance(self.tree, PlacedTree)
         return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+
+    @cached_property
+    def _eliminated(self) -> list[Eliminated]:
+        """All tree joints eliminated, from the tips to the ground."""
+        wrenches, tau = self._applied()
+        return articulated(self.tree, self.states, tau, wrenches)
+
+    def responses(self, forces: np.ndarray) -> np.ndarray:
+        """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
+        return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
+
+    def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
+        al, rows = self.al, []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = placed.joint.rotor_rate(al, B @ self.u, bias)
+            rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
+        if not rows:
+            return al.zeros(0, self.nv), al.zeros(0), al.zeros(0)
+        B, beta, yielding = zip(*rows, strict=True)
+        return np.stack(B), al.array(list(beta)), al.array(list(yielding))
 
     # Energy and momentum
 
     def kinetic_energy(self) -> Any:
         """Of all bodies, and ½ a uᵀu of armatures."""
-        energy = self.al.constant(0)
-        for link, state in zip(self.tree.links, self.states, strict=True):
-            energy = energy + link.inertia.energy(state.V_L)
-            if link.armature is not None:
-                energy = energy + link.armature * (self.u[link.u] @ self.u[link.u]) / 2
+        energy = self.tree.kinetic_energy(self.states, self.u)
         for name, a in self._outside_armatures:
             u_J = self.motion.joint(name)[1]
             energy = energy + a * (u_J @ u_J) / 2
@@ -329,112 +341,27 @@ class Equations:
     # Reactions
 
     def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
-        """Wrench of each joint on its second body: world axes, about the joint's point (n, f).
+        """Wrench of each joint on its second body: world axes, about the joint's point (n, f)."""
+        from dalembert.formulations.reactions import REACTIONS
 
-        Cut joints: from their multipliers. Tree joints: from the balance of all bodies beyond them, less what springs,
-        motors and drives exert along the joint's own freedom (see ``Joint.wrench``).
-        """
-        al, tree = self.al, self.tree
-        applied, motors = self._applied()
-        constrained, drives = self._constraint_forces(multipliers)
-        wrenches, tau = [a + w for a, w in zip(applied, constrained, strict=True)], motors + drives
-        reactions = {}
-        for name, F in self._joint_wrenches(multipliers).items():
-            placed = tree.mechanism.joint(name)
-            X, _ = self.motion.relative(placed)
-            reactions[name] = (self.motion.body(placed.second)[0] @ placed.X_2S).force(F)
-            for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
-                if body != "ground":
-                    i = tree.index[body]
-                    wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
-        for placed, _, force in self._cut_rotor_loads(du):
-            X, _ = self.motion.relative(placed)
-            F = placed.joint.wrench(al, placed.joint.coordinates(al, X), -force)
-            for body, wrench in ((placed.second, placed.X_2S.force(F)), (placed.first, -placed.X_1P.force(X.force(F)))):
-                if body != "ground":
-                    i = tree.index[body]
-                    wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
-        states = outward(tree, self.q, self.u, du, self.gravity)
-        through = tip_wrenches(tree, states, wrenches)
-        for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, through, strict=True):
-            if slot.joint is None:
-                continue
-            force = tau[link.u] if state.rotor is None else tau[link.u] - state.rotor
-            own = link.joint.wrench(al, self.q[link.q], force) if link.joint.nv else al.zeros(6)
-            on_child = state.X_WL.force(F - own)
-            extra = reactions.get(slot.joint, al.zeros(6))
-            reactions[slot.joint] = extra + (-on_child if slot.reversed else on_child)
-        return {name: self._about_joint(name, reactions.get(name, al.zeros(6))) for name in self.flat.joints}
-
-    def _about_joint(self, name: str, wrench: np.ndarray) -> np.ndarray:
-        """A world wrench moved from the world origin to the joint's point on its second body."""
-        placed = self.tree.mechanism.joint(name)
-        point = (self.motion.body(placed.second)[0] @ placed.X_2S).p
-        return self.al.concatenate([wrench[:3] - cross(point, wrench[3:]), wrench[3:]])
-
-    def _joint_wrenches(self, multipliers: np.ndarray) -> dict[str, np.ndarray]:
-        """What each joint with equations does to its second frame, in that frame:  F = Gᵀλ,  φ̈ = G A + …"""
-        al, jets = self.al, Jets(self.al)
-        found = {}
-        for name in self.flat.joints:
-            mine = [(m, row) for m, row in zip(multipliers, self.rows, strict=True) if row.owner == name]
-            if not mine:
-                continue
-            placed = self.tree.mechanism.joint(name)
-            joint, (X, _) = placed.joint, self.motion.relative(placed)
-            holonomic = any(row.holonomic for _, row in mine)
-
-            def power(
-                A: np.ndarray, joint: Any = joint, X: Any = X, mine: Any = mine, holonomic: bool = holonomic
-            ) -> Any:
-                moved = pose_jets(jets, X, al.zeros(6), A)
-                q = joint.coordinates(jets, moved) if joint.measured else None
-                rates = [_part(v, "a") for v in joint.position(jets, moved, q)] if holonomic else []
-                rates += joint.velocity(al, X, A)
-                return al.array([sum((m * r for (m, _), r in zip(mine, rates, strict=True)), al.constant(0))])
-
-            found[name] = al.columns(power, 6)[0]
-        return found
-
-    def _constraint_forces(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """What constraints do to bodies and to tree coordinates: the gradient of λᵀφ̈ by their accelerations.
-
-        What they do to tree coordinates directly is part of the joint's own motion, like a motor.
-        """
-        al, tree, n = self.al, self.tree, 6 * len(self.tree.links)
-        mine = {i for i, row in enumerate(self.rows) if row.owner in self.flat.constraints}
-        if not mine:
-            return [al.zeros(6) for _ in tree.links], al.zeros(self.nv)
-
-        def weighted(x: np.ndarray) -> np.ndarray:
-            states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
-            moved = moving(tree, self.t, self.q, self.u, x[n:], states)
-            parts = [
-                m * _part(value, "a" if row.holonomic else "v")
-                for i, (m, (value, row)) in enumerate(zip(multipliers, _residuals(moved), strict=True))
-                if i in mine
-            ]
-            return al.array([sum(parts, al.constant(0))])
-
-        offset = weighted(al.zeros(n + self.nv))
-        gradient = al.columns(lambda x: weighted(x) - offset, n + self.nv)[0]
-        return [gradient[6 * i : 6 * i + 6] for i in range(len(tree.links))], gradient[n:]
+        return REACTIONS[type(self.tree)](self, du, multipliers)
 
 
-def _part(value: Any, part: str) -> Any:
+def part_of(value: Any, part: str) -> Any:
     """One part of a jet; a plain scalar is constant."""
     return getattr(value, part, value if part == "x" else 0.0)
 
 
-def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
-    """All constraint residuals of a motion: cut joints, constraints, then nonholonomic equations."""
+def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
+    """All constraint residuals of a motion: rigid bodies, cut joints, constraints, then nonholonomic equations."""
     tree = motion.tree
-    found: list[tuple[Any, Row]] = []
+    found = [(value, Row(owner, i, True, True)) for owner, values in motion.rigid() for i, value in enumerate(values)]
     for name in tree.coordinates.cut:
         placed = tree.mechanism.joint(name)
         X, _ = motion.relative(placed)
         q = motion.joint(name)[0] if placed.joint.measured else None
-        found += [(value, Row(name, i, True)) for i, value in enumerate(placed.joint.position(motion.al, X, q))]
+        values = placed.joint.position(motion.al, X, q) if tree.coordinates.kept(name) else []
+        found += [(values[i], Row(name, i, True)) for i in tree.coordinates.kept(name)]
     for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
         values = _switched(motion, name, constraint.position(motion.within(scope)))
         found += [(value, Row(name, i, True)) for i, value in enumerate(values)]
@@ -442,7 +369,7 @@ def _residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
         placed = tree.mechanism.joint(name)
         if placed.joint.nonholonomic:
             X, V = motion.relative(placed)
-            start = len([row for _, row in found if row.owner == name])
+            start = len([row for _, row in found if row.owner == name and not row.rigid])
             values = placed.joint.velocity(motion.al, X, V)
             found += [(value, Row(name, start + i, False)) for i, value in enumerate(values)]
     for name, (constraint, scope) in tree.coordinates.flat.constraints.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ from numba import njit
 
 from dalembert.formulations.base import BlockFormulation, Support
 from dalembert.formulations.system import largest_residual, received
-from dalembert.numerics.elimination import semi_cholesky, upper_substitute
+from dalembert.numerics.elimination import equilibrate, semi_cholesky, upper_substitute
 from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
     FAILED,
@@ -34,9 +33,6 @@ MASSLESS = 1e-13
 
 # Pivots of the scaled Schur complement below this fraction of its first: it squares the condition of A.
 REDUNDANT = 1e-12
-
-# Each halves the distance of the largest entries from 1, in digits.
-SCALINGS = 4
 
 # The second turn corrects what the condition of the Schur complement cost the first.
 TURNS = 3
@@ -106,24 +102,6 @@ def _schur(A, W, AN):
     return K
 
 
-@njit(cache=True, nogil=True)
-def _equilibrated(K):
-    """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
-    n = K.shape[0]
-    scale, d = np.ones(n), np.ones(n)
-    for _ in range(SCALINGS):
-        for i in range(n):
-            largest = 0.0
-            for j in range(n):
-                largest = max(largest, abs(K[i, j]))
-            d[i] = 1.0 / math.sqrt(largest) if largest > 0.0 else 1.0
-        for i in range(n):
-            scale[i] *= d[i]
-            for j in range(n):
-                K[i, j] *= d[i] * d[j]
-    return scale
-
-
 def _route(context, t, blocks, out):
     c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
     m = A.shape[0]
@@ -136,7 +114,7 @@ def _route(context, t, blocks, out):
     # ⎡ A G Aᵀ  A N ⎤ ⎡ λ ⎤   ⎡ −γ − A G f ⎤
     # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η
     K = _schur(A, W, AN)
-    scale = _equilibrated(K)
+    scale = equilibrate(K)
     full, _, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
     rhs, x = np.empty(m + free), np.empty(m + free)
     du[:] = 0.0
@@ -183,5 +161,5 @@ class NewtonEuler(BlockFormulation):
         if not len(A):
             return M
         K = _schur(A, _by_blocks(G, A, size), A @ N)
-        _equilibrated(K)
+        equilibrate(K)
         return K

@@ -1,4 +1,4 @@
-"""Recursive elimination on a tree: articulated bodies, cost linear in the number of bodies."""
+"""Recursive elimination: articulated bodies, cost linear in the number of bodies; cut joints by their multipliers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,19 @@ __all__ = ["Recursive"]
 
 
 class Recursive(Formulation):
-    """u̇ by one pass outward, one inward and one outward over the tree; no mass matrix is formed.
+    """The joints of the tree are eliminated one after the other, from the tips to the ground; no mass matrix is formed.
 
-    Reference: D. S. Bae, E. J. Haug, parts I and II; R. Featherstone, "Rigid Body Dynamics Algorithms", ch. 7.
+    Without constraints that is all: one pass outward, one inward, one outward give u̇. Loops are cut and closed by
+    multipliers; the same elimination answers what each of them moves:
+
+        u̇ = u̇_free + Y λ,      Y = M⁻¹ Aᵀ,      (A Y) λ = −γ − A u̇_free
+
+    The cost is linear in the number of bodies for a bounded number of constraint equations; large mechanisms with many
+    loops use that a loop is felt only by its neighbours (see ``dynamics.rolled_loops``). A Y may lack rank; λ is then
+    the one of least norm. Every joint of the tree must move something that has inertia.
+
+    Reference: D. S. Bae, E. J. Haug, "A recursive formulation for constrained mechanical system dynamics", parts I and
+    II, Mech. Struct. Mach. 15 (1987); R. Featherstone, "Rigid Body Dynamics Algorithms", chs. 7 and 8.
     """
 
     name: ClassVar[str] = "recursive"
@@ -26,22 +36,46 @@ class Recursive(Formulation):
     @classmethod
     def supports(cls) -> Support:
         return Support(
-            closed_loops=False,
-            redundant_constraints=False,
-            nonholonomic=False,
-            rheonomic=False,
-            coordinates=("relative",),
+            closed_loops=True,
+            redundant_constraints=True,
+            nonholonomic=True,
+            rheonomic=True,
+            coordinates=("relative", "absolute"),
         )
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> None:
-        """Joints are eliminated one by one."""
-        return None
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """A Y of the multipliers; the joints themselves are eliminated one by one."""
+        return A @ np.linalg.solve(M, A.T) if len(A) else None
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         try:
-            return {"acceleration": equations.free_acceleration()}
+            return self._blocks(equations)
         except ZeroDivisionError:
             raise ModelError(
-                "some joint moves nothing that has mass or inertia, so its acceleration is undetermined.  "
-                "Fix: give the bodies at the tips of the tree mass and inertia"
+                "some joint of the tree moves nothing that has mass or inertia, so it cannot be eliminated.  "
+                "Fix: give the bodies at the tips of the tree mass and inertia, or formulation='lagrange-multipliers' "
+                "if constraints hold them"
             ) from None
+
+    def _blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        """u̇ if nothing constrains the tree, else what ``dynamics.native`` closes the loops with."""
+        free = equations.free_acceleration()
+        if not equations.rows:
+            return {"acceleration": free}
+        B, beta, yielding = equations.rotor_rows()
+        A = np.concatenate([equations.jacobian, B])
+        Y = equations.responses(A)
+        compliance = A @ Y
+        for i, value in enumerate(yielding, start=len(equations.rows)):
+            compliance[i, i] = compliance[i, i] + value
+        return {
+            "b": equations.velocity_bias,
+            "position": equations.position_residual(),
+            "free": free,
+            "jacobian": equations.jacobian,
+            "rotors": B,
+            "gamma": equations.gamma,
+            "rotor_bias": beta,
+            "response": Y,
+            "compliance": compliance,
+        }

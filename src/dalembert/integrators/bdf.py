@@ -285,7 +285,7 @@ def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
                 cut = max(MOST_CUT, min(cut, SAFETY * error ** (-1.0 / (k + 1))))
             memory[H] = cut * h
             continue
-        if call_address(table[RETRACT], context, t_new, new, f) != 0:
+        if call_address(table[RETRACT], context, t_new, new, f) > 0:
             return FAILED
         _move_on(D, k, guess, new)
         if wants_between(table, memory, times, t_new):

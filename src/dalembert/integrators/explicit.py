@@ -19,6 +19,7 @@ from dalembert.integrators.loop import (
     REJECTED,
     RETRACT,
     RHS,
+    STAGED,
     STARTED,
     STEP_TOO_SMALL,
     STIFF,
@@ -42,6 +43,13 @@ __all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5"]
 STIFF_STEPS = 15
 
 
+# A step should not end close to a singular position, where little of what constraints say can be told from rounding: it
+# is cut by a factor, so many times, if the quality of its end is poor and much worse than at its start.
+# Nor should much be bent back at its end: at most so many times the error allowed, or this relative error.
+ACROSS, FINEST = 20.0, 1e-11
+POOR, WORSE, POOR_CUT, POOR_STEPS = 0.005, 0.2, 0.9, 10
+
+
 @njit(cache=True, nogil=True)
 def _stage(A, i, k, y, h, out):
     for j in range(y.shape[0]):
@@ -53,20 +61,46 @@ def _stage(A, i, k, y, h, out):
 
 
 @njit(cache=True, nogil=True)
-def _error(e, e_low, k, y, new, h, rtol, atol):
+def _error(table, t_new, e, e_low, k, y, new, h, rtol, atol):
     """Scaled norm of the error estimate; with two estimates their combination after Hairer."""
-    high, low, n = 0.0, 0.0, y.shape[0]
+    high = _estimate(table, t_new, e, k, y, new, h, rtol, atol)
+    low = _estimate(table, t_new, e_low, k, y, new, h, rtol, atol)
+    return 0.0 if high == 0.0 else high / math.sqrt((high + 0.01 * low) * y.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def _estimate(table, t_new, e, k, y, new, h, rtol, atol):
+    """Sum of squares of one scaled estimate; of its part along the manifold if only that matters."""
+    n, total = y.shape[0], 0.0
+    estimate = np.empty(n)
     for j in range(n):
-        a, b = 0.0, 0.0
+        s = 0.0
         for i in range(e.shape[0]):
-            a += e[i] * k[i, j]
-            b += e_low[i] * k[i, j]
-        scale = atol + rtol * max(abs(y[j]), abs(new[j]))
-        high += (a / scale) ** 2
-        low += (b / scale) ** 2
-    if high == 0.0 and low == 0.0:
-        return 0.0
-    return abs(h) * high / math.sqrt((high + 0.01 * low) * n)
+            s += e[i] * k[i, j]
+        estimate[j] = h * s
+    if table[STAGED] != 0:
+        other, scratch = np.empty(n), np.empty(n)
+        for j in range(n):
+            other[j] = new[j] - estimate[j]
+        if call_address(table[RETRACT], table[CONTEXT], t_new, other, scratch) > 0:
+            return math.inf
+        for j in range(n):
+            estimate[j] = new[j] - other[j]
+    for j in range(n):
+        total += (estimate[j] / (atol + rtol * max(abs(y[j]), abs(new[j])))) ** 2
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _bent(table, t_new, y, new, scratch, rtol, atol):
+    """Lead the end of a step back onto the manifold; returns the scaled length of the way and the quality there."""
+    n, total = y.shape[0], 0.0
+    before = new.copy()
+    if call_address(table[RETRACT], table[CONTEXT], t_new, new, scratch) > 0:
+        return math.inf, 1.0
+    for j in range(n):
+        total += ((new[j] - before[j]) / (atol + max(rtol, FINEST) * max(abs(y[j]), abs(new[j])))) ** 2
+    return math.sqrt(total / n), scratch[0]
 
 
 @njit(cache=True, nogil=True)
@@ -118,11 +152,12 @@ def _is_stiff(k, last, y_last, y_new, h, limit):
 def _adaptive(
     table, memory, A, c, e, e_low, dense, main, error_order, limit, times, out, rtol, atol, largest, most, monitor
 ):
-    """Integrate through all output times. Own memory: error before, after a rejection, stiff steps, stages."""
+    """Integrate through all output times. Own memory: error before, rejections in a row, stiff steps, quality of
+    the state, stages."""
     rhs, retract, context = table[RHS], table[RETRACT], table[CONTEXT]
     y, rest = state(table, memory), own(table, memory)
     n, stages, end = y.shape[0], A.shape[0], times[-1]
-    k = rest[3:].reshape(stages, n)
+    k = rest[4:].reshape(stages, n)
     scratch, new, D = np.empty(n), np.empty(n), np.empty((dense.shape[1] + 1, n))
     exponent = 1.0 / (error_order + 1)
     if memory[STARTED] == 0.0:
@@ -130,7 +165,7 @@ def _adaptive(
             return FAILED
         memory[EVALUATIONS] += 2
         memory[H] = min(first_step(table, memory[T], y, k[0], error_order, rtol, atol), largest)
-        rest[0] = 1e-4
+        rest[0], rest[3] = 1e-4, 1.0
     while True:
         status = wish(memory, monitor, most)
         if status != GO_ON:
@@ -142,21 +177,32 @@ def _adaptive(
         t_new = end if last else t + h
         if last:
             h = end - t
-        failed = False
+        failed, quality = False, 1.0
         for i in range(1, main + 1):
             _stage(A, i, k, y, h, new if i == main else scratch)
             memory[EVALUATIONS] += 1
             if call_address(rhs, context, t + c[i] * h, new if i == main else scratch, k[i]) != 0:
                 failed = True
                 break
-        error = 1e10 if failed else _error(e, e_low, k, y, new, h, rtol, atol)
+        bent = 0.0
+        if table[STAGED] != 0 and not failed:
+            # What comes next depends on the state on the manifold only.
+            bent, quality = _bent(table, t_new, y, new, scratch, rtol, atol)
+        error = 1e10 if failed else _error(table, t_new, e, e_low, k, y, new, h, rtol, atol)
         if not error <= 1.0:
             memory[REJECTED] += 1
-            rest[1] = 1.0
+            rest[1] += 1.0
             memory[H] = h * (0.25 if failed or not np.isfinite(error) else max(0.2, 0.9 * error ** (-exponent)))
             continue
+        poor = bent > ACROSS or quality < min(POOR, WORSE * rest[3])
+        if poor and not last and rest[1] < POOR_STEPS:
+            memory[REJECTED] += 1
+            rest[1] += 1.0
+            memory[H] = POOR_CUT * h
+            continue
+        rest[3] = quality
+        stiff = table[STAGED] == 0 and _is_stiff(k, main - 1, scratch, new, h, limit)
         # In a stiff problem the step is limited by stability again and again.
-        stiff = _is_stiff(k, main - 1, scratch, new, h, limit)
         rest[2] = rest[2] + 1.0 if stiff else max(0.0, rest[2] - 1.0)
         # Between the steps: more stages only when an output falls into this step.
         if wants_between(table, memory, times, t_new):
@@ -166,7 +212,7 @@ def _adaptive(
                 if call_address(rhs, context, t + c[i] * h, scratch, k[i]) != 0:
                     return FAILED
             _polynomial(dense, k, y, h, D)
-        if call_address(retract, context, t_new, new, scratch) != 0:
+        if table[STAGED] == 0 and call_address(retract, context, t_new, new, scratch) > 0:
             return FAILED
         status = end_step(table, memory, D, t_new, new, times, out)
         if status != GO_ON:
@@ -214,7 +260,7 @@ def _fixed(table, memory, A, b, times, out, step, most, monitor):
                 s += b[i] * k[i, j]
             new[j] = y[j] + h * s
         if (
-            call_address(retract, context, t_new, new, scratch) != 0
+            call_address(retract, context, t_new, new, scratch) > 0
             or call_address(rhs, context, t_new, new, scratch) != 0
         ):
             return FAILED
@@ -248,7 +294,7 @@ class _Embedded(Integrator):
     table: ClassVar[tables.Table]
 
     def memory_size(self, problem: Problem) -> int:
-        return 3 + len(self.table.A) * problem["size"]
+        return 4 + len(self.table.A) * problem["size"]
 
     def advance(
         self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray

@@ -59,7 +59,7 @@ def _start(table, memory, h, shift):
     for j in range(n):
         moved[j] = y[j] + tiny * rate[j]
     if (
-        call_address(table[RETRACT], context, t + tiny, moved, scratch) != 0
+        call_address(table[RETRACT], context, t + tiny, moved, scratch) > 0
         or call_address(table[MULTIPLIERS], context, t + tiny, moved, later) != 0
     ):
         return FAILED
@@ -166,7 +166,7 @@ def _loop(table, memory, times, out, step, rho, most, monitor):
         multipliers[:] = z[nq + 2 * nv :]
         # The velocities of the method obey the constraints to its own order; what is shown obeys them exactly.
         if (
-            call_address(table[RETRACT], context, t_new, new, scratch) != 0
+            call_address(table[RETRACT], context, t_new, new, scratch) > 0
             or call_address(table[RHS], context, t_new, new, rate) != 0
         ):
             return FAILED

@@ -48,16 +48,17 @@ __all__ = [
 #   dae_size      length of z
 #   dae_start     algebraic variables that fit y, in place
 #   dae_index     of all algebraic variables: 1 or 2
+#   staged        1 if rhs looks at the state on the manifold only: then errors across it do not matter
 TABLE = (
     "context", "size", "rhs", "retract", "events", "n_events", "jacobian", "nq", "nv", "rows", "exponential",
     "residual", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
-    "dae_index",
+    "dae_index", "staged",
 )  # fmt: skip
 (
     CONTEXT, SIZE, RHS, RETRACT, EVENTS, N_EVENTS, JACOBIAN, NQ, NV, ROWS, EXPONENTIAL,
     RESIDUAL, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
-    DAE_INDEX,
-) = range(20)  # fmt: skip
+    DAE_INDEX, STAGED,
+) = range(21)  # fmt: skip
 
 # The header of a memory. SEGMENT_*: fixed-step methods divide the way to the next output into equal steps.
 (
@@ -240,14 +241,14 @@ def end_step(table, memory, D, t_new, y_new, times, out):
     written = int(memory[WRITTEN])
     while written < times.shape[0] and times[written] < limit:
         _at(D, (times[written] - t) / h, out[written])
-        if call_address(retract, context, times[written], out[written], scratch) != 0:
+        if call_address(retract, context, times[written], out[written], scratch) > 0:
             memory[WRITTEN] = written
             return FAILED
         written += 1
     if happened >= 0:
         _at(D, theta, scratch)
         put(y, 0, scratch, 0, n)
-        if call_address(retract, context, limit, y, scratch) != 0:
+        if call_address(retract, context, limit, y, scratch) > 0:
             memory[WRITTEN] = written
             return FAILED
         memory[T], memory[EVENT_INDEX] = limit, happened + 1

@@ -80,7 +80,7 @@ def _loop(table, memory, times, out, step, most, monitor):
         for j in range(n - nq):
             new[nq + j] = y[nq + j] + h * total[j]
         memory[EVALUATIONS] += 4
-        if call_address(table[RETRACT], context, t_new, new, scratch) != 0:
+        if call_address(table[RETRACT], context, t_new, new, scratch) > 0:
             return FAILED
         status = close_fixed(table, memory, t_new, new, times, out)
         if status != GO_ON:

@@ -352,7 +352,7 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
         P[:] = D[1:]
         for j in range(N):
             new[j] = z[j] + Z[2, j]
-        if call_address(table[RETRACT], context, t_new, new[:n], error) != 0:
+        if call_address(table[RETRACT], context, t_new, new[:n], error) > 0:
             return FAILED
         algebraic[:] = new[n:]
         z[:] = new

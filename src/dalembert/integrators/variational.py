@@ -134,7 +134,7 @@ def _loop(table, memory, times, out, step, most, monitor):
         cholesky_substitute(L, u)
         new[nq : nq + nv] = u
         new[nq + nv] = y[nq + nv] + momenta[2 * nv]
-        if call_address(table[RETRACT], context, t_new, new, scratch) != 0:
+        if call_address(table[RETRACT], context, t_new, new, scratch) > 0:
             return FAILED
         # Without constraints the momentum goes on as it is; with them, as the projected velocity has it.
         momentum[:] = momenta[nv : 2 * nv] if m == 0 else M @ new[nq : nq + nv]

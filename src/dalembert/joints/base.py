@@ -79,6 +79,7 @@ class Joint(ABC):
         nonholonomic: number of velocity equations.
         geometry: which of point, axis, axis_2, point_2 place it; a name in brackets is optional.
         parameters: its own quantities, such as a pitch; a name in brackets is optional.
+        common: what P and S share at all coordinates, of ``origin``, ``x``, ``y``, ``z``.
     """
 
     kind: ClassVar[str]
@@ -89,6 +90,7 @@ class Joint(ABC):
     nonholonomic: int = 0
     geometry: ClassVar[tuple[str, ...]] = ("point", "axis")
     parameters: ClassVar[tuple[str, ...]] = ()
+    common: tuple[str, ...] = ()
 
     @classmethod
     def from_geometry(cls, al: Algebra, drawn: Geometry, parameters: dict[str, Any]) -> Joint:

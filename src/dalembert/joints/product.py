@@ -22,11 +22,15 @@ _ROTATIONS = (so3.rotation_x, so3.rotation_y, so3.rotation_z)
 
 
 class Factor:
-    """An elementary motion whose subspace is constant in its own moved frame, so that its bias vanishes."""
+    """An elementary motion whose subspace is constant in its own moved frame, so that its bias vanishes.
+
+    ``keeps`` names what of the frame (origin, x, y, z) it does not move.
+    """
 
     nq = 1
     nv = 1
     angle = False
+    keeps: tuple[str, ...] = ()
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         raise NotImplementedError
@@ -42,6 +46,7 @@ class Rotation(Factor):
 
     def __init__(self, axis: int):
         self.axis = axis
+        self.keeps = ("origin", "xyz"[axis])
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return Pose(_ROTATIONS[self.axis](al, q[0]), al.zeros(3))
@@ -52,6 +57,8 @@ class Rotation(Factor):
 
 class Translation(Factor):
     """Translation along axis 0, 1 or 2 (x, y, z)."""
+
+    keeps = ("x", "y", "z")
 
     def __init__(self, axis: int):
         self.axis = axis
@@ -69,6 +76,7 @@ class Helix(Factor):
     """Rotation about z that advances along z by ``pitch`` (m) per revolution."""
 
     angle = True
+    keeps = ("z",)
 
     def __init__(self, pitch: Any):
         self.advance = pitch / (2 * np.pi)
@@ -85,6 +93,7 @@ class Ball(Factor):
 
     nq = 4
     nv = 3
+    keeps = ("origin",)
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return Pose(quaternion.to_matrix(al, q), al.zeros(3))
@@ -98,6 +107,7 @@ class Offset(Factor):
 
     nq = 0
     nv = 0
+    keeps = ("x", "y", "z")
 
     def __init__(self, length: Any):
         self.length = length
@@ -126,6 +136,9 @@ class Product(Joint):
                 angles.append(q)
             q, v = q + factor.nq, v + factor.nv
         self.angles = tuple(angles)
+        self.common = tuple(
+            part for part in ("origin", "x", "y", "z") if all(part in factor.keeps for factor in self.factors)
+        )
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         X = Pose.identity(al)

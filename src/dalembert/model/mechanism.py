@@ -189,7 +189,7 @@ class Mechanism:
 
     def _geometry(self, data: JointData, scope: Scope) -> Geometry:
         X = self.frame_pose(data.frame, data.bodies[0], scope)
-        numbers = Mechanism.nominal(self.flat) if self.al is not NUMPY else self
+        numbers = Mechanism.nominal(self.flat)
         X_nominal = numbers.frame_pose(data.frame, data.bodies[0], scope)
         vectors: dict[str, np.ndarray | None] = {}
         nominal: dict[str, np.ndarray] = {}

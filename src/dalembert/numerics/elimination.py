@@ -14,8 +14,13 @@ from numba import njit
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry
 
 __all__ = [
-    "echelon", "echelon_along", "echelon_basis", "jacobi_svd", "lower_substitute", "semi_cholesky", "upper_substitute",
+    "echelon", "echelon_along", "echelon_basis", "equilibrate", "jacobi_svd", "lower_substitute", "semi_cholesky",
+    "upper_substitute",
 ]  # fmt: skip
+
+
+# Each halves the distance of the largest entries from 1, in digits.
+SCALINGS = 4
 
 
 @njit(cache=True, nogil=True)
@@ -202,3 +207,21 @@ def upper_substitute(L, x):
         for k in range(i + 1, L.shape[0]):
             x[i] -= L[k, i] * x[k]
         x[i] /= L[i, i]
+
+
+@njit(cache=True, nogil=True)
+def equilibrate(K):
+    """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
+    n = K.shape[0]
+    scale, d = np.ones(n), np.ones(n)
+    for _ in range(SCALINGS):
+        for i in range(n):
+            largest = 0.0
+            for j in range(n):
+                largest = max(largest, abs(K[i, j]))
+            d[i] = 1.0 / math.sqrt(largest) if largest > 0.0 else 1.0
+        for i in range(n):
+            scale[i] *= d[i]
+            for j in range(n):
+                K[i, j] *= d[i] * d[j]
+    return scale

@@ -16,7 +16,9 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 # Context entries.
 #   dynamics … discrete      kernels
 #   nq, nv, rows, holonomic  sizes; holonomic rows come first
+#   yielding                 further rows of the recursive formulation: armatures of cut joints
 #   rhs                      native function ẏ = f(t, y), which leaves λ in multipliers
+#   inner, approach          rhs and way towards the constraints, for an rhs that goes there before it evaluates
 #   solver                   native function of the formulation, 0 for the null space
 #   options                  numbers of the formulation
 #   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
@@ -24,19 +26,20 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
-    "nq", "nv", "rows", "holonomic", "n_parameters", "n_events", "rhs", "multipliers", "solver", "options",
+    "nq", "nv", "rows", "holonomic", "yielding", "n_parameters", "n_events",
+    "rhs", "inner", "approach", "multipliers", "solver", "options",
     "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
-    "program", "record", "n_record", "base",
+    "program", "record", "n_record", "base", "loops", "loop_memory",
 )  # fmt: skip
 (
     DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
-    NQ, NV, ROWS, HOLONOMIC, NP, N_EVENTS, RHS, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
+    NQ, NV, ROWS, HOLONOMIC, YIELDING, NP, N_EVENTS, RHS, INNER, APPROACH, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
-    PROGRAM, RECORD, N_RECORD, BASE,
-) = range(33)  # fmt: skip
-CONTEXT_SIZE = 33
+    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY,
+) = range(38)  # fmt: skip
+CONTEXT_SIZE = 38
 N_OPTIONS = 8
 
 # What the native functions report on the way.

@@ -1,7 +1,8 @@
 """Functions by address: how a native time loop calls what it integrates, knowing nothing of mechanics.
 
     int64 rhs(int64 context, double t, const double* y, double* dy)       ẏ = f(t, y)
-    int64 retract(int64 context, double t, double* y, double* unused)     y back onto its manifold
+    int64 retract(int64 context, double t, double* y, double* quality)    y back onto its manifold; quality[0] ≤ 1 is
+                                                                          small where the manifold is nearly singular
 
 Both return 0 if they succeeded. Loops that take the addresses as numbers are compiled once and serve every model.
 """

@@ -52,7 +52,7 @@ def record(
     t = result.time
     q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
     seen = observe_along(dynamics, t, q, u, outcome.segments)
-    n, bodies = len(t), [slot.body for slot in dynamics.coordinates.slots]
+    n, bodies = len(t), dynamics.coordinates.bodies
     pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
     kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0]
@@ -227,7 +227,8 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
     q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
     parameters = outcome.segments[-1][1]
     if dynamics.rows and np.all(np.isfinite(result.last)):
-        A = np.asarray(dynamics.residuals(result.end, q, u, parameters).jacobian)
+        A = dynamics.residuals(result.end, q, u, parameters).jacobian
+        A = A.toarray() if dynamics.is_large else np.asarray(A)
         left, sizes, _ = np.linalg.svd(A, full_matrices=False)
         weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
         if weak.any():
@@ -248,12 +249,14 @@ def _constraint_checks(
     q, u, t = data.q.values, data.u.values, data.time.values
     position, velocity, acceleration, passed = [], [], [], False
     for at, parameters in pieces(outcome.segments, len(t)):
-        numbers = dynamics.parameters(parameters)
-        values = dynamics.constraint_kernel(t[at], q[at], u[at], numbers)
-        blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], numbers, np.zeros(dynamics.nv))
-        passed = passed or passes_singularity(np.asarray(values.jacobian))
+        values = dynamics.residuals(t[at], q[at], u[at], parameters)
         position.append(_largest(values.position))
         velocity.append(_largest(values.velocity))
+        if dynamics.is_large:
+            acceleration.append(float(context.statistics[layout.LARGEST_CONFLICT]))
+            continue
+        passed = passed or passes_singularity(np.asarray(values.jacobian))
+        blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
         product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
         acceleration.append(_largest(product + np.asarray(blocks.gamma)))
     checks = []
