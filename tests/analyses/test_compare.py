@@ -55,7 +55,9 @@ def test_sizes_are_those_of_the_equations():
     assert found["penalty(alpha=10000)", "relative"].unknowns == 3
     if "natural" in COORDINATES:
         # Two points move, in the plane: the joints of the plane make the third coordinates needless.
-        assert found["lagrange-multipliers", "natural"].constraints < found["lagrange-multipliers", "absolute"].constraints
+        assert (
+            found["lagrange-multipliers", "natural"].constraints < found["lagrange-multipliers", "absolute"].constraints
+        )
 
 
 def test_runs_are_measured():
@@ -103,9 +105,8 @@ def test_one_that_breaks_does_not_stop_the_others():
         def blocks(self, equations):
             raise ZeroDivisionError("on purpose")
 
-    found = da.compare(da.library.pendulum(), 0.1, formulations=[Broken(), "recursive"])
-    statuses = [entry.status for entry in found]
-    assert statuses == ["error", "error", "trusted"]
+    found = da.compare(da.library.pendulum(), 0.1, formulations=[Broken(), "recursive"], coordinates="relative")
+    assert [entry.status for entry in found] == ["error", "trusted"]
     assert found.data[0].reason == "ZeroDivisionError: on purpose"
 
 
