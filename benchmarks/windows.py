@@ -2,8 +2,8 @@
 
     python benchmarks/windows.py [--quick]
 
-Writes ``docs/images/windows.png``. Each run of the comparison is 10 s of two windows; ratios are those of the wall times of
-the time loops, at an energy error that is no larger.
+Writes ``docs/images/windows.png``. Each run of the comparison is 10 s of two windows; ratios are those of the wall times
+of the time loops, at an energy error that is no larger.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def exudyn_run(n: int, step: float) -> tuple[float, float]:
     """Seconds of Exudyn's solver, and how far the energy is off at the end (J)."""
     import exudyn
 
-    container, system, cranks, bars = exudyn_system(n)
+    _, system, cranks, bars = exudyn_system(n)
     settings = exudyn.SimulationSettings()
     settings.timeIntegration.numberOfSteps = round(10 / step)
     settings.timeIntegration.endTime = 10
@@ -150,7 +150,8 @@ def against_exudyn() -> None:
     for name, options in ours:
         loop_run(dynamics, state, **options)
         seconds, error = min(loop_run(dynamics, state, **options) for _ in range(5))
-        print(f"  {name:<22} {1e3 * seconds:6.2f} ms, energy off by {error:.1e} J: {theirs / seconds:5.1f} times as fast")
+        ratio = theirs / seconds
+        print(f"  {name:<22} {1e3 * seconds:6.2f} ms, energy off by {error:.1e} J: {ratio:5.1f} times as fast")
 
 
 def main() -> None:

@@ -147,8 +147,8 @@ def test_a_massless_tip_is_told_in_words():
     model.revolute("B", "left", "top", point=(0, 1, 0), axis="z")
     model.spherical("C", "top", "right", point=(1, 1, 0))
     model.revolute("D", model.ground, "right", point=(1, 0, 0), axis="z")
+    dynamics = da.compile(model, formulation="recursive")
     with pytest.raises(da.DalembertError, match="mass"):
-        dynamics = da.compile(model, formulation="recursive")
         dynamics.solve(np.zeros(dynamics.nq), np.zeros(dynamics.nv))
 
 

@@ -17,8 +17,8 @@ NINE_DIGITS = 5e-10
 def error(n: int, **options) -> tuple[float, da.Trajectory]:
     """The largest error of the first tip at full seconds."""
     model = da.library.n_four_bar(n=n, angle=0.0, speed=1.0)
-    how = {"rtol": 2e-12, "atol": 1e-13, "output_step": 1.0, "stabilization": "stages", "integrator": "dopri8"} | options
-    run = da.simulate(model, 10.0, **how)
+    how = {"rtol": 2e-12, "atol": 1e-13, "output_step": 1.0, "stabilization": "stages", "integrator": "dopri8"}
+    run = da.simulate(model, 10.0, **how, **options)
     expected = np.array(REFERENCE[str(n)])
     np.testing.assert_allclose(run.time.values, expected[:, 0], atol=1e-12)
     mine = np.stack([run.output("x of B0").values, run.output("y of B0").values], axis=1)

@@ -18,7 +18,7 @@ from dalembert.analyses.choose import choose_integrator
 from dalembert.analyses.simulate import output_times, simulate
 from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.base import Sizes
 from dalembert.integrators import Integrator
@@ -359,11 +359,10 @@ def _entry(
     repeats: int,
 ) -> Entry:
     """Compile, run and measure one pair; whatever goes wrong is told in the entry."""
-    entry = Entry(label(formulation), kind, "refused", "")
+    entry = Entry(label(formulation), kind, "error", "")
     try:
         began = time.perf_counter()
         dynamics = Dynamics(model, formulation, kind)
-        entry = replace(entry, status="error")
         # A run to the first output compiles everything that is needed, and loads it.
         first = float(reference.time.values[1] - reference.time.values[0])
         ahead = simulate(dynamics, first, initial=state, **{**options, "output_step": first})
@@ -374,10 +373,12 @@ def _entry(
             runs.append(simulate(dynamics, duration, initial=state, **options))
         seconds = min(run.data.attrs["seconds"] for run in runs)
         return replace(entry, **_measured(runs[-1], reference), seconds=seconds, compile_seconds=compiled)
+    except ModelError as error:
+        return replace(entry, status="refused", reason=str(error))
     except DalembertError as error:
         return replace(entry, reason=str(error))
     except Exception as error:  # the others go on; the entry says what happened
-        return replace(entry, status="error", reason=f"{type(error).__name__}: {error}")
+        return replace(entry, reason=f"{type(error).__name__}: {error}")
 
 
 def _measured(run: Trajectory, reference: Trajectory) -> dict[str, Any]:
@@ -444,7 +445,7 @@ def _states(run: Trajectory) -> int:
 def _conditioning(run: Trajectory) -> tuple[int, float | None]:
     """Unknowns of the linear system, and the largest condition of its matrix at some states of the run."""
     dynamics = run.dynamics
-    if dynamics.formulation.explicit:
+    if dynamics.is_large or (dynamics.formulation.explicit and not dynamics.rows):
         return dynamics.nv, None
     worst, unknowns = 0.0, dynamics.nv
     t, q, u = run.time.values, run.q.values, run.u.values

@@ -9,7 +9,7 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,8 +110,8 @@ class Equations:
 
         def residual(x: np.ndarray) -> np.ndarray:
             states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
-            found = _residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
-            return al.array([_part(value, "a" if row.holonomic else "v") for value, row in found])
+            found = residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
+            return al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
 
         c = residual(al.zeros(n + self.nv))
         if not len(c):

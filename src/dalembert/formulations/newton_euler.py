@@ -161,5 +161,5 @@ class NewtonEuler(BlockFormulation):
         if not len(A):
             return M
         K = _schur(A, _by_blocks(G, A, size), A @ N)
-        _equilibrated(K)
+        equilibrate(K)
         return K

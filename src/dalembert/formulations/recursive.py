@@ -43,9 +43,9 @@ class Recursive(Formulation):
             coordinates=("relative", "absolute"),
         )
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> None:
-        """Joints are eliminated one by one."""
-        return None
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """A Y of the multipliers; the joints themselves are eliminated one by one."""
+        return A @ np.linalg.solve(M, A.T) if len(A) else None
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         try:

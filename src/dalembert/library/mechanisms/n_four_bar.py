@@ -5,8 +5,8 @@
     o        o        o
     A0       A1       A2
 
-Problem A02 of the IFToMM library of computational benchmarks is ``n_four_bar(n=2, angle=0, speed=1)`` for 10 s. When the
-cranks lie flat the whole is singular: each window could fold up by itself. With spatial hinges 3 n of the 5 n loop
+Problem A02 of the IFToMM library of computational benchmarks is ``n_four_bar(n=2, angle=0, speed=1)`` for 10 s. When
+the cranks lie flat the whole is singular: each window could fold up by itself. With spatial hinges 3 n of the 5 n loop
 equations are redundant. The bars move without turning, so that the whole is a pendulum (θ from the upward vertical):
 
     ((n + 1)/3 + n) m l² θ̈ = ((n + 1)/2 + n) m g l sin θ
