@@ -2,8 +2,8 @@
 
     python benchmarks/windows.py [--quick]
 
-Writes ``docs/images/windows.png``. Each run of the comparison is 10 s of two windows; ratios are those of the wall times
-of the time loops, at an energy error that is no larger.
+Writes ``docs/images/windows.png``. Each run of the comparison is 10 s of two windows; ratios are those of the
+wall times of the time loops, at an energy error that is no larger.
 """
 
 from __future__ import annotations

@@ -96,6 +96,9 @@ class Formulation(ABC):
         b, position`` and what the formulation's own solver wants besides.
         """
 
+    def check(self, equations: Equations) -> None:
+        """Raise ModelError if the formulation cannot take this model; the equations are in floats, somewhere."""
+
     def solver(self) -> int:
         """Address of the native function that finds u̇ and λ (see ``numerics.layout``); 0 takes the null space of A."""
         return 0

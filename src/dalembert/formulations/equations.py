@@ -267,14 +267,14 @@ class Equations:
         return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
 
     @cached_property
-    def _eliminated(self) -> list[Eliminated]:
+    def eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
         wrenches, tau = self._applied()
         return articulated(self._branches, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
         """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
-        columns = [response(self._branches, self.states, self._eliminated, Q) for Q in forces]
+        columns = [response(self._branches, self.states, self.eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
 
     def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
