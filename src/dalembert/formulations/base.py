@@ -98,6 +98,7 @@ class Formulation(ABC):
 
     def check(self, equations: Equations) -> None:
         """Raise ModelError if the formulation cannot take this model; the equations are in floats, somewhere."""
+        return None
 
     def solver(self) -> int:
         """Address of the native function that finds u̇ and λ (see ``numerics.layout``); 0 takes the null space of A."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates.recursions import articulated
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
 from dalembert.formulations.equations import Equations
@@ -16,7 +17,7 @@ __all__ = ["Recursive"]
 LIGHT = 1e-12
 
 # Bodies up to which that is looked at before the first run.
-MOST_CHECKED = 1000
+MOST_CHECKED = 300
 
 
 def _pivots(D: np.ndarray) -> np.ndarray:
@@ -66,9 +67,10 @@ class Recursive(Formulation):
         tree: Any = equations.tree
         if len(tree.links) > MOST_CHECKED:
             return
+        no_force, no_wrench = np.zeros(equations.nv), [np.zeros(6)] * len(tree.links)
         try:
             with np.errstate(all="ignore"):
-                joints = equations.eliminated
+                joints = articulated(tree, equations.states, no_force, no_wrench)
         except ZeroDivisionError:
             joints = []
         for i, link in enumerate(tree.links):
@@ -79,8 +81,8 @@ class Recursive(Formulation):
                 raise ModelError(
                     f"formulation 'recursive' eliminates joints by the inertia that they move, and "
                     f"{what if joints else 'some joint'} has none in some direction.  Fix: mass and inertia about all "
-                    f"axes for bodies at the tips of the tree, or formulation='lagrange-multipliers' if constraints hold "
-                    f"them"
+                    f"axes for bodies at the tips of the tree, or, if constraints hold them, "
+                    f"formulation='lagrange-multipliers'"
                 )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
