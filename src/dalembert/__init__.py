@@ -29,6 +29,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "inspect": "dalembert.analyses",
+    "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
     "load": "dalembert.trajectory",
@@ -62,6 +63,7 @@ __all__ = [
     "library",
     "load",
     "read",
+    "redundancy",
     "simulate",
     "simulate_many",
     "write",
@@ -69,7 +71,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import Comparison, State, assemble, compare, inspect, simulate, simulate_many
+    from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError

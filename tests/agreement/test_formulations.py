@@ -168,7 +168,7 @@ def test_the_partition_is_kept_while_it_is_good(formulation):
     du, multipliers = np.empty((n, dynamics.nv)), np.empty((n, len(dynamics.rows)))
     done = accelerations_along(context.address, run.time.values, states, np.zeros((n, dynamics.nv)), du, multipliers)
     assert done == n
-    assert 1 <= context._options[CHOICES] < n / 20
+    assert 1 <= context.options[CHOICES] < n / 20
     expected, _ = Dynamics(dynamics.model, "lagrange-multipliers").solve(run.q.values, run.u.values)
     np.testing.assert_allclose(du, expected, atol=1e-9 * np.abs(expected).max())
 

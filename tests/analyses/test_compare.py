@@ -16,6 +16,7 @@ from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
+from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.penalty import Penalty
 
@@ -58,6 +59,21 @@ def test_sizes_are_those_of_the_equations():
         assert (
             found["lagrange-multipliers", "natural"].constraints < found["lagrange-multipliers", "absolute"].constraints
         )
+
+
+def test_states_are_those_that_vary():
+    """Of a four-bar linkage with one freedom: three angles; momenta, integrals and choices count, zeros do not."""
+    methods = [
+        "canonical-independent",
+        "canonical-augmented",
+        *(Independent(state=s) for s in ("mixed", "independent")),
+    ]
+    found = da.compare(da.library.four_bar(), 0.05, formulations=methods, coordinates="relative")
+    assert [entry.states for entry in found] == [3 + 1, 3 + 3 + 5, 3 + 1, 1 + 1]
+    assert found.data[2].formulation == "independent(state=mixed)"
+    # Rolling: five coordinates of position are free, three velocities.
+    found = da.compare(da.library.rolling_disc(), 0.05, formulations=partitioned, coordinates="relative")
+    assert [entry.states for entry in found] == [5 + 3, 5 + 3]
 
 
 def test_runs_are_measured():

@@ -69,6 +69,17 @@ def test_inspect_names_the_redundant_equations(dalembert):
         assert part in text
 
 
+def test_inspect_tells_redundancy(dalembert):
+    code, text = dalembert("inspect", "four-bar", "--redundancy")
+    assert code == 0, text
+    for part in ("3 of 20 constraint equations", "force along z", "isostatic if", "shared", "unique"):
+        assert part in text
+    code, text = dalembert("inspect", "parallelogram", "--redundancy", "--initial", "A1=1.5707963267948966")
+    assert code == 0 and "this position is singular" in text
+    code, text = dalembert("inspect", "parallelogram", "--initial", "A1=1")
+    assert code == 2 and "--redundancy" in text
+
+
 def test_list_names_everything(dalembert):
     code, text = dalembert("list")
     assert code == 0, text

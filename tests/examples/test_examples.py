@@ -57,5 +57,5 @@ def run(example: Path, folder: Path) -> str:
 
 def test_examples_are_listed():
     readme = (ROOT / "examples" / "README.md").read_text()
-    assert len(EXAMPLES) >= 8 and len(PROBLEMS) >= 8
+    assert len(EXAMPLES) >= 8 and len(PROBLEMS) == 10
     assert all(f"`{path.name}`" in readme for path in (*EXAMPLES, *PROBLEMS))

@@ -28,6 +28,11 @@ FREEDOM = {
     "stewart-platform": 0,
     "satellite": 4,
     "andrews": 1,
+    "parallelogram": 1,
+    "n-four-bar": 1,
+    "sarrus": 1,
+    "bennett": 1,
+    "bricard": 1,
 }
 # The same with the drives taken out.
 MOBILITY = {"crank-rocker": 1, "stewart-platform": 6}
@@ -48,6 +53,11 @@ CHANGES = {
     "stewart-platform": {"height": 1.1, "base_radius": 0.9},
     "satellite": {"length": 0.4, "boom": 0.2},
     "andrews": {"torque": 0.05},
+    "parallelogram": {"length": 1.3, "distance": 0.5},
+    "n-four-bar": {"length": 0.8, "mass": 2.0},
+    "sarrus": {"width": 0.5, "stiffness": 400.0},
+    "bennett": {"height": 0.4, "density": 3.0},
+    "bricard": {"length": 0.8},
 }
 SLOW = {"stewart-platform"}  # seventy-eight constraints in absolute coordinates take a minute to compile
 AGREEMENT = 1e-7  # m: far above the tolerance of the runs, far below anything visible

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import dalembert as da
+from dalembert.formulations import FORMULATIONS
 
 
 def parallelogram() -> da.Model:
@@ -70,3 +72,70 @@ def test_a_drive_overrides_the_models_own_start():
     run = da.simulate(model, 0.2)
     assert run.certificate.trusted
     np.testing.assert_allclose(run.joint("A").q, 0.5 + 3 * run.time, atol=1e-9)
+
+
+# Through singular positions: penalties go on along the smooth branch; all others say that they may have left it.
+
+
+def flat_parallelogram() -> tuple[da.Model, dict, dict, float]:
+    """It lies flat in the middle of the run. Its inertia is the same at all positions: without force θ̇ stays 1."""
+    model = da.Model("flat", gravity=(0, 0, 0))
+    for name, com in (("left", (0.5, 0, 0)), ("top", (2, 0, 0)), ("right", (2.5, 0, 0))):
+        model.body(name, mass=1, com=com, inertia=(0.1, 0.1, 0.1))
+    model.revolute("A", model.ground, "left", point=(0, 0, 0), axis="z")
+    model.revolute("B", "left", "top", point=(1, 0, 0), axis="z")
+    model.revolute("C", "top", "right", point=(3, 0, 0), axis="z")
+    model.revolute("D", model.ground, "right", point=(2, 0, 0), axis="z")
+    return model, {"A": -0.3, "B": 0.3}, {"A": 1.0, "B": -1.0}, 0.3
+
+
+def equal_slider_crank() -> tuple[da.Model, dict, dict, float]:
+    """Crank and rod of the same length 1: upright, the slider stands on the crank's axle and could stay there.
+
+    On the smooth branch x = 2 cos θ and  T = ½ (0.7 + 6 sin²θ) θ̇²,  so that θ̇ = θ̇₀ √(I₀/I).
+    """
+    c, s = np.cos(0.5), np.sin(0.5)
+    model = da.Model("equal slider-crank", gravity=(0, 0, 0))
+    for name, com in (("crank", (c / 2, s / 2, 0)), ("rod", (1.5 * c, s / 2, 0)), ("slider", (2 * c, 0, 0))):
+        model.body(name, mass=1, com=com, inertia=(0.1, 0.1, 0.1))
+    model.revolute("A", model.ground, "crank", point=(0, 0, 0), axis="z")
+    model.revolute("B", "crank", "rod", point=(c, s, 0), axis="z")
+    model.revolute("C", "rod", "slider", point=(2 * c, 0, 0), axis="z")
+    model.prismatic("D", model.ground, "slider", point=(2 * c, 0, 0), axis="x")
+
+    def inertia(x):
+        return 0.7 + 6 * np.sin(x) ** 2
+
+    rate = solve_ivp(lambda _, x: 2 * np.sqrt(inertia(0.5) / inertia(x)), (0, 1.2), [0.5], rtol=1e-12, atol=1e-12)
+    return model, {}, {"A": 2.0}, float(rate.y[0, -1]) - 0.5
+
+
+THROUGH = {"parallelogram": (flat_parallelogram, 0.6), "slider-crank": (equal_slider_crank, 1.2)}
+LOOPS = [name for name, formulation in FORMULATIONS.items() if formulation.supports().closed_loops]
+PASSING = [name for name in LOOPS if "penalty" in name or "augmented" in name]
+
+
+def through(name: str, formulation: str) -> tuple[da.Trajectory, float]:
+    build, duration = THROUGH[name]
+    model, initial, rates, end = build()
+    options = {"initial": initial, "initial_rates": rates, "rtol": 1e-7, "atol": 1e-9, "output_step": duration / 100}
+    return da.simulate(model, duration, formulation=formulation, **options), end
+
+
+@pytest.mark.parametrize("formulation", PASSING)
+@pytest.mark.parametrize("name", THROUGH)
+def test_penalties_pass_on_the_smooth_branch(name, formulation):
+    run, end = through(name, formulation)
+    assert run.certificate.finished
+    assert float(run.joint("A").q[-1]) == pytest.approx(end, abs=1e-4)
+    assert run.certificate["position residual"] < 1e-9
+    assert run.certificate["energy balance"] < 1e-6
+
+
+@pytest.mark.parametrize("formulation", [name for name in LOOPS if name not in PASSING])
+@pytest.mark.parametrize("name", THROUGH)
+def test_others_tell_the_singular_position(name, formulation):
+    run, _ = through(name, formulation)
+    assert not run.certificate.trusted
+    assert any("singular" in remark for remark in run.certificate.remarks), run.certificate
+    assert any(check.name == "conditioning" and not check.passed for check in run.certificate.checks)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 def fingerprint(*parts: Any) -> str:
@@ -62,7 +62,7 @@ class Checkpoint:
             "format": _FORMAT, "fingerprint": self.fingerprint, "method": run.method.name, "written": run.written,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
-            "active": run.context.active.tolist(),
+            "active": run.context.active.tolist(), "options": run.context.options.tolist(),
         }  # fmt: skip
         data = xr.Dataset(
             {
@@ -108,9 +108,9 @@ class Checkpoint:
         run.statistics = data.statistics.values.copy()
         memory, states = data.memory.values, data.states.values
         run.out[: len(states)] = states
-        state = memory[loop.HEADER : loop.HEADER + run.out.shape[1]].copy()
-        # Implicit methods go on with the constraint rows that they chose where they began.
-        run.begin(float(memory[loop.T]), state, notes["written"], active=np.array(notes["active"], dtype=np.int64))
+        # Implicit methods go on with the constraint rows that they chose where they began, formulations with theirs.
+        run.begin(float(memory[loop.T]), states[-1], notes["written"], active=np.array(notes["active"], dtype=np.int64))
+        run.context.options[:] = notes["options"]
         if len(memory) != len(run.memory):
             raise DalembertError(f"checkpoint {self.path} does not fit this run.  Fix: delete the file")
         run.memory[:] = memory

@@ -20,6 +20,7 @@ from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.formulations.base import Sizes
 from dalembert.integrators import Integrator
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
@@ -31,6 +32,7 @@ REFERENCE_TOLERANCES = (1e-13, 1e-12, 1e-11)
 ABSOLUTE = 1e-2  # absolute over relative tolerance of the reference
 MATRICES = 25  # states along a run at which the condition is measured
 ZERO = 1e-14  # singular values below this fraction of the largest belong to redundant rows
+RANK = 1e-9  # singular values of the constraints below this fraction of the largest entry count as zero
 SAME_TIME = 1e-9  # of the duration
 
 
@@ -390,7 +392,7 @@ def _measured(run: Trajectory, reference: Trajectory) -> dict[str, Any]:
         "status": "trusted" if certificate.trusted else "not trusted",
         "reason": "; ".join([certificate.message, *failed]),
         "unknowns": unknowns,
-        "states": dynamics.formulation.states(dynamics.nq, dynamics.nv),
+        "states": _states(run),
         "constraints": len(dynamics.rows),
         "steps": certificate.counts["steps"],
         "evaluations": certificate.counts["evaluations"],
@@ -425,6 +427,19 @@ def _angle(P: np.ndarray, Q: np.ndarray) -> float:
     Q = np.where(np.sum(P * Q, axis=-1, keepdims=True) < 0, -Q, Q)
     chord = np.linalg.norm(P - Q, axis=-1)
     return float((4 * np.arcsin(np.minimum(chord / 2, 1.0))).max(initial=0.0))
+
+
+def _states(run: Trajectory) -> int:
+    """Variables that are integrated, with the freedom that the mechanism has at its start."""
+    d = run.dynamics
+    sizes = Sizes(d.nq, d.nv, len(d.rows), d.holonomic, len(d.coordinates.windings))
+    freedom = (d.nv, d.nv)
+    if d.rows and not d.is_large:
+        seen = d.residuals(run.time.values[0], run.q.values[0], run.u.values[0], run.segments[0][1])
+        A = np.asarray(seen.jacobian).reshape(len(d.rows), d.nv)
+        ranks = (int(np.linalg.matrix_rank(part, RANK * np.abs(A).max())) for part in (A[: d.holonomic], A))
+        freedom = (d.nv - next(ranks), d.nv - next(ranks))
+    return d.formulation.states(sizes, freedom)
 
 
 def _conditioning(run: Trajectory) -> tuple[int, float | None]:

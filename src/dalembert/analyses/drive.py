@@ -13,10 +13,12 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.analyses.checkpoint import Checkpoint
 from dalembert.dynamics import Context, Dynamics
+from dalembert.errors import SimulationError
 from dalembert.formulations import Equations
 from dalembert.integrators import Integrator, Status, loop
 from dalembert.integrators.base import result
 from dalembert.numerics.linear import OK, solve_constrained
+from dalembert.numerics.native import call_address
 from dalembert.trajectory.outcome import Happening, Outcome
 
 __all__ = ["Driver"]
@@ -49,7 +51,7 @@ class Driver:
         dynamics: Dynamics,
         method: Integrator,
         times: np.ndarray,
-        y: np.ndarray,
+        x: np.ndarray,
         parameters: dict[str, float],
         *,
         fallback: Integrator | None = None,
@@ -63,20 +65,26 @@ class Driver:
         self.segments: list[tuple[int, dict[str, float]]] = [(0, dict(parameters))]
         self.events: list[Happening] = []
         self.notes: list[str] = []
-        self.out = np.empty((len(times), len(y)))
-        self.out[0] = y
+        self.out = np.empty((len(times), len(x)))
+        self.out[0] = x
         self.monitor = np.array([times[0], 0.0])
         self.counts = np.zeros(len(_COUNTS))
         self.statistics: np.ndarray | None = None
         self.seconds = 0.0
-        self.begin(float(times[0]), y, 1)
+        self.begin(float(times[0]), x, 1)
 
-    def begin(self, t: float, y: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
-        """A new start of the method at (t, y)."""
-        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, y), active)
+    def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
+        """A new start of the method at t with x = (q, u, W)."""
+        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
-        self.problem.table[loop.STAGED] = self.context.rhs != self.problem["rhs"]
-        self.problem.table[loop.RHS] = self.context.rhs
+        if self.dynamics.form is None:
+            self.problem.table[loop.STAGED] = self.context.rhs != self.problem["rhs"]
+            self.problem.table[loop.RHS] = self.context.rhs
+        y, form = x, self.dynamics.form
+        if form is not None:
+            y = np.zeros(form.size)
+            if call_address(form.encode, self.context.address, t, x, y) > 0:
+                raise SimulationError(f"the run cannot begin: {self.context.failure()}")
         if self.statistics is not None:
             self.context.statistics[:] = self.statistics
         self.memory = self.method.start(self.problem, t, y, written)
@@ -116,7 +124,10 @@ class Driver:
 
     @property
     def state(self) -> np.ndarray:
-        return self.memory[loop.HEADER : loop.HEADER + self.out.shape[1]]
+        """(q, u, W), not finite if the method got lost."""
+        x = np.full(self.out.shape[1], np.nan)
+        loop.write(self.problem.table, self.time, loop.state(self.problem.table, self.memory), x)
+        return x
 
     @property
     def written(self) -> int:
@@ -124,7 +135,7 @@ class Driver:
 
     def _result(self, status: Status) -> Any:
         """The outputs, and the last state if it lies beyond them."""
-        found = result(status, self.memory, self.times, self.out)
+        found = result(self.problem, status, self.memory, self.times, self.out)
         totals = self.counts + [self.memory[i] for i in _COUNTS]
         found = replace(found, steps=int(totals[0]), rejected=int(totals[1]), evaluations=int(totals[2]))
         if found.end > found.time[-1] and np.all(np.isfinite(found.last)):
@@ -134,13 +145,13 @@ class Driver:
 
     def _change_method(self) -> None:
         assert self.fallback is not None
-        t, y, written = self.time, self.state.copy(), self.written
+        t, x, written = self.time, self.state, self.written
         self.notes.append(
             f"{self.method.name} found the problem stiff at t = {t:.4g} s; {self.fallback.name} went on from there"
         )
         self._keep()
         self.method, self.fallback = self.fallback, None
-        self.begin(t, y, written)
+        self.begin(t, x, written)
 
     def _keep(self) -> None:
         """Counts and statistics go on over a new start."""
@@ -183,7 +194,7 @@ class Driver:
 
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
-        t, y, index = self.time, self.state.copy(), int(self.memory[loop.EVENT_INDEX])
+        t, y, index = self.time, self.state, int(self.memory[loop.EVENT_INDEX])
         name = self.dynamics.flat.event_owners[index - 1]
         event, _ = self.dynamics.flat.events[name]
         self.events.append(Happening(t, name))

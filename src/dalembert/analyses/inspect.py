@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.rank import Positions, dependent_rows, settled_rank
 from dalembert.dynamics import Dynamics
 from dalembert.model import Model
-from dalembert.numerics.linear import ROUNDING
 from dalembert.topology import Graph, Loop, SpanningTree
 
 __all__ = ["Inspection", "inspect"]
-
-RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,9 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
     """Analyse the topology, and the rank of the constraints in the assembled initial configuration."""
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")
     state = assemble_state(dynamics, None, None, parameters, 0.0)
-    values = dynamics.residuals(state.time, state.q, state.u, parameters)
-    off = dynamics.flat.off(parameters)
-    acting = [i for i, row in enumerate(dynamics.rows) if row.owner not in off]
-    A = np.asarray(values.jacobian)[acting]
-    rank, redundant = _redundant(A)
+    positions = Positions(dynamics, state)
+    acting, off = positions.acting, dynamics.flat.off(parameters)
+    A, rank = settled_rank(positions, state.q)[1:]
     graph = Graph(dynamics.flat)
     tree = graph.spanning_tree()
     mechanism = dynamics.coordinates.place(NUMPY, {**dynamics.flat.parameters, **(parameters or {})}).mechanism
@@ -68,26 +62,7 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
         nonholonomic=sum(not dynamics.rows[i].holonomic for i in acting),
         gruebler=graph.gruebler(parameters),
         freedom=dynamics.nv - rank,
-        redundant=[str(dynamics.rows[acting[i]]) for i in redundant],
+        redundant=[str(dynamics.rows[acting[i]]) for i in dependent_rows(A, rank)],
         off=[name for name in dynamics.flat.constraints if name in off],
         massless=[body for body in dynamics.flat.bodies if mechanism.inertia(body).mass == 0],
     )
-
-
-def _redundant(A: np.ndarray) -> tuple[int, list[int]]:
-    """Rank of A, and rows that depend on the ones before them."""
-    kept: list[np.ndarray] = []
-    dependent = []
-    norms = np.linalg.norm(A, axis=1)
-    rounding = ROUNDING * max(1.0, norms.max(initial=0.0))
-    for i, (row, norm) in enumerate(zip(A, norms, strict=True)):
-        rest = row.copy()
-        for _ in range(2):
-            for direction in kept:
-                rest = rest - (direction @ rest) * direction
-        length = np.linalg.norm(rest)
-        if norm <= rounding or length <= RANK_TOLERANCE * norm:
-            dependent.append(i)
-        else:
-            kept.append(rest / length)
-    return len(kept), dependent

@@ -13,6 +13,7 @@ from dalembert.analyses.assemble import State, assemble_state
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import Driver
+from dalembert.analyses.rank import hold_rank
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.formulations import Formulation
@@ -84,6 +85,7 @@ def simulate(
         state = initial
     else:
         state = assemble_state(dynamics.relative, initial, initial_rates, values, start)
+    hold_rank(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     saved = None
     if checkpoint is not None:

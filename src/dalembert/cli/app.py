@@ -130,11 +130,25 @@ def compare(
 
 
 @app.command()
-def inspect(model: ModelArgument, set_: ParameterOption = None) -> None:
+def inspect(
+    model: ModelArgument,
+    set_: ParameterOption = None,
+    redundancy: Annotated[
+        bool, typer.Option("--redundancy", help="Tell what is redundant, which reactions are unique, and a remedy.")
+    ] = False,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="With --redundancy: coordinate of a joint, as joint=number.")
+    ] = None,
+) -> None:
     """Show the tree, the loops, the degrees of freedom and the redundant constraints of a model."""
-    from dalembert.cli.show import show_inspection
+    from dalembert.cli.show import show_inspection, show_redundancy
 
-    show_inspection(model, pairs("--set", set_))
+    if initial and not redundancy:
+        raise DalembertError("--initial: inspect takes it together with --redundancy")
+    if redundancy:
+        show_redundancy(model, pairs("--set", set_), pairs("--initial", initial))
+    else:
+        show_inspection(model, pairs("--set", set_))
 
 
 @app.command("list")

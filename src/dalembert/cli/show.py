@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
-__all__ = ["show_catalogue", "show_inspection", "write_starter"]
+__all__ = ["show_catalogue", "show_inspection", "show_redundancy", "write_starter"]
 
 STARTER = """\
 # A pendulum to start from. Run it:  dalembert run {name}
@@ -72,6 +73,36 @@ def show_inspection(name: str, parameters: dict[str, float]) -> None:
     junctions = found.tree.junctions()
     if junctions:
         table.add_row("junctions", ", ".join(junctions))
+    console.print(table)
+
+
+def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, float]) -> None:
+    """Print what is redundant, which reactions are unique, and how to make the mechanism isostatic."""
+    from dalembert.analyses import assemble, redundancy
+    from dalembert.analyses.redundancy import COMPONENTS, freedoms
+
+    console = Console(highlight=False, soft_wrap=True)
+    model = get_model(name)
+    found = redundancy(model, assemble(model, initial, parameters=parameters))
+    console.print(f"[bold]{escape(found.name)}[/]: {freedoms(found.mobility)}, {found.gruebler} by Grübler's count")
+    for sentence in found.verdict():
+        console.print(escape(sentence), style="yellow" if "singular" in sentence else None)
+    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    if found.rows:
+        facts.add_row("redundant in relative coordinates", escape(", ".join(found.rows)))
+    for owners, words in found.groups():
+        facts.add_row("in balance among " + escape(", ".join(owners)), escape("; ".join(words)))
+    for stress in found.singular_stresses:
+        facts.add_row("here also, among " + escape(", ".join(stress.owners)), escape(stress.words), style="yellow")
+    for remedy in found.remedies:
+        facts.add_row("isostatic if", escape(str(remedy)), style="green")
+    console.print(facts)
+    table = Table(title="Reactions", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for head in ("joint", "kind", *COMPONENTS):
+        table.add_column(head, no_wrap=True)
+    style = {"shared": "[yellow]shared[/]", "unique": "[green]unique[/]", "": "[dim]–[/]"}
+    for joint, kind, *components in found.table():
+        table.add_row(escape(joint), kind, *(style[word] for word in components))
     console.print(table)
 
 

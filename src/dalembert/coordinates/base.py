@@ -17,6 +17,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.coordinates.kinematics import outward
+from dalembert.coordinates.momenta import momentum_rates
 from dalembert.coordinates.recursions import generalised_forces, inverse_dynamics, mass_matrix
 from dalembert.expressions import references
 from dalembert.joints import Free, Joint
@@ -259,6 +260,10 @@ class Placed(ABC):
         """M u̇ + h less what wrenches on the links do to all velocities."""
 
     @abstractmethod
+    def momentum_rates(self, states: list[Any], q: np.ndarray, u: np.ndarray, wrenches: list[np.ndarray]) -> np.ndarray:
+        """What changes the momenta p = M u besides joint forces and constraints; ``states`` are without gravity."""
+
+    @abstractmethod
     def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         """Forces on all velocities that do the work of wrenches on the links."""
 
@@ -332,6 +337,9 @@ class PlacedTree(Placed):
 
     def inverse_dynamics(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         return inverse_dynamics(self, states, wrenches)
+
+    def momentum_rates(self, states: list[Any], q: np.ndarray, u: np.ndarray, wrenches: list[np.ndarray]) -> np.ndarray:
+        return momentum_rates(self, states, q, u, wrenches)
 
     def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         return generalised_forces(self, states, wrenches)

@@ -19,6 +19,7 @@ import numpy as np
 
 from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import InverseDerivatives, Placed
+from dalembert.coordinates.recursions import gravity_base
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism
 from dalembert.spatial import Pose, RigidInertia
@@ -311,6 +312,10 @@ class PlacedNatural(Placed):
 
     def inverse_dynamics(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         return self._onto_features(self._needed(states, wrenches))
+
+    def momentum_rates(self, states: list[Any], q: np.ndarray, u: np.ndarray, wrenches: list[np.ndarray]) -> np.ndarray:
+        # M is constant: momenta change by forces alone.
+        return -self.inverse_dynamics(self.states(q, u, base=gravity_base(self.al, self.mechanism.gravity)), wrenches)
 
     def generalised_forces(self, states: list[Any], wrenches: list[np.ndarray]) -> np.ndarray:
         at_rest = [NaturalState(self.al, s.R, s.p, s.R1, s.p1, 0 * s.R2, 0 * s.p2) for s in states]

@@ -28,6 +28,7 @@ class Context:
         tau: forces on all velocities, besides those of the model.
         statistics: what was seen on the way (``layout.STATISTICS``).
         multipliers: λ of the last evaluation.
+        options: numbers of the formulation, which may keep choices there.
         rhs, retract: addresses of the native functions for this model.
     """
 
@@ -39,9 +40,9 @@ class Context:
         self.statistics = np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0, 0.0])
         self.multipliers = np.zeros(len(dynamics.rows))
         self.stabilisation = np.zeros(2)
-        self._options = np.zeros(layout.N_OPTIONS)
+        self.options = np.zeros(layout.N_OPTIONS)
         given = dynamics.formulation.options()
-        self._options[: len(given)] = given
+        self.options[: len(given)] = given
         self._block = np.zeros(layout.CONTEXT_SIZE, dtype=np.int64)
         rolled = dynamics.rolled(parameters)
         loops = rolled.loops if rolled is not None else None
@@ -68,12 +69,14 @@ class Context:
             n_parameters=len(self.values), rhs=self.rhs, multipliers=self.multipliers.ctypes.data,
             parameters=self.values.ctypes.data, tau=self.tau.ctypes.data, statistics=self.statistics.ctypes.data,
             stabilisation=self.stabilisation.ctypes.data,
-            options=self._options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
-            n_input=n_in, n_output=n_out, n_work=n_work,
+            options=self.options.ctypes.data, solver=dynamics.formulation.solver(), work=self._work.ctypes.data,
+            n_input=n_in, n_output=n_out, n_work=n_work, extra=dynamics.extra,
             **{name: kernel.address for name, kernel in used.items()},
         )  # fmt: skip
         if dynamics.rows:
             self.project("projection")
+            rank, holonomic_rank = dynamics.held_ranks.get(self.values.tobytes(), (0, 0))
+            self.set(rank=rank, holonomic_rank=holonomic_rank)
         if rolled is not None:
             record = rolled.lend(self)
             self.set(
@@ -119,5 +122,7 @@ class Context:
             "number in the formulas, or for a coordinate singularity",
             layout.NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or "
             "reached a position where it locks",
+            layout.WORN_OUT: "the independent velocities do not determine the others any more, and a step does not get "
+            "past that position",
             layout.CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
         }.get(int(self.statistics[layout.FAILURE]), "the native code gave up without a reason")

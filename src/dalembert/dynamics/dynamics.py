@@ -16,6 +16,7 @@ from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Equations, Formulation
+from dalembert.formulations.base import Form, Sizes
 from dalembert.formulations.equations import Row
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten
@@ -54,6 +55,8 @@ class Dynamics:
         nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
         rows: who imposes each constraint equation, holonomic ones first.
         reason: why this formulation and these coordinates.
+        held_ranks: rank of A and of its holonomic rows by parameters (as bytes), of over-constrained mechanisms whose
+            redundant equations look independent where the position is a little off.
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str = "auto"):
@@ -70,6 +73,7 @@ class Dynamics:
         self._no_force = np.zeros(self.nv)
         self._derivative_kernels: dict[str, Any] = {}
         self._jacobian_kernels: dict[str, Kernel] = {}
+        self.held_ranks: dict[bytes, tuple[int, int]] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
 
@@ -138,6 +142,27 @@ class Dynamics:
         equations = self.equations(self.tau[1])
         outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.blocks(equations)}
         return self._compile("dynamics", outputs, tau=self.tau)
+
+    @cached_property
+    def form(self) -> Form | None:
+        """What is integrated, if it is not (q, u)."""
+        sizes = (self.nq, self.nv, len(self.rows), self.holonomic, len(self.coordinates.windings))
+        return self.formulation.form(Sizes(*sizes))
+
+    @cached_property
+    def form_kernel(self) -> Kernel:
+        """q̇, the power of forces without potential, and what the form needs."""
+        equations = self.equations(self.tau[1])
+        outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.form_blocks(equations)}
+        return self._compile("form", outputs, tau=self.tau)
+
+    @cached_property
+    def extra(self) -> int:
+        """How many numbers the formulation's own blocks have, behind the usual ones."""
+        if self.formulation.explicit:
+            return 0
+        nv, rows = self.nv, len(self.rows)
+        return self.dynamics_kernel.n_out - self.nq - 1 - nv * nv - nv - rows * nv - 2 * rows - self.holonomic
 
     @cached_property
     def constraint_kernel(self) -> Kernel:

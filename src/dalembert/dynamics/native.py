@@ -31,8 +31,10 @@ from dalembert.numerics.layout import (
     CONSTRAINTS,
     DYNAMICS,
     EVENT,
+    EXTRA,
     FAILURE,
     HOLONOMIC,
+    HOLONOMIC_RANK,
     INNER,
     LARGEST_CORRECTION,
     LOOP_MEMORY,
@@ -54,6 +56,7 @@ from dalembert.numerics.layout import (
     PROGRAM,
     PROJECTION,
     PROJECTIONS,
+    RANK,
     RECORD,
     RHS,
     ROWS,
@@ -64,11 +67,20 @@ from dalembert.numerics.layout import (
     YIELDING,
     blocks_of,
     entries,
+    finite,
     stabilised,
     statistics,
     watch,
 )  # fmt: skip
-from dalembert.numerics.linear import FAILED, OK, cholesky, cholesky_substitute, partition_step, solve_constrained
+from dalembert.numerics.linear import (
+    FAILED,
+    OK,
+    cholesky,
+    cholesky_substitute,
+    hold_rank,
+    partition_step,
+    solve_constrained,
+)
 from dalembert.numerics.native import SIGNATURE, call_address, float_pointer, put
 
 __all__ = ["accelerations_along", "evaluate", "function_address", "workspace"]
@@ -103,15 +115,6 @@ def evaluate(c, kernel, t, y, inp, out, work):
 
 
 @njit(cache=True, nogil=True)
-def _is_finite(c, rate):
-    for i in range(rate.shape[0]):
-        if not np.isfinite(rate[i]):
-            statistics(c)[FAILURE] = NOT_FINITE
-            return FAILED
-    return OK
-
-
-@njit(cache=True, nogil=True)
 def _evaluated(c, t, state, rate):
     """The dynamics kernel; q̇ and the power go to the rates, the formulation's blocks are returned."""
     nq, nv = c[NQ], c[NV]
@@ -133,7 +136,7 @@ def _explicit_rhs(context, t, y, dy):
     nq, nv = c[NQ], c[NV]
     state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
     put(rate, nq, _evaluated(c, t, state, rate), 0, nv)
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)
@@ -146,7 +149,24 @@ def _rolled_rhs(context, t, y, dy):
     _, _, work = workspace(c)
     q, u, qdot, du = state[:nq], state[nq : nq + nv], rate[:nq], rate[nq : nq + nv]
     rate[nq + nv] = forward(program_at(c[PROGRAM]), record, t, q, u, tau, base, qdot, du, work)
-    return _is_finite(c, rate)
+    return finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _hold_blocks(c, blocks):
+    """A, γ, b and φ of the known rank."""
+    _, _, A, gamma, b, phi, _ = blocks_of(c, blocks)
+    rows, holonomic = c[ROWS], c[HOLONOMIC]
+    sides = np.zeros((rows, 3))
+    for i in range(rows):
+        sides[i, 0], sides[i, 1] = gamma[i], b[i]
+        if i < holonomic:
+            sides[i, 2] = phi[i]
+    hold_rank(A, c[RANK], sides)
+    for i in range(rows):
+        gamma[i], b[i] = sides[i, 0], sides[i, 1]
+        if i < holonomic:
+            phi[i] = sides[i, 2]
 
 
 @njit(cache=True, nogil=True)
@@ -165,7 +185,7 @@ def _closed_rhs(context, t, y, dy):
     )
     put(float_pointer(c[MULTIPLIERS]), 0, memory.rhs, 0, rows)
     watch(c, rank, ratio, conflict)
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)
@@ -210,9 +230,11 @@ def _solved_rhs(context, t, y, dy):
     nq, nv, rows, holonomic = c[NQ], c[NV], c[ROWS], c[HOLONOMIC]
     state, rate = carray(y, nq + nv + 1), carray(dy, nq + nv + 1)
     multipliers = carray(float_pointer(c[MULTIPLIERS]), rows)
-    size = nv * nv + nv + rows * nv + 2 * rows + holonomic
+    size = nv * nv + nv + rows * nv + 2 * rows + holonomic + c[EXTRA]
     blocks = _evaluated(c, t, state, rate)[: size + nv]
     put(blocks, size, state, nq, nv)
+    if c[RANK] != 0:
+        _hold_blocks(c, blocks)
     M, f, A, gamma, b, phi, velocity = blocks_of(c, blocks)
     if c[SOLVER] != 0:
         solution = np.empty(nv + rows)
@@ -229,7 +251,24 @@ def _solved_rhs(context, t, y, dy):
     # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
     for i in range(rows):
         rate[nq + nv] -= b[i] * multipliers[i]
-    return _is_finite(c, rate)
+    return finite(c, rate)
+
+
+@njit(cache=True, nogil=True)
+def _hold_loops(c, A, gamma, b, phi, Y, compliance):
+    """A of the known rank is E A; then γ, b and φ become E γ …, Y = M⁻¹Aᵀ becomes Y Eᵀ, the compliance E C Eᵀ."""
+    rows, holonomic, k = c[ROWS], c[HOLONOMIC], A.shape[0]
+    E = np.eye(k)
+    hold_rank(A[:rows], c[RANK], E[:rows])
+    old = phi.copy()
+    for i in range(holonomic):
+        phi[i] = 0.0
+        for j in range(holonomic):
+            phi[i] += E[i, j] * old[j]
+    b[:] = E[:rows, :rows].copy() @ b.copy()
+    gamma[:] = E @ gamma.copy()
+    Y[:] = Y.copy() @ E.T.copy()
+    compliance[:] = E @ (compliance.copy() @ E.T.copy())
 
 
 @njit(cache=True, nogil=True)
@@ -250,6 +289,8 @@ def _eliminated_rhs(context, t, y, dy):
     gamma = blocks[at : at + k].copy()
     at += k
     Y, compliance = blocks[at : at + nv * k].reshape(nv, k), blocks[at + nv * k : at + nv * k + k * k].reshape(k, k)
+    if c[RANK] != 0:
+        _hold_loops(c, A, gamma, b, phi, Y, compliance)
     velocity = b.copy()
     for i in range(rows):
         for j in range(nv):
@@ -259,7 +300,7 @@ def _eliminated_rhs(context, t, y, dy):
     watch(c, rank, ratio, conflict)
     for i in range(rows):
         rate[nq + nv] -= b[i] * multipliers[i]
-    return _is_finite(c, rate)
+    return finite(c, rate)
 
 
 @njit(cache=True, nogil=True)
@@ -358,7 +399,8 @@ def _move(c, q, du, inp, out, work):
 
 @njit(cache=True, nogil=True)
 def _open(c, positions):
-    """What projection works on, as the constraint kernel left it: residuals, A, M of the level asked for."""
+    """What projection works on, as the constraint kernel left it: residuals, A, M of the level asked for; A has the
+    rank that is known."""
     nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
     _, out, _ = workspace(c)
     at = holonomic + rows
@@ -366,6 +408,12 @@ def _open(c, positions):
     residual = out[:holonomic] if positions else out[holonomic:at]
     A = out[at : at + count * nv].reshape(count, nv)
     at += rows * nv
+    rank = c[HOLONOMIC_RANK] if positions else c[RANK]
+    if rank != 0:
+        sides = residual.copy().reshape(count, 1)
+        A = A.copy()
+        hold_rank(A, rank, sides)
+        residual = sides[:, 0].copy()
     return residual, A, out[at : at + nv * nv].reshape(nv, nv)
 
 

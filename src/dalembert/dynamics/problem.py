@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import qr
 
-from dalembert.dynamics import implicit, native
+from dalembert.dynamics import forms, implicit, native
 from dalembert.dynamics.context import Context
 from dalembert.errors import ModelError
 from dalembert.integrators.base import Problem
@@ -15,6 +15,7 @@ from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
 
 if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
+    from dalembert.formulations.base import Form
 
 __all__ = ["make_problem"]
 
@@ -34,6 +35,9 @@ def make_problem(
     active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """The table of a model for an integrator that needs these functions, and the context behind it."""
+    form = dynamics.form
+    if form is not None:
+        return _problem_of_form(dynamics, form, parameters, needs)
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     if names and dynamics.is_large:
         raise ModelError(
@@ -77,6 +81,36 @@ def make_problem(
         elif need in _KERNELS or need == "project":
             entries[need] = implicit.function_address(need)
     return Problem.of(n, (context, dynamics), **entries), context
+
+
+def _problem_of_form(
+    dynamics: Dynamics, form: Form, parameters: dict[str, float] | None, needs: tuple[str, ...]
+) -> tuple[Problem, Context]:
+    """The table for variables other than (q, u)."""
+    if not set(needs) <= {"rhs", "retract", "jacobian"}:
+        raise ModelError(
+            f"formulation {dynamics.formulation.name!r} integrates {form.what}; the integrator moves coordinates and "
+            f"velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
+        )
+    n_events = len(dynamics.flat.event_owners)
+    kernels = {name: getattr(dynamics, f"{name}_kernel") for name in form.kernels}
+    kernels["constraints"] = dynamics.constraint_kernel
+    if n_events:
+        kernels["event"] = dynamics.event_kernel
+    context = Context(dynamics, parameters, kernels)
+    context.set(
+        n_events=n_events, retract=context.retract, form_rhs=form.rhs, encode=form.encode, decode=form.decode,
+        n_state=form.size, varying=form.varying, n_form=kernels["form"].n_out if "form" in kernels else 0,
+        n_windings=len(dynamics.coordinates.windings), closure=forms.function_address("closure"),
+        rates=forms.function_address("rates"), shift=implicit.function_address("exponential"),
+    )  # fmt: skip
+    entries = {
+        "context": context.address, "nq": dynamics.nq, "nv": dynamics.nv, "rows": len(dynamics.rows),
+        "rhs": form.rhs, "retract": form.retract or forms.function_address("retract"), "decode": form.decode,
+        "n_events": n_events, "events": forms.function_address("events") if n_events else 0,
+        "jacobian": forms.function_address("jacobian") if "jacobian" in needs else 0,
+    }  # fmt: skip
+    return Problem.of(form.size, (context, dynamics), **entries), context
 
 
 def independent_rows(dynamics: Dynamics, t: float, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.base import BlockFormulation, Formulation, Support
+from dalembert.formulations.canonical import Canonical
+from dalembert.formulations.canonical_augmented import CanonicalAugmented
+from dalembert.formulations.canonical_independent import CanonicalIndependent
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
 from dalembert.formulations.equations import Equations
 from dalembert.formulations.gauss import Gauss
@@ -15,6 +18,7 @@ from dalembert.formulations.projection import Projection
 from dalembert.formulations.recursive import Recursive
 from dalembert.formulations.udwadia_kalaba import UdwadiaKalaba
 from dalembert.formulations.velocity_transformation import VelocityTransformation
+from dalembert.formulations.woronetz import Woronetz
 
 __all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
 
@@ -34,5 +38,9 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         CoordinatePartitioning,
         VelocityTransformation,
         LieGroup,
+        Woronetz,
+        Canonical,
+        CanonicalIndependent,
+        CanonicalAugmented,
     )
 }

@@ -14,10 +14,10 @@ from dalembert.formulations.system import received
 from dalembert.numerics.layout import options
 from dalembert.numerics.linear import FAILED, OK, cholesky_substitute
 
-__all__ = ["AugmentedLagrangian"]
+__all__ = ["AugmentedLagrangian", "augmented_route", "check_turns"]
 
 
-def _route(context, t, blocks, out):
+def augmented_route(context, t, blocks, out):
     c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
     given = options(c)
     alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
@@ -58,7 +58,7 @@ class AugmentedLagrangian(BlockFormulation):
 
     name: ClassVar[str] = "augmented-lagrangian"
     title: ClassVar[str] = "Augmented Lagrangian"
-    route = staticmethod(_route)
+    route = staticmethod(augmented_route)
 
     alpha: float = 1e5
     omega: float = 10.0
@@ -68,13 +68,18 @@ class AugmentedLagrangian(BlockFormulation):
 
     def __post_init__(self) -> None:
         check_penalty(self.name, self.alpha, self.omega, self.mu)
-        if not (isinstance(self.iterations, int) and self.iterations >= 0):
-            raise DalembertError(f"{self.name}: iterations must be a whole number, 0 or more, got {self.iterations!r}")
-        if not self.tolerance >= 0:
-            raise DalembertError(f"{self.name}: tolerance must not be negative, got {self.tolerance!r}")
+        check_turns(self.name, self.iterations, self.tolerance)
 
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
         return M + self.alpha * np.abs(M).max() * (A.T @ A)
+
+
+def check_turns(name: str, iterations: int, tolerance: float) -> None:
+    """Options that make sense."""
+    if not (isinstance(iterations, int) and iterations >= 0):
+        raise DalembertError(f"{name}: iterations must be a whole number, 0 or more, got {iterations!r}")
+    if not tolerance >= 0:
+        raise DalembertError(f"{name}: tolerance must not be negative, got {tolerance!r}")

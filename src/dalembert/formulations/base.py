@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import cfunc  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
@@ -14,7 +14,7 @@ from numba import cfunc  # pyright: ignore[reportPrivateImportUsage, reportAttri
 from dalembert.formulations.equations import Equations
 from dalembert.numerics.native import SIGNATURE
 
-__all__ = ["BlockFormulation", "Formulation", "Support"]
+__all__ = ["BlockFormulation", "Form", "Formulation", "Sizes", "Support", "native_address"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,44 @@ class Support:
     rheonomic: bool
     coordinates: tuple[str, ...]
     exact: bool = True
+
+
+class Sizes(NamedTuple):
+    """Lengths of q and u, constraint rows, holonomic ones among them, angles at the end of q that follow cut joints."""
+
+    nq: int
+    nv: int
+    rows: int
+    holonomic: int
+    windings: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """Variables y that are integrated instead of x = (q, u, W), W the work.
+
+    All functions are native, by address,  int64 f(int64 context, double t, double* in, double* out);  0 if they
+    succeeded. All that a form must remember between two steps is in y.
+
+    Attributes:
+        what: the variables, in words.
+        size: length of y.  varying: how many of its first entries vary within a step; the others are remembered.
+        rhs: ẏ from y.
+        decode: x from y. It may leave what ``encode`` needs in the multipliers of the context.
+        encode: y from x, in place, so that it may keep what it remembers; RESTART if y means something else from now
+            on.
+        retract: y back onto its manifold, in place; 0 to decode, retract and encode.
+        kernels: what it needs, of ``form`` (see ``Formulation.form_blocks``) and ``exponential``.
+    """
+
+    what: str
+    size: int
+    varying: int
+    rhs: int
+    decode: int
+    encode: int
+    retract: int = 0
+    kernels: tuple[str, ...] = ("form",)
 
 
 @dataclass(frozen=True)
@@ -55,7 +93,7 @@ class Formulation(ABC):
     @abstractmethod
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma,
-        b, position``.
+        b, position`` and what the formulation's own solver wants besides.
         """
 
     def solver(self) -> int:
@@ -66,6 +104,14 @@ class Formulation(ABC):
         """Numbers for the solver."""
         return ()
 
+    def form(self, sizes: Sizes) -> Form | None:
+        """The variables that are integrated, if they are not q and u."""
+        return None
+
+    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
+        return {}
+
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
         """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
 
@@ -73,15 +119,22 @@ class Formulation(ABC):
         """
         return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
 
-    def states(self, nq: int, nv: int) -> int:
-        """Number of variables that are integrated, the work left out."""
-        return nq + nv
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        """Number of variables that are integrated; the work, and places that stay zero, left out.
+
+        Args:
+            freedom: degrees of freedom of position and of velocity.
+        """
+        form = self.form(sizes)
+        return sizes.nq + sizes.nv if form is None else form.varying - 1
 
 
 class BlockFormulation(Formulation):
     """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function
 
     int64 route(int64 context, double t, double* blocks, double* out).
+
+    Blocks beyond the six usual ones come behind them.
     """
 
     explicit: ClassVar[bool] = False
@@ -108,7 +161,12 @@ class BlockFormulation(Formulation):
         }
 
     def solver(self) -> int:
-        return _native(type(self).route).address
+        return native_address(type(self).route)
+
+
+def native_address(function: Callable[..., int]) -> int:
+    """The address of a function with the signature of all native functions, compiled at its first use."""
+    return _native(function).address
 
 
 @cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
-from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
+from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
 from dalembert.formulations.system import conflict_below, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.layout import watch
@@ -64,6 +66,7 @@ def _route(context, t, blocks, out):
     return OK
 
 
+@dataclass(frozen=True)
 class CoordinatePartitioning(BlockFormulation):
     """Velocities in two sets, dependent u and independent v; the dependent ones and λ are eliminated block by block:
 
@@ -74,6 +77,10 @@ class CoordinatePartitioning(BlockFormulation):
     The partition is found by complete pivoting and kept while the pivots of A_u are good. With redundant rows λ is the
     one of least norm. ``stabilization='partition'`` corrects dependent coordinates only, as the method wants it.
 
+    Args:
+        state: what is integrated: ``dependent`` for all coordinates and velocities, ``mixed`` for all coordinates and
+            the independent velocities, ``independent`` for independent coordinates and velocities.
+
     Reference: R. A. Wehage, E. J. Haug, "Generalized coordinate partitioning for dimension reduction in analysis of
     constrained dynamic systems", J. Mech. Des. 104 (1982) 247–255.
     """
@@ -81,6 +88,17 @@ class CoordinatePartitioning(BlockFormulation):
     name: ClassVar[str] = "coordinate-partitioning"
     title: ClassVar[str] = "Coordinate partitioning"
     route = staticmethod(_route)
+
+    state: str = "dependent"
+
+    def __post_init__(self) -> None:
+        check_state(self.name, self.state)
+
+    def form(self, sizes: Sizes) -> Form | None:
+        return partitioned_form(self.name, self.state, sizes)
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return partitioned_size(self.state, sizes, freedom)
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
         return reduced_mass(M, A)

@@ -189,6 +189,23 @@ class Equations:
         states = self.tree.states(self.q, self.u, base=self.gravity)
         return tau - self.tree.inverse_dynamics(states, wrenches) - self._cut_rotor_forces(None)
 
+    @cached_property
+    def momentum_rate(self) -> np.ndarray:
+        """∂L/∂q + Q: what changes the momenta p = M u besides constraints; found without M."""
+        wrenches, tau = self._applied()
+        rate = tau + self.tree.momentum_rates(self.states, self.q, self.u, wrenches)
+        for placed, a, B, _ in self._cut_rotors:
+            u_J = B @ self.u
+            rest = placed.joint.rotor_rate(self.al, u_J, self.al.zeros(len(u_J)))
+            rate = rate + a * (self.along(B).T @ u_J - B.T @ rest)
+        return rate
+
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """The time derivative of functions of t and q along the motion; over CasADi only."""
+        al: Any = self.al
+        time, q = al.to_sx(self.t), al.to_sx(self.q)
+        return al.rate(values, time, al.array([1.0])) + al.rate(values, q, self.qdot())
+
     def inverse(self, du: np.ndarray) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
         wrenches, tau = self._applied()
@@ -248,10 +265,12 @@ class Equations:
     def _eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
         wrenches, tau = self._applied()
+        assert isinstance(self.tree, PlacedTree)
         return articulated(self.tree, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
         """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        assert isinstance(self.tree, PlacedTree)
         columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
 

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import BlockFormulation
+from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
+from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
 from dalembert.formulations.system import largest_residual, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis, jacobi_svd
 from dalembert.numerics.layout import options, watch
@@ -25,7 +26,7 @@ from dalembert.numerics.linear import (
     pseudo_solve,
 )
 
-__all__ = ["BASES", "Independent"]
+__all__ = ["BASES", "Independent", "boolean_route"]
 
 BASES = ("boolean", "qr", "svd")
 
@@ -67,6 +68,21 @@ def _by_svd(A, gamma):
     return rank, ratio, R, p
 
 
+@njit(cache=True, nogil=True)
+def _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers):
+    if move_freely(M, f, R, p, du) != OK:
+        return FAILED
+    watch(c, rank, ratio, largest_residual(A, gamma, du))
+    least_norm_multipliers(M, f, A, du, multipliers)
+    return OK
+
+
+def boolean_route(context, t, blocks, out):
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    rank, ratio, R, p = _boolean(c, A, gamma)
+    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
+
+
 def _route(context, t, blocks, out):
     c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
     basis = int(options(c)[0])
@@ -76,11 +92,7 @@ def _route(context, t, blocks, out):
         rank, ratio, R, p = _by_qr(A, gamma)
     else:
         rank, ratio, R, p = _by_svd(A, gamma)
-    if move_freely(M, f, R, p, du) != OK:
-        return FAILED
-    watch(c, rank, ratio, largest_residual(A, gamma, du))
-    least_norm_multipliers(M, f, A, du, multipliers)
-    return OK
+    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,10 @@ class Independent(BlockFormulation):
         basis: ``boolean`` lets B pick entries of u, keeps them while the pivots of the elimination are good, and picks
             anew by complete pivoting when they are not; ``qr`` and ``svd`` take an orthonormal basis of the null space
             of A at each position.
+        state: what is integrated: ``dependent`` for all coordinates and velocities, ``mixed`` for all coordinates and
+            the independent velocities, ``independent`` for independent coordinates and velocities.
 
-    Reference: J. García de Jalón, E. Bayo, sec. 5.2.3, algorithms 5-4 and 5-5, at the level of accelerations.
+    Reference: J. García de Jalón, E. Bayo, sec. 5.2.3, algorithms 5-4 (mixed) and 5-5 (independent).
     """
 
     name: ClassVar[str] = "independent"
@@ -103,13 +117,26 @@ class Independent(BlockFormulation):
     route = staticmethod(_route)
 
     basis: str = "boolean"
+    state: str = "dependent"
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
             raise DalembertError(f"{self.name}: unknown basis {self.basis!r}; expected one of {', '.join(BASES)}")
+        check_state(self.name, self.state)
+        if self.state != "dependent" and self.basis != "boolean":
+            raise DalembertError(
+                f"{self.name}: state={self.state!r} integrates entries of u, which only basis='boolean' chooses, "
+                f"not {self.basis!r}"
+            )
 
     def options(self) -> tuple[float, ...]:
         return (float(BASES.index(self.basis)),)
+
+    def form(self, sizes: Sizes) -> Form | None:
+        return partitioned_form(self.name, self.state, sizes)
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return partitioned_size(self.state, sizes, freedom)
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
         if self.basis == "boolean":

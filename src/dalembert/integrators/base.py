@@ -123,16 +123,16 @@ class Integrator(ABC):
     def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: np.ndarray | None = None) -> Result:
         """Integrate from times[0] through all times, without events in between."""
         times = np.ascontiguousarray(times, dtype=float)
-        out = np.empty((len(times), len(y)))
-        out[0] = y
+        out = np.empty((len(times), problem["nq"] + problem["nv"] + 1 if problem["decode"] else len(y)))
         memory = self.start(problem, times[0], y)
+        loop.write(problem.table, times[0], np.asarray(y, dtype=float), out[0])
         status = self.advance(problem, memory, times, out, np.zeros(2) if monitor is None else monitor)
-        return result(status, memory, times, out)
+        return result(problem, status, memory, times, out)
 
 
-def result(status: Status, memory: np.ndarray, times: np.ndarray, out: np.ndarray) -> Result:
-    """What a memory tells about its run."""
-    written = int(memory[loop.WRITTEN])
-    last = memory[loop.HEADER : loop.HEADER + out.shape[1]].copy()
+def result(problem: Problem, status: Status, memory: np.ndarray, times: np.ndarray, out: np.ndarray) -> Result:
+    """What a memory tells about its run; the last state is not finite if the method got lost."""
+    written, last = int(memory[loop.WRITTEN]), np.full(out.shape[1], np.nan)
+    loop.write(problem.table, memory[loop.T], loop.state(problem.table, memory), last)
     counts = (int(memory[i]) for i in (loop.STEPS, loop.REJECTED, loop.EVALUATIONS))
     return Result(times[:written], out[:written], status, float(memory[loop.T]), last, *counts)

@@ -48,7 +48,7 @@ from dalembert.integrators.loop import (
     wish,
 )
 from dalembert.numerics.linear import lu_factor, lu_solve
-from dalembert.numerics.native import call_address
+from dalembert.numerics.native import RESTART, call_address
 
 __all__ = ["BackwardDifferences"]
 
@@ -79,9 +79,9 @@ ROUNDING = 2.3e-16
 
 # What the loop remembers, before differences and the Jacobian: order, step of the differences, steps since it changed,
 # the Jacobian was made after the last accepted step, a new one is wanted, h/α for which it was factored (0: none), how
-# many of both were made.
-ORDER, STEP, EQUAL, FRESH, WANTED, FACTORED, JACOBIANS, FACTORISATIONS = range(8)
-NOTES = 8
+# many of both were made, and how often it began with order 1.
+ORDER, STEP, EQUAL, FRESH, WANTED, FACTORED, JACOBIANS, FACTORISATIONS, RESTARTS = range(9)
+NOTES = 9
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -212,12 +212,14 @@ def _choose(D, notes, scale, error, iterations, h):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _start(table, memory, D, notes, f, rtol, atol, largest):
-    """Order 1 with a first step."""
+def _restart(table, memory, D, notes, f, rtol, atol, largest):
+    """Order 1 with a first step; notes keep what they count."""
     y = state(table, memory)
-    notes[:] = 0.0
-    if begin(table, memory) != GO_ON or call_address(table[RHS], table[CONTEXT], memory[T], y, f) != 0:
+    if call_address(table[RHS], table[CONTEXT], memory[T], y, f) != 0:
         return FAILED
+    for i in range(JACOBIANS):
+        notes[i] = 0.0
+    notes[RESTARTS] += 1
     memory[EVALUATIONS] += 2
     h = min(first_step(table, memory[T], y, f, 1, rtol, atol), largest)
     D[:] = 0.0
@@ -239,7 +241,8 @@ def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
     dense = np.empty((HIGHEST + 1, n))
     tolerance = max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol)))
     if memory[STARTED] == 0.0:
-        if _start(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
+        notes[:] = 0.0
+        if begin(table, memory) != GO_ON or _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
             return FAILED
     elif notes[FACTORED] > 0.0:
         _factor(J, notes[FACTORED], E, pivots)
@@ -285,14 +288,21 @@ def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
                 cut = max(MOST_CUT, min(cut, SAFETY * error ** (-1.0 / (k + 1))))
             memory[H] = cut * h
             continue
-        if call_address(table[RETRACT], context, t_new, new, f) > 0:
+        d[:] = new
+        retracted = call_address(table[RETRACT], context, t_new, new, f)
+        if retracted > 0:
             return FAILED
-        _move_on(D, k, guess, new)
+        # Where y changes its meaning, the way to there is that of the old one.
+        _move_on(D, k, guess, d if retracted == RESTART else new)
         if wants_between(table, memory, times, t_new):
             _within(D, k, dense)
         status = end_step(table, memory, dense[: k + 1], t_new, new, times, out)
         if status != GO_ON:
             return status
+        if retracted == RESTART:
+            if _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
+                return FAILED
+            continue
         notes[EQUAL] += 1
         notes[FRESH] = 0.0
         memory[H] = min(_choose(D, notes, scale, error, iterations, h), largest)

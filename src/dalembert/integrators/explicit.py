@@ -259,14 +259,17 @@ def _fixed(table, memory, A, b, times, out, step, most, monitor):
             for i in range(stages):
                 s += b[i] * k[i, j]
             new[j] = y[j] + h * s
+        memory[EVALUATIONS] += stages
+        if wants_between(table, memory, times, t_new):
+            if call_address(rhs, context, t_new, new, scratch) != 0:
+                return FAILED
+            memory[EVALUATIONS] += 1
+            hermite(D, h, y, f, new, scratch)
         if (
             call_address(retract, context, t_new, new, scratch) > 0
             or call_address(rhs, context, t_new, new, scratch) != 0
         ):
             return FAILED
-        memory[EVALUATIONS] += stages
-        if wants_between(table, memory, times, t_new):
-            hermite(D, h, y, f, new, scratch)
         put(f, 0, scratch, 0, n)
         status = end_step(table, memory, D, t_new, new, times, out)
         if status != GO_ON:

@@ -2,7 +2,7 @@
 
 A loop reads one table of numbers: addresses of native functions
 
-    int64 f(int64 context, double t, const double* y, double* out)        0 if it succeeded
+    int64 f(int64 context, double t, const double* y, double* out)        0 if it succeeded, positive if not
 
 and sizes. It keeps all it must remember in one array: a header, the state y, the events g, then its own.
 """
@@ -27,12 +27,15 @@ __all__ = [
     "problem_events",
     "smallest_step",
     "state",
+    "write",
 ]
 
 # The table.
 #   size          length of y
 #   rhs           ẏ = f(t, y)
-#   retract       y back onto its manifold, in place; out is scratch space as long as y
+#   retract       y back onto its manifold, in place; out is scratch space as long as y. Negative if it succeeded and y
+#                 means something else from now on: what was remembered of former steps is worthless
+#   decode        from y: (q, u, W), which is what outputs show; 0 if y is that itself
 #   events        g(t, y), n_events values; an event happens where one of them rises through zero
 #   jacobian      ∂f/∂y, row by row
 #   nq, nv, rows  y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ
@@ -52,13 +55,13 @@ __all__ = [
 TABLE = (
     "context", "size", "rhs", "retract", "events", "n_events", "jacobian", "nq", "nv", "rows", "exponential",
     "residual", "multipliers", "discrete", "project", "dae", "dae_jacobian", "dae_size", "dae_start",
-    "dae_index", "staged",
+    "dae_index", "staged", "decode",
 )  # fmt: skip
 (
     CONTEXT, SIZE, RHS, RETRACT, EVENTS, N_EVENTS, JACOBIAN, NQ, NV, ROWS, EXPONENTIAL,
     RESIDUAL, MULTIPLIERS, DISCRETE, PROJECT, DAE, DAE_JACOBIAN, DAE_SIZE, DAE_START,
-    DAE_INDEX, STAGED,
-) = range(21)  # fmt: skip
+    DAE_INDEX, STAGED, DECODE,
+) = range(22)  # fmt: skip
 
 # The header of a memory. SEGMENT_*: fixed-step methods divide the way to the next output into equal steps.
 (
@@ -219,6 +222,15 @@ def _first_event(table, memory, D, t, h, y_new, y, g, g_before):
 
 
 @njit(cache=True, nogil=True)
+def write(table, t, y, row):
+    """A state on its manifold becomes an output; returns the status of the function that decodes it."""
+    if table[DECODE] != 0:
+        return call_address(table[DECODE], table[CONTEXT], t, y, row)
+    put(row, 0, y, 0, y.shape[0])
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def end_step(table, memory, D, t_new, y_new, times, out):
     """Close an accepted step from (T, y) to (t_new, y_new), y_new on its manifold.
 
@@ -228,7 +240,7 @@ def end_step(table, memory, D, t_new, y_new, times, out):
     context, retract = table[CONTEXT], table[RETRACT]
     y, t = state(table, memory), memory[T]
     h, n = t_new - t, y.shape[0]
-    scratch = np.empty(n)
+    scratch, between = np.empty(n), np.empty(n)
     happened, limit = -1, t_new
     if table[N_EVENTS] > 0:
         g, g_before, probe = np.empty(table[N_EVENTS]), np.empty(table[N_EVENTS]), np.empty(n)
@@ -240,8 +252,11 @@ def end_step(table, memory, D, t_new, y_new, times, out):
             limit = t + theta * h
     written = int(memory[WRITTEN])
     while written < times.shape[0] and times[written] < limit:
-        _at(D, (times[written] - t) / h, out[written])
-        if call_address(retract, context, times[written], out[written], scratch) > 0:
+        _at(D, (times[written] - t) / h, between)
+        if (
+            call_address(retract, context, times[written], between, scratch) > 0
+            or write(table, times[written], between, out[written]) != 0
+        ):
             memory[WRITTEN] = written
             return FAILED
         written += 1
@@ -256,7 +271,9 @@ def end_step(table, memory, D, t_new, y_new, times, out):
         memory[T] = t_new
         put(y, 0, y_new, 0, n)
     while written < times.shape[0] and times[written] <= limit:
-        put(out[written], 0, y, 0, n)
+        if write(table, limit, y, out[written]) != 0:
+            memory[WRITTEN] = written
+            return FAILED
         written += 1
     memory[WRITTEN] = written
     memory[STEPS] += 1

@@ -59,7 +59,7 @@ from dalembert.integrators.loop import (
     wish,
 )
 from dalembert.numerics.linear import lu_factor, lu_solve
-from dalembert.numerics.native import call_address
+from dalembert.numerics.native import RESTART, call_address
 
 __all__ = ["Radau"]
 
@@ -352,7 +352,8 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
         P[:] = D[1:]
         for j in range(N):
             new[j] = z[j] + Z[2, j]
-        if call_address(table[RETRACT], context, t_new, new[:n], error) > 0:
+        retracted = call_address(table[RETRACT], context, t_new, new[:n], error)
+        if retracted > 0:
             return FAILED
         algebraic[:] = new[n:]
         z[:] = new
@@ -366,6 +367,8 @@ def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
         slow = notes[RATE] > KEEP_RATE
         memory[H] = h if not slow and KEEP_LOW <= longer / h <= KEEP_HIGH else longer
         notes[AFTER_REJECTION], notes[FRESH], notes[WANTED] = 0.0, 0.0, 1.0 if slow else 0.0
+        if retracted == RESTART:
+            notes[STEP], notes[WANTED] = 0.0, 1.0
 
 
 @dataclass(frozen=True)

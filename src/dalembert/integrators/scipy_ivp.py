@@ -46,7 +46,7 @@ def _function(problem: Problem, name: str, size: int) -> Any:
 
 def _retracted(problem: Problem, t: float, y: np.ndarray) -> np.ndarray:
     y = np.array(y, dtype=float)
-    if _call(problem["retract"], problem["context"], t, y, np.empty(len(y))) != 0:
+    if _call(problem["retract"], problem["context"], t, y, np.empty(len(y))) > 0:
         raise _Failure("retract")
     return y
 
@@ -111,7 +111,9 @@ class SciPy(Integrator):
                 break
             for i in range(int(memory[loop.WRITTEN]), int(np.searchsorted(times, solver.t, side="right"))):
                 at_end = times[i] == solver.t
-                out[i] = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
+                found = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
+                if loop.write(problem.table, times[i], found, out[i]) != 0:
+                    raise _Failure("decode")
                 memory[loop.WRITTEN] = i + 1
             y[:], memory[loop.T] = _retracted(problem, solver.t, solver.y), solver.t
             memory[loop.STEPS] += 1

@@ -116,6 +116,11 @@ class Joint(ABC):
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Ṡ(q, u) u, six-vector."""
 
+    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Ṡ(q, u), 6 × nv."""
+        jets = Jets(al)
+        return jets.parts(self.subspace(jets, jets.jets(q, self.qdot(al, q, u), al.zeros(self.nq))))[1]
+
     @abstractmethod
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         """φ(X): what must vanish when the joint closes a loop or coordinates are absolute."""

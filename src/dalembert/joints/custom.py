@@ -11,6 +11,7 @@ from dalembert.algebra import Algebra, Jets
 from dalembert.errors import ModelError
 from dalembert.joints.base import Joint, twist_of_jets
 from dalembert.spatial import Pose
+from dalembert.spatial.pose import cross_motion
 
 __all__ = ["Custom"]
 
@@ -47,6 +48,15 @@ class Custom(Joint):
 
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self._moving(al, q, u)[1]
+
+    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        # Ṡ(u) w + Ṡ(w) u by the accelerations along u + w, u and w;  Ṡ(u) w − Ṡ(w) u = −(S u) × (S w).
+        S, c = self.subspace(al, q), self.bias(al, q, u)
+        V, columns = S @ u, []
+        for w, s in zip(al.eye(self.nv), S.T, strict=True):
+            both = self.bias(al, q, u + w) - c - self.bias(al, q, w)
+            columns.append((both - cross_motion(V, s)) / 2)
+        return np.stack(columns, axis=1)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         if self._equations is None:

@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import Algebra
 from dalembert.joints.base import Joint
 from dalembert.spatial import Pose
+from dalembert.spatial.pose import cross_motion
 
 __all__ = ["Reversed"]
 
@@ -36,6 +37,13 @@ class Reversed(Joint):
 
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return -self.joint.transform(al, q).motion(self.joint.bias(al, q, u))
+
+    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        # d/dt (Ad(X) s) = Ad(X) (ṡ + V × s)
+        X, S = self.joint.transform(al, q), self.joint.subspace(al, q)
+        rates, V = self.joint.subspace_rate(al, q, u), S @ u
+        columns = [-X.motion(rate + cross_motion(V, s)) for rate, s in zip(rates.T, S.T, strict=True)]
+        return np.stack(columns, axis=1) if columns else al.zeros(6, 0)
 
     def qdot(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self.joint.qdot(al, q, u)

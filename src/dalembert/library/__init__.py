@@ -18,13 +18,18 @@ from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
+    from dalembert.library.mechanisms.bennett import bennett
+    from dalembert.library.mechanisms.bricard import bricard
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.four_bar import four_bar
+    from dalembert.library.mechanisms.n_four_bar import n_four_bar
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
+    from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
+    from dalembert.library.mechanisms.sarrus import sarrus
     from dalembert.library.mechanisms.satellite import satellite
     from dalembert.library.mechanisms.slider_crank import slider_crank
     from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
@@ -35,15 +40,20 @@ if TYPE_CHECKING:
 __all__ = [
     "LIBRARY",
     "andrews",
+    "bennett",
+    "bricard",
     "build",
     "cart_pendulum",
     "crank_rocker",
     "double_pendulum",
     "four_bar",
+    "n_four_bar",
     "n_pendulum",
     "names",
+    "parallelogram",
     "pendulum",
     "rolling_disc",
+    "sarrus",
     "satellite",
     "slider_crank",
     "slider_crank_3d",
@@ -93,6 +103,11 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "stewart-platform",
         "satellite",
         "andrews",
+        "parallelogram",
+        "n-four-bar",
+        "sarrus",
+        "bennett",
+        "bricard",
     )
 }
 

@@ -11,7 +11,10 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 
 from dalembert.numerics.native import float_pointer, integer_pointer
 
-__all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "options", "statistics", "watch"]
+__all__ = [
+    "CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "finite", "give_up", "options", "statistics",
+    "watch",
+]  # fmt: skip
 
 # Context entries.
 #   dynamics … discrete      kernels
@@ -23,6 +26,12 @@ __all__ = ["CONTEXT", "CONTEXT_SIZE", "STATISTICS", "blocks_of", "entries", "opt
 #   options                  numbers of the formulation
 #   stabilisation            two numbers: Baumgarte's α and β, zero if not wanted
 #   projection               native function that leads states back onto the constraints, 0 for none
+#   extra                    numbers of blocks that a formulation adds behind the usual ones
+#   form … n_windings        of formulations that integrate other variables than (q, u), see ``formulations.base.Form``:
+#                            kernel and number of its outputs; native functions that take x = (q, u, W), or y; length
+#                            of y, entries of it that vary; angles at the end of q that follow cut joints
+#   rank, holonomic_rank     of A, and of its holonomic rows, where it is known to be less than it looks off the
+#                            constraints; else 0
 #   active                   independent rows that implicit methods keep, n_active of them, active_holonomic holonomic
 CONTEXT = (
     "dynamics", "constraints", "move", "tangent", "exponential", "discrete", "event",
@@ -30,16 +39,20 @@ CONTEXT = (
     "rhs", "inner", "approach", "multipliers", "solver", "options",
     "stabilisation", "projection", "parameters", "tau", "statistics", "work", "n_input", "n_output", "n_work",
     "active", "n_active", "active_holonomic",
-    "program", "record", "n_record", "base", "loops", "loop_memory",
+    "program", "record", "n_record", "base", "loops", "loop_memory", "rank", "holonomic_rank", "extra",
+    "form", "n_form", "retract", "closure", "rates", "shift", "form_rhs", "encode", "decode", "n_state", "varying",
+    "n_windings",
 )  # fmt: skip
 (
     DYNAMICS, CONSTRAINTS, MOVE, TANGENT, EXPONENTIAL, DISCRETE, EVENT,
     NQ, NV, ROWS, HOLONOMIC, YIELDING, NP, N_EVENTS, RHS, INNER, APPROACH, MULTIPLIERS, SOLVER, OPTIONS, STABILISATION,
     PROJECTION, PARAMETERS, TAU, STATS, WORK, N_INPUT, N_OUTPUT, N_WORK,
     ACTIVE, N_ACTIVE, ACTIVE_HOLONOMIC,
-    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY,
-) = range(38)  # fmt: skip
-CONTEXT_SIZE = 38
+    PROGRAM, RECORD, N_RECORD, BASE, LOOPS, LOOP_MEMORY, RANK, HOLONOMIC_RANK, EXTRA,
+    FORM, N_FORM, RETRACT, CLOSURE, RATES, SHIFT, FORM_RHS, ENCODE, DECODE, N_STATE, VARYING,
+    N_WINDINGS,
+) = range(53)  # fmt: skip
+CONTEXT_SIZE = 53
 N_OPTIONS = 8
 
 # What the native functions report on the way.
@@ -50,7 +63,7 @@ SMALLEST_PIVOT, LOWEST_RANK, HIGHEST_RANK, LARGEST_CONFLICT, PROJECTIONS, FAILUR
 N_STATISTICS = 7
 
 # Reasons in the FAILURE slot.
-NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT = 1, 2, 3, 4
+NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, WORN_OUT = 1, 2, 3, 4, 5
 
 
 @njit(cache=True, nogil=True)
@@ -81,8 +94,25 @@ def watch(c, rank, ratio, conflict):
 
 
 @njit(cache=True, nogil=True)
+def give_up(c, reason):
+    """Why a native function failed; returns its status."""
+    statistics(c)[FAILURE] = reason
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def finite(c, rate):
+    """0 if all numbers are finite."""
+    for i in range(rate.shape[0]):
+        if not np.isfinite(rate[i]):
+            return give_up(c, NOT_FINITE)
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def blocks_of(c, data):
-    """M, f, A, γ, b, φ and the velocity residual A u + b, from what a solver gets: these blocks in order, then u."""
+    """M, f, A, γ, b, φ and the velocity residual A u + b, from what a solver gets: these blocks in order, then those
+    that its formulation adds, then u."""
     nv, rows, holonomic = c[NV], c[ROWS], c[HOLONOMIC]
     M = data[: nv * nv].reshape(nv, nv)
     at = nv * nv
@@ -95,7 +125,8 @@ def blocks_of(c, data):
         data[at + rows : at + 2 * rows],
         data[at + 2 * rows : at + 2 * rows + holonomic],
     )
-    u = data[at + 2 * rows + holonomic : at + 2 * rows + holonomic + nv]
+    at += 2 * rows + holonomic + c[EXTRA]
+    u = data[at : at + nv]
     rate = b.copy()
     for i in range(rows):
         for j in range(nv):

@@ -25,6 +25,7 @@ __all__ = [
     "cholesky_substitute",
     "constrained_factors",
     "constrained_solution",
+    "hold_rank",
     "largest_entry",
     "least_norm_multipliers",
     "lu_factor",
@@ -305,6 +306,45 @@ def _multipliers(M, f, du, Q, R, rank, pivots, memory, multipliers):
             memory[i] /= R[i, i]
     for j in range(m):
         multipliers[pivots[j]] = memory[j] if j < used else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def hold_rank(A, rank, sides):
+    """Make A have a rank that is known, in place, with the right-hand sides (columns) that belong to its rows.
+
+    Rows that depend on others at every position of an over-constrained mechanism look independent where the position
+    is a little off, by as much as it is. Elimination with complete pivoting takes the ``rank`` strongest rows; of the
+    others only what these say is kept.
+    """
+    m, n = A.shape
+    k = sides.shape[1]
+    B, taken = np.empty((m, n + k)), np.zeros(m, dtype=np.bool_)
+    for i in range(m):
+        for j in range(n):
+            B[i, j] = A[i, j]
+        for j in range(k):
+            B[i, n + j] = sides[i, j]
+    for _ in range(min(rank, m)):
+        largest, row, column = 0.0, -1, -1
+        for i in range(m):
+            if not taken[i]:
+                for j in range(n):
+                    if abs(B[i, j]) > largest:
+                        largest, row, column = abs(B[i, j]), i, j
+        if not largest > ROUNDING:
+            return
+        taken[row] = True
+        for i in range(m):
+            factor = B[i, column] / B[row, column]
+            if not taken[i] and factor != 0.0:
+                for j in range(n + k):
+                    B[i, j] -= factor * B[row, j]
+    for i in range(m):
+        if not taken[i]:
+            for j in range(n):
+                A[i, j] -= B[i, j]
+            for j in range(k):
+                sides[i, j] -= B[i, n + j]
 
 
 @njit(cache=True, nogil=True)

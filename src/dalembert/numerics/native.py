@@ -4,7 +4,9 @@
     int64 retract(int64 context, double t, double* y, double* quality)    y back onto its manifold; quality[0] ≤ 1 is
                                                                           small where the manifold is nearly singular
 
-Both return 0 if they succeeded. Loops that take the addresses as numbers are compiled once and serve every model.
+Both return 0 if they succeeded, a positive number if not. A retraction returns RESTART if it succeeded and y means
+something else from now on, which methods that remember former steps must know. Loops that take the addresses as
+numbers are compiled once and serve every model.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["SIGNATURE", "call_address", "float_pointer", "integer_pointer", "put"]
+__all__ = ["RESTART", "SIGNATURE", "call_address", "float_pointer", "integer_pointer", "put"]
+
+RESTART = -1
 
 # The C signature of both functions, for numba.cfunc.
 SIGNATURE = types.int64(types.int64, types.float64, types.CPointer(types.float64), types.CPointer(types.float64))

@@ -17,6 +17,7 @@ from dalembert.errors import DalembertError
 from dalembert.trajectory.certificate import Certificate, Check
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import AXES, solve_along
+from dalembert.trajectory.shares import Weights, shared_along
 
 __all__ = ["BodyMotion", "JointMotion", "Trajectory", "load", "write_netcdf"]
 
@@ -113,6 +114,21 @@ class Trajectory:
             raise DalembertError(f"no reaction of {name!r}; known: {known}")
         values = self.multipliers[:, rows].squeeze()
         return values
+
+    def reactions(self, weights: Weights | None = None) -> dict[str, xr.DataArray]:
+        """All of ``reaction`` by name; with weights, redundant constraints share what they carry by them.
+
+        Args:
+            weights: by joint or constraint, 1 where nothing else is said; of all possible reactions those with the
+                least Σ wᵢ |Fᵢ|² are given, over all joints in N and N m. A stiff joint has a small weight: it takes
+                more. Two numbers weigh torque and force apart.
+        """
+        owners = dict.fromkeys(row.owner for row in self.dynamics.rows if row.owner in self.dynamics.flat.constraints)
+        found = {name: self.reaction(name) for name in [*self._reactions, *owners]}
+        if weights is None:
+            return found
+        shared = shared_along(self, weights)
+        return {name: values.copy(data=shared[name].reshape(values.shape)) for name, values in found.items()}
 
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:

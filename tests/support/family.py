@@ -1,0 +1,103 @@
+"""A generated family of mechanisms: random trees closed by joints of every kind, one to four loops, in the plane and in
+space; redundant, driven, rolling, over-constrained. All are consistent as drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dalembert import library
+from dalembert.joints import JOINTS
+from dalembert.model import Model
+from support.random_models import HOLONOMIC, loop_model
+
+__all__ = ["FAMILY"]
+
+FAMILY: dict[str, Callable[[], Model]] = {}
+MOST_LOOPS = 4
+TREE = ("spherical", "universal", "free", "cylindrical", "spherical", "revolute")
+FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
+           for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
+
+
+def closings(loops: int, rest: list[str], tree: tuple[str, ...]) -> tuple[str, ...]:
+    """The next kinds of joints that leave the tree some freedom; those that were taken go to the end of the queue."""
+    left, taken = sum(FREEDOM[kind] for kind in tree) - 1, []
+    for kind in list(rest):
+        if len(taken) < loops and 6 - FREEDOM[kind] <= left - (loops - len(taken) - 1):
+            left -= 6 - FREEDOM[kind]
+            taken.append(kind)
+            rest.remove(kind)
+            rest.append(kind)
+    return tuple(taken)
+
+
+def planar(loops: int, seed: int, slider: bool = False) -> Model:
+    """Four-bars in a row with spatial hinges: 3 redundant equations in each loop, one degree of freedom."""
+    rng = np.random.default_rng(seed)
+    model = Model(f"row of {loops}", gravity=(1.0, -9.81, 0))
+
+    def corner(x: float, y: float) -> tuple[float, float, float]:
+        return (x + rng.uniform(-0.15, 0.15), y + rng.uniform(-0.15, 0.15), 0.0)
+
+    def bar(name: str, start: tuple[float, ...], end: tuple[float, ...]) -> None:
+        middle = tuple((np.array(start) + end) / 2)
+        model.body(name, mass=rng.uniform(0.5, 2), com=middle, inertia=(0.1, 0.12, rng.uniform(0.05, 0.2)))
+
+    feet, heads = [corner(i, 0) for i in range(loops + 1)], [corner(i + 0.2, 0.8) for i in range(loops + 1)]
+    for i in range(loops + 1):
+        bar(f"crank{i}", feet[i], heads[i])
+        if slider and i == loops:
+            model.prismatic(f"foot{i}", "ground", f"crank{i}", point=feet[i], axis=(1, 0.3, 0))
+        else:
+            model.revolute(f"foot{i}", "ground", f"crank{i}", point=feet[i], axis="z")
+    for i in range(loops):
+        bar(f"coupler{i}", heads[i], heads[i + 1])
+        model.revolute(f"left{i}", f"crank{i}", f"coupler{i}", point=heads[i], axis="z")
+        model.revolute(f"right{i}", f"coupler{i}", f"crank{i + 1}", point=heads[i + 1], axis="z")
+    return model
+
+
+def driven(model: Model, joint: str) -> Model:
+    """With one coordinate as a function of time that starts as drawn at t = 0.3."""
+    model.drive(joint, "0.4*sin(2*(t - 0.3))")
+    return model
+
+
+def rolling(loops: int, seed: int) -> Model:
+    """A rolling disc carries a tree with loops; a skate holds its last body."""
+    rng = np.random.default_rng(seed)
+    tree = ("rolling-disc", "spherical", "spherical", "universal")
+    model = loop_model(seed, tree, ("distance", "point-on-plane", "point-on-line")[:loops], forces=False)
+    last = model.bodies[-1].name
+    angle = rng.uniform(0, 3)
+    model.constraint(
+        "skate", f"vx({last})*{float(np.sin(angle))!r} - vy({last})*{float(np.cos(angle))!r}", level="velocity"
+    )
+    return model
+
+
+_rest = [kind for kind in HOLONOMIC if kind != "free"]
+for _round in range(2):
+    for _loops in range(1, MOST_LOOPS + 1):
+        _tree = TREE[: 3 + (_loops > 1) + (_loops > 2)]
+        _kinds = closings(_loops, _rest, _tree)
+        FAMILY[f"{_loops} in space, closed by {', '.join(_kinds)}"] = (
+            lambda tree=_tree, kinds=_kinds, seed=300 + 10 * _round + _loops: loop_model(
+                seed, tree, kinds, forces=False
+            )
+        )
+for _loops in range(1, MOST_LOOPS + 1):
+    FAMILY[f"{_loops} in the plane"] = lambda loops=_loops: planar(loops, 400 + loops, slider=loops % 2 == 0)
+FAMILY["2 in the plane, driven"] = lambda: driven(planar(2, 420), "foot0")
+FAMILY["1 in space, driven"] = lambda: driven(
+    loop_model(431, ("revolute", "spherical", "spherical", "universal"), ("distance",), forces=False), "j0"
+)
+FAMILY["1 rolling"] = lambda: rolling(1, 440)
+FAMILY["3 rolling"] = lambda: rolling(3, 443)
+for _name in ("parallelogram", "sarrus", "bennett", "bricard"):
+    FAMILY[f"over-constrained {_name}"] = lambda name=_name: library.build(name)
+
+_closed = {kind for name in FAMILY if "closed by" in name for kind in name.split("closed by ")[1].split(", ")}
+assert _closed == set(HOLONOMIC) - {"free"}, f"joints that close no loop: {set(HOLONOMIC) - {'free'} - _closed}"
