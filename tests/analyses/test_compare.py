@@ -69,7 +69,7 @@ def test_states_are_those_that_vary():
     assert [entry.states for entry in found] == [3 + 1, 3 + 3 + 5, 3 + 1, 1 + 1]
     assert found.data[2].formulation == "independent(state=mixed)"
     # Rolling: five coordinates of position are free, three velocities.
-    found = da.compare(da.library.rolling_disc(), 0.05, formulations=methods[2:], coordinates="relative")
+    found = da.compare(da.library.rolling_disc(), 0.05, formulations=partitioned, coordinates="relative")
     assert [entry.states for entry in found] == [5 + 3, 5 + 3]
 
 

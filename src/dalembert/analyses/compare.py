@@ -434,7 +434,7 @@ def _states(run: Trajectory) -> int:
     d = run.dynamics
     sizes = Sizes(d.nq, d.nv, len(d.rows), d.holonomic, len(d.coordinates.windings))
     freedom = (d.nv, d.nv)
-    if d.rows:
+    if d.rows and not d.is_large:
         seen = d.residuals(run.time.values[0], run.q.values[0], run.u.values[0], run.segments[0][1])
         A = np.asarray(seen.jacobian).reshape(len(d.rows), d.nv)
         ranks = (int(np.linalg.matrix_rank(part, RANK * np.abs(A).max())) for part in (A[: d.holonomic], A))
