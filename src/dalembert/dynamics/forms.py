@@ -64,13 +64,13 @@ def _rates(context, t, x, out):
 
 
 @njit(cache=True, nogil=True)
-def _retract(context, t, y, unused):
+def _retract(context, t, y, quality):
     """y back onto its manifold, by way of x."""
     c = entries(context)
     x, state = np.empty(c[NQ] + c[NV] + 1), carray(y, 1)
     status = call_address(c[DECODE], context, t, state, x)
     if status == OK:
-        status = call_address(c[RETRACT], context, t, x, x)
+        status = call_address(c[RETRACT], context, t, x, carray(quality, 1))
     if status != OK:
         return status
     return call_address(c[ENCODE], context, t, x, state)
