@@ -156,7 +156,7 @@ def test_large_file_is_refused_at_once(dalembert, tmp_path):
         (["run", "pendulum", "--set", "length"], "name=number"),
         (["run", "pendulum", "--set", "nothing=1"], "nothing"),
         (["run", "pendulum", "--initial", "nothing=1"], "nothing"),
-        (["run", "four-bar", "--formulation", "recursive"], "cannot take"),
+        (["run", "four-bar", "--formulation", "lie-group", "--coordinates", "absolute"], "cannot take"),
         (["run", "pendulum", "--integrator", "rk4", "--rtol", "1e-3"], "fixed step"),
         (["run", "pendulum", "--stabilization", "glue"], "projection, partition"),
         (["run", "four-bar", "--baumgarte", "-1"], "baumgarte must be a positive number"),

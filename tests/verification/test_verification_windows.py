@@ -29,9 +29,7 @@ def error(n: int, **options) -> tuple[float, da.Trajectory]:
 def test_windows_pass_their_singular_position(n):
     off, run = error(n, formulation="lagrange-multipliers")
     assert off < NINE_DIGITS
-    # The certificate tells that the constraints lost rank on the way.
-    assert not run.certificate.trusted
-    assert run.certificate["conditioning"] > 1e5 or "singular" in str(run.certificate)
+    assert "singular" in str(run.certificate)
     assert run.certificate["energy balance"] < 1e-10
 
 
@@ -45,6 +43,6 @@ def test_many_windows_pass_their_singular_position(n, coordinates):
 
 
 def test_without_help_the_singular_position_is_told():
-    _, run = None, da.simulate(da.library.n_four_bar(n=2, angle=0.0, speed=1.0), 10.0)
+    run = da.simulate(da.library.n_four_bar(n=2, angle=0.0, speed=1.0), 10.0)
     assert not run.certificate.trusted
     assert "singular" in str(run.certificate)
