@@ -23,8 +23,10 @@ _HOMES = {
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
+    "Comparison": "dalembert.analyses",
     "State": "dalembert.analyses",
     "assemble": "dalembert.analyses",
+    "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "inspect": "dalembert.analyses",
     "redundancy": "dalembert.analyses",
@@ -43,6 +45,7 @@ _HOMES = {
 __all__ = [
     "Batch",
     "Certificate",
+    "Comparison",
     "DalembertError",
     "Dynamics",
     "ExpressionError",
@@ -54,6 +57,7 @@ __all__ = [
     "State",
     "Trajectory",
     "assemble",
+    "compare",
     "compile",
     "inspect",
     "library",
@@ -67,7 +71,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import State, assemble, inspect, redundancy, simulate, simulate_many
+    from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError

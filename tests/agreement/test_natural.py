@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from support.cases import CASES, TREES, case
+from support.joints import example
 from support.random_models import tree_model
 from support.states import body_motion, consistent_state, equations_at, reference_coordinates, transfer
 from test_agreement_motion import TIME, dynamics_of, state_in
@@ -15,6 +16,7 @@ from dalembert.algebra import NUMPY
 from dalembert.coordinates import Natural
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS, Equations
+from dalembert.joints import JOINTS
 from dalembert.model import Model, flatten
 
 # Same motion by adaptive methods at rtol 1e-10.
@@ -139,6 +141,21 @@ def test_inverse_derivatives_are_those_of_inverse(name):
     np.testing.assert_allclose(found.dtau_ddu, dynamics.mass_matrix(q), atol=1e-12)
 
 
+# What joints have in common
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_common_parts_stay_common_and_others_do_not(kind):
+    joint, rng = example(kind), np.random.default_rng(0)
+    places = [joint.transform(NUMPY, joint.random(rng)) for _ in range(3)]
+    assert len(set(joint.common)) == len(joint.common)
+    still = {"origin": all(np.abs(X.p).max() < 1e-14 for X in places)}
+    for k, axis in enumerate("xyz"):
+        still[axis] = all(np.abs(X.R[:, k] - np.eye(3)[k]).max() < 1e-14 for X in places)
+    if kind != "custom":
+        assert {part for part, stays in still.items() if stays} == set(joint.common)
+
+
 # What is refused
 
 
@@ -155,6 +172,12 @@ def test_formulations_over_trees_refuse_by_name():
     np.testing.assert_allclose(dynamics.acceleration(np.zeros(3), np.zeros(3)), [0, 0, -9.81], atol=1e-2)
     with pytest.raises(da.ModelError, match="natural coordinates"):
         dynamics.acceleration_derivatives(np.zeros(3), np.zeros(3))
+
+
+def test_large_models_are_not_sent_to_recursions():
+    dynamics = da.compile(da.library.n_pendulum(n=25), coordinates="natural")
+    assert dynamics.formulation.name == "lagrange-multipliers"
+    assert (dynamics.nv, len(dynamics.rows)) == (75, 50)
 
 
 # Runs

@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 from dalembert import library
 from dalembert.analyses import simulate  # imported here, so that no test pays for it
-from dalembert.cli import main, run
+from dalembert.cli import compare, main, run
 
 # Bad input is told "within a second or two"; processor time does not depend on what else the machine does.
 MOST_SECONDS = 2.0
@@ -156,7 +156,7 @@ def test_large_file_is_refused_at_once(dalembert, tmp_path):
         (["run", "pendulum", "--set", "length"], "name=number"),
         (["run", "pendulum", "--set", "nothing=1"], "nothing"),
         (["run", "pendulum", "--initial", "nothing=1"], "nothing"),
-        (["run", "four-bar", "--formulation", "recursive"], "cannot take"),
+        (["run", "four-bar", "--formulation", "lie-group", "--coordinates", "absolute"], "cannot take"),
         (["run", "pendulum", "--integrator", "rk4", "--rtol", "1e-3"], "fixed step"),
         (["run", "pendulum", "--stabilization", "glue"], "projection, partition"),
         (["run", "four-bar", "--baumgarte", "-1"], "baumgarte must be a positive number"),
@@ -279,3 +279,32 @@ def test_the_bar_starts_where_a_run_resumes():
         assert not task.speed
         update(0.7)
         assert task.completed == 0.7 * run.STRETCH
+
+
+def test_compare_prints_a_table_and_writes_files(dalembert, tmp_path):
+    table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
+    names = ["--formulations", "lagrange-multipliers,newton-euler", "--coordinates", "relative,absolute"]
+    files = ["--csv", str(table), "--plot", str(picture)]
+    code, printed = dalembert("compare", "pendulum", "--duration", "0.2", *names, *files)
+    assert code == 0, printed
+    for word in ("unknowns", "condition", "newton-euler", "trusted", "dopri8 at rtol 1e-13"):
+        assert word in printed
+    assert len(table.read_text().splitlines()) == 1 + 3
+    assert picture.stat().st_size > 20_000
+
+
+def test_compare_tells_bad_names_and_runs_that_nobody_can_trust(dalembert):
+    code, printed = dalembert("compare", "pendulum", "--formulations", "magic")
+    assert code == 2 and "unknown formulation 'magic'" in printed
+    arguments = ["--duration", "1", "--formulations", "recursive", "--integrator", "euler", "--step", "0.1"]
+    code, printed = dalembert("compare", "pendulum", *arguments)
+    assert code == 1 and "energy balance" in printed
+
+
+def test_compare_shows_which_run_is_under_way():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with compare._progress(console) as update:
+        update(2, 5, "penalty, relative")
+        (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
+        (task,) = bar.tasks
+        assert (task.completed, task.total, task.description) == (2, 5, "penalty, relative")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+PROBLEMS = sorted((ROOT / "examples").glob("problems_*/[0-9]*.py"))
 SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
 
 
@@ -19,27 +21,41 @@ SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
     [pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in SLOW else ()) for path in EXAMPLES],
 )
 def test_example(example, tmp_path):
-    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {
-        **os.environ,
-        "DALEMBERT_EXAMPLES_OUT": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    result = subprocess.run(
-        [sys.executable, str(example)],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    run(example, tmp_path)
     for suffix in (".png", ".html"):
         picture = tmp_path / example.with_suffix(suffix).name
         assert picture.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda path: path.name)
+def test_problem(problem, monkeypatch, capsys):
+    """Problems check their numbers themselves and print a short result; no files, so they share this process."""
+    monkeypatch.syspath_prepend(str(problem.parent))
+    runpy.run_path(str(problem))
+    assert capsys.readouterr().out.strip()
+
+
+def run(example: Path, folder: Path) -> str:
+    """What a script prints, once it has run to its end."""
+    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        "DALEMBERT_EXAMPLES_OUT": str(folder),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    result = subprocess.run(
+        [sys.executable, str(example)],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
 def test_examples_are_listed():
     readme = (ROOT / "examples" / "README.md").read_text()
-    assert len(EXAMPLES) >= 8
-    assert all(f"`{path.name}`" in readme for path in EXAMPLES)
+    assert len(EXAMPLES) >= 8 and len(PROBLEMS) == 10
+    assert all(f"`{path.name}`" in readme for path in (*EXAMPLES, *PROBLEMS))

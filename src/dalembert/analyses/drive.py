@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,6 +41,9 @@ class Driver:
         fallback: what to take instead if the problem turns out stiff; None to go on.
         settle: sets stabilisation and projection of a new context.
         checkpoint: where to keep the run from time to time.
+
+    Attributes:
+        seconds: wall time that the time loop took so far.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class Driver:
         self.monitor = np.array([times[0], 0.0])
         self.counts = np.zeros(len(_COUNTS))
         self.statistics: np.ndarray | None = None
+        self.seconds = 0.0
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
@@ -108,7 +113,8 @@ class Driver:
                 break
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
-        notes, projects = tuple(self.notes), self.method.projects
+        # Estimates of the error are led back too where stages are.
+        notes, projects = tuple(self.notes), self.method.projects or bool(self.problem["staged"])
         return Outcome(self._result(status), self.segments, self.events, ended_by, trouble, notes, projects)
 
     # States of the run
@@ -160,8 +166,10 @@ class Driver:
         box: list[Any] = []
 
         def work() -> None:
+            began = time.perf_counter()
             try:
                 box.append(self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor))
+                self.seconds += time.perf_counter() - began
             except BaseException as error:  # handed to the caller's thread below
                 box.append(error)
 

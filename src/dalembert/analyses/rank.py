@@ -203,7 +203,7 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
     in planar mechanisms, or can change with an event.
     """
     relative = dynamics.relative
-    if not relative.rows or relative.flat.switches:
+    if not relative.rows or relative.flat.switches or relative.is_large:
         return
     positions = Positions(relative, state)
     q, A, rank = settled_rank(positions, state.q)

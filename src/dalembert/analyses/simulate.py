@@ -98,7 +98,7 @@ def simulate(
     )  # fmt: skip
     outcome = driver.run()
     data = record(dynamics, outcome, driver.method.name, lambda name: state.joint(name)[0])
-    data.attrs["reason"] = why
+    data.attrs |= {"reason": why, "seconds": driver.seconds}
     run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")

@@ -91,6 +91,45 @@ def run(
 
 
 @app.command()
+def compare(
+    model: ModelArgument,
+    duration: Annotated[float, typer.Option(help="How long to simulate (s).")] = 10.0,
+    formulations: Annotated[str, typer.Option(help="Names with commas between, or 'all'.")] = "all",
+    coordinates: Annotated[str, typer.Option(help="Names with commas between, or 'all'.")] = "all",
+    integrator: Annotated[str, typer.Option(help="Integrator of all runs, or 'auto'.")] = "auto",
+    stabilization: Annotated[str, typer.Option(help="How the motion stays on the constraints.")] = "auto",
+    baumgarte: Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilisation (1/s).")] = None,
+    rtol: Annotated[float | None, typer.Option(help="Relative tolerance.")] = None,
+    atol: Annotated[float | None, typer.Option(help="Absolute tolerance.")] = None,
+    step: Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")] = None,
+    output_step: Annotated[float | None, typer.Option(help="Distance of the outputs (s).")] = None,
+    repeats: Annotated[int, typer.Option(help="Timed runs of each; the shortest time counts.")] = 1,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+) -> None:
+    """Run a model in every formulation and in all coordinates; show sizes, times, errors and conditions."""
+    from dalembert.cli.compare import compare_model
+
+    trusted = compare_model(
+        model,
+        duration=duration,
+        options={
+            "formulations": names(formulations), "coordinates": names(coordinates), "integrator": integrator,
+            "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol, "atol": atol, "step": step,
+            "output_step": output_step, "repeats": repeats, "parameters": pairs("--set", set_),
+            "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate),
+        },
+        csv=csv,
+        plot=plot,
+    )  # fmt: skip
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,
@@ -134,6 +173,11 @@ def version() -> None:
     from dalembert import __version__
 
     typer.echo(f"dalembert {__version__}")
+
+
+def names(given: str) -> str | list[str]:
+    """``a,b`` as a list; ``all`` as it is."""
+    return given if given == "all" else [name.strip() for name in given.split(",") if name.strip()]
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, float]:

@@ -26,7 +26,7 @@ from dalembert.model import Flat, Mechanism
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose, RigidInertia, quaternion
 
-__all__ = ["Coordinates", "InverseDerivatives", "Link", "Placed", "PlacedTree", "Winding"]
+__all__ = ["Coordinates", "InverseDerivatives", "Link", "Placed", "PlacedTree", "Winding", "joints_asked"]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Coordinates:
         asked: set[str] = set()
         for section in (self.flat.constraints, self.flat.forces, self.flat.outputs, self.flat.events):
             for element, _ in section.values():
-                asked |= _joints_asked(element)
+                asked |= joints_asked(element)
         for name in self.cut:
             if self.nominal_joint(name).joint.measured:
                 asked.add(name)
@@ -189,7 +189,7 @@ class Coordinates:
         return q_names, u_names
 
 
-def _joints_asked(element: Any) -> set[str]:
+def joints_asked(element: Any) -> set[str]:
     """Joints whose coordinates an element reads, through its fields or its formulas."""
     asked = set()
     for key in ("joint", "pinion", "rack"):

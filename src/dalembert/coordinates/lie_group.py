@@ -16,8 +16,7 @@ systems", Strojarstvo 51 (2009) 597-612, secs. 2-4.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,138 +24,13 @@ import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.linear import solve_spd
-from dalembert.coordinates.base import Link, PlacedTree
-from dalembert.errors import ModelError, Problem
-from dalembert.joints import Free, Joint
-from dalembert.joints.product import Product
-from dalembert.joints.reversed import Reversed
+from dalembert.coordinates.base import PlacedTree
+from dalembert.coordinates.screws import CurvedMotion, Motion, ScrewMotion, SubgroupMotion, joint_motions
 from dalembert.spatial import Inertia, Pose, RigidInertia
 from dalembert.spatial.pose import cross_motion
-from dalembert.spatial.so3 import cross, hat
+from dalembert.spatial.so3 import cross
 
-__all__ = ["LieGroupTree", "Motion", "ScrewBody", "ScrewMotion", "SubgroupMotion"]
-
-
-class Motion(ABC):
-    """One factor of the product of exponentials: a motion in a subgroup of SE(3).
-
-    Attributes:
-        q, u: where its coordinates and velocities stand.
-        fixed_axes: False if the twist Q⁻¹Q̇ is ``screws @ u``; True if Q̇Q⁻¹ is, as for a ball joint met from
-            its other side. For a single screw the two are the same.
-    """
-
-    q: slice
-    u: slice
-    fixed_axes: bool = False
-
-    @property
-    @abstractmethod
-    def screws(self) -> np.ndarray:
-        """6 × k, a basis of its twists."""
-
-    @property
-    @abstractmethod
-    def brackets(self) -> np.ndarray:
-        """k × k × k, structure constants γ of its fields:  [e_b, e_c] = Σ_d γ[d, b, c] e_d."""
-
-    @abstractmethod
-    def pose(self, al: Algebra, q: np.ndarray) -> Pose:
-        """Q(q), the identity at neutral coordinates."""
-
-    @abstractmethod
-    def seen_from(self, X: Pose) -> Motion:
-        """The same motion written in the frame at X."""
-
-
-@dataclass(frozen=True)
-class ScrewMotion(Motion):
-    """exp(Y q) about one screw Y = (a, p × a + h a): rotation, translation or helix without asking which.
-
-    Attributes:
-        axis: a, a unit vector; zero for a translation.
-        moment: p × a for a point p of the axis.
-        advance: h a with the pitch h in m/rad, or the direction of a translation.
-    """
-
-    axis: np.ndarray
-    moment: np.ndarray
-    advance: np.ndarray
-    q: slice
-    u: slice
-
-    @classmethod
-    def about(cls, al: Algebra, axis: Any, point: Any, at: int, pitch: Any = 0) -> ScrewMotion:
-        """A turn about a unit axis through a point (m) that advances by ``pitch`` (m/rad).
-
-        Args:
-            at: index of its coordinate in q and of its velocity in u.
-        """
-        a, p = al.array(axis), al.array(point)
-        return cls(a, cross(p, a), pitch * a, slice(at, at + 1), slice(at, at + 1))
-
-    @classmethod
-    def along(cls, al: Algebra, direction: Any, at: int) -> ScrewMotion:
-        """A translation along a unit direction."""
-        return cls(al.zeros(3), al.zeros(3), al.array(direction), slice(at, at + 1), slice(at, at + 1))
-
-    @property
-    def screws(self) -> np.ndarray:
-        """Y as a column."""
-        return np.concatenate([self.axis, self.moment + self.advance])[:, None]
-
-    @property
-    def brackets(self) -> np.ndarray:
-        return np.zeros((1, 1, 1))
-
-    def pose(self, al: Algebra, q: np.ndarray) -> Pose:
-        """R = 1 + sin q â + (1 − cos q) â²,   p = sin q m + (1 − cos q) a × m + q d;  moment m, advance d."""
-        s, c = al.sin(q[0]), al.cos(q[0])
-        a = hat(al, self.axis)
-        R = al.eye(3) + s * a + (1 - c) * (a @ a)
-        return Pose(R, s * self.moment + (1 - c) * cross(self.axis, self.moment) + q[0] * self.advance)
-
-    def seen_from(self, X: Pose) -> ScrewMotion:
-        a, p = X.R.T @ self.axis, -(X.R.T @ X.p)
-        return replace(self, axis=a, moment=X.R.T @ self.moment + cross(p, a), advance=X.R.T @ self.advance)
-
-
-@dataclass(frozen=True)
-class SubgroupMotion(Motion):
-    """Q = F N(q) F⁻¹ with N in a subgroup of several freedoms: all rotations about a point, or all of SE(3).
-
-    Attributes:
-        frame: F, the frame in which the motion was given.
-        basis: 6 × k, orthonormal; twists N⁻¹Ṅ = basis · u.
-        relative: N(q).
-        fixed_axes: True if the motion is N(q)⁻¹ instead, with the same coordinates.
-    """
-
-    frame: Pose
-    basis: np.ndarray
-    relative: Callable[[Algebra, np.ndarray], Pose]
-    q: slice
-    u: slice
-    fixed_axes: bool = False
-
-    @property
-    def screws(self) -> np.ndarray:
-        """Ad(F) basis; minus that for the inverted motion, whose twist is −Ad(N) N⁻¹Ṅ."""
-        sign = -1 if self.fixed_axes else 1
-        return np.stack([sign * self.frame.motion(column) for column in self.basis.T], axis=1)
-
-    @property
-    def brackets(self) -> np.ndarray:
-        """The fields of N are left invariant, so their brackets are those of the algebra."""
-        Z = np.array(self.basis, dtype=float)
-        return np.array([[[d @ cross_motion(b, c) for c in Z.T] for b in Z.T] for d in Z.T])
-
-    def pose(self, al: Algebra, q: np.ndarray) -> Pose:
-        N = self.relative(al, q)
-        return self.frame @ (N.inverse() if self.fixed_axes else N) @ self.frame.inverse()
-
-    def seen_from(self, X: Pose) -> SubgroupMotion:
-        return replace(self, frame=X.inverse() @ self.frame)
+__all__ = ["CurvedMotion", "LieGroupTree", "Motion", "ScrewBody", "ScrewMotion", "SubgroupMotion"]
 
 
 @dataclass(frozen=True)
@@ -195,15 +69,38 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Step:
-    """The columns of one factor, in the axes of the body at the end of the path."""
+    """The columns of one factor, in the axes of the body at the end of the path.
+
+    Attributes:
+        changes: [b][a], how column a changes with the factor's own coordinate b; None in a subgroup.
+    """
 
     u: slice
     fixed_axes: bool
     columns: tuple[np.ndarray, ...]
+    changes: tuple[tuple[np.ndarray, ...], ...] | None = None
+
+    @classmethod
+    def of(cls, al: Algebra, motion: Motion, q: np.ndarray) -> _Step:
+        changes = motion.changes(al, q)
+        if changes is not None:
+            changes = tuple(tuple(along.T) for along in np.moveaxis(changes, 2, 0))
+        return cls(motion.u, motion.fixed_axes, tuple(motion.columns(al, q).T), changes)
 
     def carried(self, X: Pose) -> _Step:
         """The same screws beyond a motion X:  K ← Ad(X⁻¹) K."""
-        return replace(self, columns=tuple(X.motion_inverse(column) for column in self.columns))
+        columns = tuple(X.motion_inverse(column) for column in self.columns)
+        if self.changes is None:
+            return replace(self, columns=columns)
+        changes = tuple(tuple(X.motion_inverse(change) for change in along) for along in self.changes)
+        return replace(self, columns=columns, changes=changes)
+
+    def own_rates(self, u: np.ndarray) -> list[Any] | None:
+        """Σ_b ∂_b K_a u_b over the factor's own coordinates, for each column; None in a subgroup."""
+        if self.changes is None:
+            return None
+        k = range(len(self.columns))
+        return [sum(self.changes[b][a] * u[self.u.start + b] for b in k) for a in k]
 
 
 @dataclass(frozen=True)
@@ -225,6 +122,15 @@ class _Placed:
         """Whether the factor j of the path turns the screws of factor i."""
         return i < j or (i == j and self.path[i].fixed_axes)
 
+    def derivatives(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """(a, b, ∂_b K_a) where it does not vanish:  [K_a, K_b] if b moves a, and the changes of curved motions."""
+        for i, a, K_a in self.screws():
+            for j, b, K_b in self.screws():
+                if self.moves(i, j):
+                    yield a, b, cross_motion(K_a, K_b)
+                elif i == j and (changes := self.path[i].changes) is not None:
+                    yield a, b, changes[b - self.path[i].u.start][a - self.path[i].u.start]
+
     def twist(self, al: Algebra, u: np.ndarray) -> np.ndarray:
         """V = Σ K_a u_a."""
         return sum((column * u[a] for _, a, column in self.screws()), al.zeros(6))
@@ -238,11 +144,26 @@ class _Placed:
             W = W + own
         return found[::-1]
 
-    def turning(self, al: Algebra, u: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """(a, K_a, W_a), so that  K̇_a = [K_a, W_a]."""
+    def turning(self, al: Algebra, u: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray, Any]]:
+        """(a, K_a, W_a, D_a), so that  K̇_a = [K_a, W_a] + D_a;  D_a is None in a subgroup."""
         for step, _, W in self.beyond(al, u):
+            rates = step.own_rates(u)
             for j, column in enumerate(step.columns):
-                yield step.u.start + j, column, W
+                yield step.u.start + j, column, W, None if rates is None else rates[j]
+
+    def acceleration(self, al: Algebra, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """V and K̇ u."""
+        V, A = al.zeros(6), al.zeros(6)
+        for step, own, W in self.beyond(al, u):
+            V, A = V + own, A + cross_motion(own, W)
+            for j, rate in enumerate(step.own_rates(u) or ()):
+                A = A + rate * u[step.u.start + j]
+        return V, A
+
+
+def _rate(K: np.ndarray, W: np.ndarray, D: Any) -> np.ndarray:
+    """K̇ = [K, W] + D."""
+    return cross_motion(K, W) if D is None else cross_motion(K, W) + D
 
 
 class LieGroupTree:
@@ -270,26 +191,16 @@ class LieGroupTree:
         """The screws of a model. Its reference configuration is where all coordinates are neutral.
 
         That is the drawing, unless a joint was drawn with ``reference`` coordinates or floats.
-
-        Raises:
-            ModelError: names the joints that are no products of motions in subgroups of SE(3).
         """
         al = tree.al
         link_poses: list[Pose] = []
-        bodies, problems = [], []
-        for link, slot in zip(tree.links, tree.coordinates.slots, strict=True):
+        bodies = []
+        for link in tree.links:
             X_WP = Pose.identity(al) if link.parent < 0 else link_poses[link.parent]
-            try:
-                motions, X_WL = _joint_motions(al, link, X_WP @ link.X_PJ)
-            except NotImplementedError as reason:
-                message = f"joint {slot.joint!r}: a {reason} joint is no product of motions in subgroups of SE(3)"
-                problems.append(Problem(message, fix="cut it, or use the recursions (formulation 'recursive')"))
-                motions, X_WL = (), X_WP @ link.X_PJ
+            motions, X_WL = joint_motions(al, link, X_WP @ link.X_PJ)
             link_poses.append(X_WL)
             inertia = tree.mechanism.inertia(link.body)
             bodies.append(ScrewBody(link.body, link.parent, motions, X_WL @ link.X_LB, inertia))
-        if problems:
-            raise ModelError(problems)
         return cls(al, bodies, tree.mechanism.gravity)
 
     def _prepare(self, body: ScrewBody) -> _Node:
@@ -334,7 +245,7 @@ class LieGroupTree:
             X, own = Pose.identity(al), []
             for motion in node.motions:
                 Q = motion.pose(al, q[motion.q])
-                new = _Step(motion.u, motion.fixed_axes, tuple(motion.screws.T))
+                new = _Step.of(al, motion, q[motion.q])
                 own = [*(step.carried(Q) for step in own), new.carried(Q) if motion.fixed_axes else new]
                 X = X @ Q
             X_PB = node.X_PB @ X
@@ -379,21 +290,20 @@ class LieGroupTree:
         return H
 
     def jacobian_derivative(self, q: np.ndarray) -> np.ndarray:
-        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0  (13.6)."""
+        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0
+        (13.6), but for curved motions."""
         out = self.al.zeros(6 * len(self._nodes), self.nv, self.nv)
         for k, placed in enumerate(self._place(q)):
-            for i, a, K_a in placed.screws():
-                for j, b, K_b in placed.screws():
-                    if placed.moves(i, j):
-                        out[6 * k : 6 * k + 6, a, b] = cross_motion(K_a, K_b)
+            for a, b, change in placed.derivatives():
+                out[6 * k : 6 * k + 6, a, b] = change
         return out
 
     def jacobian_rate(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """K̇, 6n × nv:  K̇_a = [K_a, W_a]  (13.7)."""
         out = self.al.zeros(6 * len(self._nodes), self.nv)
         for k, placed in enumerate(self._place(q)):
-            for a, K, W in placed.turning(self.al, u):
-                out[6 * k : 6 * k + 6, a] = cross_motion(K, W)
+            for a, K, W, D in placed.turning(self.al, u):
+                out[6 * k : 6 * k + 6, a] = _rate(K, W, D)
         return out
 
     def point_jacobian(self, q: np.ndarray, body: str, point: np.ndarray) -> np.ndarray:
@@ -410,8 +320,8 @@ class LieGroupTree:
         placed = self._place(q)[self.names.index(body)]
         w = placed.twist(al, u)[:3]
         out = al.zeros(3, self.nv)
-        for a, K, W in placed.turning(al, u):
-            out[:, a] = placed.X_WB.R @ (cross(w, _at(K, point)) + _at(cross_motion(K, W), point))
+        for a, K, W, D in placed.turning(al, u):
+            out[:, a] = placed.X_WB.R @ (cross(w, _at(K, point)) + _at(_rate(K, W, D), point))
         return out
 
     # Dynamics
@@ -437,23 +347,20 @@ class LieGroupTree:
         al = self.al
         out = al.zeros(self.nv, self.nv, self.nv)
         for node, placed in zip(self._nodes, self._place(q), strict=True):
-            screws = [(i, a, K, node.inertia.apply(K)) for i, a, K in placed.screws()]
-            for i, a, K_a, _ in screws:
-                for l, c, K_c, _ in screws:
-                    if placed.moves(i, l):
-                        turned = cross_motion(K_a, K_c)
-                        for _, b, _, momentum in screws:
-                            change = turned @ momentum
-                            out[a, b, c] = out[a, b, c] + change
-                            out[b, a, c] = out[b, a, c] + change
+            momenta = [(b, node.inertia.apply(K)) for _, b, K in placed.screws()]
+            for a, c, turned in placed.derivatives():
+                for b, momentum in momenta:
+                    change = turned @ momentum
+                    out[a, b, c] = out[a, b, c] + change
+                    out[b, a, c] = out[b, a, c] + change
         return out
 
     def mass_matrix_rate(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Ṁ = K̇ᵀ J K + Kᵀ J K̇."""
         half = self.al.zeros(self.nv, self.nv)
         for node, placed in zip(self._nodes, self._place(q), strict=True):
-            for a, K_a, W in placed.turning(self.al, u):
-                momentum = node.inertia.apply(cross_motion(K_a, W))
+            for a, K_a, W, D in placed.turning(self.al, u):
+                momentum = node.inertia.apply(_rate(K_a, W, D))
                 for _, b, K in placed.screws():
                     half[a, b] = half[a, b] + K @ momentum
         return half + half.T
@@ -462,6 +369,8 @@ class LieGroupTree:
         """Christoffel symbols of the first kind, nv × nv × nv, in closed form:
 
             Γ[a, b, c] = Σ_k K_aᵀ F(K_s, K_r),    (s, r) = (c, b) if b moves c, else (b, c)       (13.11)
+
+        and K_aᵀ J ∂_b K_c more where b and c belong to one curved motion,
 
         so that (h − g)_a = Γ_abc u_b u_c. Where u = q̇, Γ_abc = Γ_acb = ½(∂_b M_ac + ∂_c M_ab − ∂_a M_bc);
         for quasi-velocities Γ_abc − Γ_acb = M_ad γ_dbc  (13.12).
@@ -472,6 +381,9 @@ class LieGroupTree:
             for j, b, K_b in screws:
                 for l, c, K_c in screws:
                     F = _product_wrench(node, *((K_c, K_b) if placed.moves(l, j) else (K_b, K_c)))
+                    if j == l and (changes := placed.path[j].changes) is not None:
+                        first = placed.path[j].u.start
+                        F = F + node.inertia.apply(changes[b - first][c - first])
                     for _, a, K_a in screws:
                         out[a, b, c] = out[a, b, c] + K_a @ F
         return out
@@ -482,8 +394,9 @@ class LieGroupTree:
         C = al.zeros(self.nv, self.nv)
         for node, placed in zip(self._nodes, self._place(q), strict=True):
             V = placed.twist(al, u)
-            for c, K_c, W in placed.turning(al, u):
+            for c, K_c, W, D in placed.turning(al, u):
                 F = _product_wrench(node, K_c, W) + _product_wrench(node, V - W, K_c)
+                F = F if D is None else F + node.inertia.apply(D)
                 _project(C[:, c], placed, F)
         return C
 
@@ -505,10 +418,8 @@ class LieGroupTree:
         al = self.al
         h = al.zeros(self.nv)
         for node, placed in zip(self._nodes, bodies, strict=True):
-            V, A = al.zeros(6), -self._fall(placed)
-            for _, own, W in placed.beyond(al, u):
-                V, A = V + own, A + cross_motion(own, W)
-            _project(h, placed, node.inertia.apply(A) + _product_wrench(node, V, V))
+            V, A = placed.acceleration(al, u)
+            _project(h, placed, node.inertia.apply(A - self._fall(placed)) + _product_wrench(node, V, V))
         return h
 
     def _fall(self, placed: _Placed) -> np.ndarray:
@@ -553,41 +464,3 @@ def _project(out: np.ndarray, placed: _Placed, wrench: np.ndarray) -> None:
 def _at(K: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Velocity v + ω × x of a point x under a twist."""
     return K[3:] + cross(K[:3], point)
-
-
-# From joints to screws
-
-
-def _factors(al: Algebra, joint: Joint) -> list[tuple[int, int, Callable[[Algebra, np.ndarray], Pose], np.ndarray]]:
-    """Elementary motions of a joint: nq, nv, N(q), and the constant basis of its twists N⁻¹Ṅ."""
-    if isinstance(joint, Product):
-        return [(factor.nq, factor.nv, factor.transform, factor.subspace(al)) for factor in joint.factors]
-    if isinstance(joint, Free):
-        return [(joint.nq, joint.nv, joint.transform, al.eye(6))]
-    raise NotImplementedError(joint.kind)
-
-
-def _joint_motions(al: Algebra, link: Link, X: Pose) -> tuple[tuple[Motion, ...], Pose]:
-    """Factors of a joint whose first frame stands at X in the world, and where its last frame stands.
-
-    From its other side a joint is  X_SP = X_k⁻¹ … X_1⁻¹: factors in reverse order, each inverted.
-    """
-    turned = isinstance(link.joint, Reversed)
-    joint = link.joint.joint if isinstance(link.joint, Reversed) else link.joint
-    placed, q, u = [], link.q.start, link.u.start
-    for nq, nv, transform, Z in _factors(al, joint):
-        placed.append((transform, Z, slice(q, q + nq), slice(u, u + nv)))
-        q, u = q + nq, u + nv
-    motions: list[Motion] = []
-    for transform, Z, at, rate in reversed(placed) if turned else placed:
-        if Z.shape[1] == 0:
-            N = transform(al, al.zeros(0))
-            X = X @ (N.inverse() if turned else N)
-        elif Z.shape[1] == 1:
-            # The screw of a factor passes through its origin with v along ω, or ω = 0.
-            z = -Z[:, 0] if turned else Z[:, 0]
-            axis = X.R @ z[:3]
-            motions.append(ScrewMotion(axis, cross(X.p, axis), X.R @ z[3:], at, rate))
-        else:
-            motions.append(SubgroupMotion(X, Z, transform, at, rate, turned))
-    return tuple(motions), X

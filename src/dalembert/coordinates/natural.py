@@ -165,10 +165,12 @@ class Natural(Coordinates):
             first, second = data.bodies
             near[first].append(second)
             near[second].append(first)
-        order = ["ground"]
+        order, seen = ["ground"], {"ground"}
         for body in order:
-            order += [other for other in dict.fromkeys(near[body]) if other not in order]
-        return order + [body for body in self.flat.bodies if body not in order]
+            new = [other for other in dict.fromkeys(near[body]) if other not in seen]
+            order += new
+            seen.update(new)
+        return order + [body for body in self.flat.bodies if body not in seen]
 
     # Features
 

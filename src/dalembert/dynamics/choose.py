@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalembert.coordinates import COORDINATES, Coordinates
+from dalembert.coordinates.base import joints_asked
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Flat
@@ -55,16 +56,20 @@ def is_constrained(coordinates: Coordinates) -> bool:
 
 
 def is_rolled(coordinates: Coordinates) -> bool:
-    """True if the model is large and plain enough for rolled recursions: any forces; joints of the catalogue; no
-    constraints but cut joints that need no turns counted, and no armatures on those.
+    """True if the model is large and plain enough for rolled recursions: joints of the catalogue; any forces, but none
+    at cut joints; no constraints but cut joints that need no turns counted, and no armatures on those.
     """
     flat, cut = coordinates.flat, set(coordinates.cut)
+    if coordinates.name not in FORMULATIONS["recursive"].supports().coordinates:
+        return False
     if len(flat.bodies) < (LOOPS_ROLLED_FROM if cut else TREES_ROLLED_FROM):
         return False
     joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}
     if any(joint.kind == "custom" or joint.nonholonomic for joint in joints.values()):
         return False
     if flat.constraints or coordinates.windings:
+        return False
+    if any(joints_asked(force) & cut for force, _ in flat.forces.values()):
         return False
     return not any(data.armature is not None for name, (data, _) in flat.joints.items() if name in cut)
 

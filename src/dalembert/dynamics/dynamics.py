@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import native, traces
@@ -76,6 +77,9 @@ class Dynamics:
         self.held_ranks: dict[bytes, tuple[int, int]] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
+        still = np.zeros(self.nv)
+        placed = self.coordinates.place(NUMPY, self.flat.parameters)
+        self.formulation.check(Equations(placed, 0.0, self.coordinates.neutral(), still))
 
     def __repr__(self) -> str:
         return (

@@ -96,9 +96,12 @@ class Memory(NamedTuple):
 def memory_of(loops: Loops) -> Memory:
     """Fresh memory for one user of the loops."""
     n, longest = loops.rows, int(loops.table.cuts[:, 8].max())
-    sizes = (loops.n_values, loops.n_moved, loops.n_moved, len(loops.pattern.index), n, len(loops.pattern.column_index),
-             n, n, n, n, n, n, n, 96, longest * 36)  # fmt: skip
-    return Memory(*(np.zeros(size) for size in sizes), np.zeros(n, dtype=np.int64))
+    sizes = {
+        "values": loops.n_values, "pushed": loops.n_moved, "yielded": loops.n_moved, "K": len(loops.pattern.index),
+        "lower": len(loops.pattern.column_index), "inputs": 96, "wrenches": longest * 36,
+    }  # fmt: skip
+    vectors = {name: np.zeros(sizes.get(name, n)) for name in Memory._fields if name != "fill"}
+    return Memory(**vectors, fill=np.zeros(n, dtype=np.int64))
 
 
 @njit(cache=True, nogil=True)

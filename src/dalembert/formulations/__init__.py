@@ -11,11 +11,13 @@ from dalembert.formulations.gauss import Gauss
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.jourdain import Jourdain
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
+from dalembert.formulations.lie_group import LieGroup
 from dalembert.formulations.newton_euler import NewtonEuler
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.projection import Projection
 from dalembert.formulations.recursive import Recursive
 from dalembert.formulations.udwadia_kalaba import UdwadiaKalaba
+from dalembert.formulations.velocity_transformation import VelocityTransformation
 from dalembert.formulations.woronetz import Woronetz
 
 __all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
@@ -34,6 +36,8 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         Independent,
         NewtonEuler,
         CoordinatePartitioning,
+        VelocityTransformation,
+        LieGroup,
         Woronetz,
         Canonical,
         CanonicalIndependent,

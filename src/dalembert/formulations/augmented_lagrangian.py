@@ -73,6 +73,9 @@ class AugmentedLagrangian(BlockFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+
 
 def check_turns(name: str, iterations: int, tolerance: float) -> None:
     """Options that make sense."""

@@ -96,6 +96,10 @@ class Formulation(ABC):
         b, position`` and what the formulation's own solver wants besides.
         """
 
+    def check(self, equations: Equations) -> None:
+        """Raise ModelError if the formulation cannot take this model; the equations are in floats, somewhere."""
+        return None
+
     def solver(self) -> int:
         """Address of the native function that finds u̇ and λ (see ``numerics.layout``); 0 takes the null space of A."""
         return 0
@@ -111,6 +115,22 @@ class Formulation(ABC):
     def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
         return {}
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
+
+        For tables of sizes and conditions (``da.compare``); M and A in floats. Default: that of u̇ and λ together.
+        """
+        return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        """Number of variables that are integrated; the work, and places that stay zero, left out.
+
+        Args:
+            freedom: degrees of freedom of position and of velocity.
+        """
+        form = self.form(sizes)
+        return sizes.nq + sizes.nv if form is None else form.varying - 1
 
 
 class BlockFormulation(Formulation):

@@ -155,6 +155,9 @@ class CanonicalAugmented(CanonicalFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1 + sizes.rows
         rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))

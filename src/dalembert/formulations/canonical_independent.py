@@ -11,7 +11,7 @@ from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, rates_at
 from dalembert.formulations.independent import boolean_route
 from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
-from dalembert.formulations.system import constraints_at, dot, onto_rows, product
+from dalembert.formulations.system import constraints_at, dot, onto_rows, product, reduced_mass
 from dalembert.numerics.layout import N_OPTIONS, NO_MASS, NQ, NV, WORN_OUT, entries, finite, give_up, watch
 from dalembert.numerics.linear import OK, cholesky, cholesky_substitute
 from dalembert.numerics.native import RESTART, put
@@ -120,6 +120,12 @@ class CanonicalIndependent(CanonicalFormulation):
     name: ClassVar[str] = "canonical-independent"
     title: ClassVar[str] = "Canonical equations in independent momenta"
     route = staticmethod(boolean_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return sizes.nq + freedom[1]
 
     def form(self, sizes: Sizes) -> Form:
         check_room(self.name, sizes.nv)

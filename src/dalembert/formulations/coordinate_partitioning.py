@@ -10,8 +10,8 @@ from numba import njit
 
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
-from dalembert.formulations.partitioned_states import check_state, partitioned_form
-from dalembert.formulations.system import conflict_below, received
+from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
+from dalembert.formulations.system import conflict_below, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
@@ -96,3 +96,9 @@ class CoordinatePartitioning(BlockFormulation):
 
     def form(self, sizes: Sizes) -> Form | None:
         return partitioned_form(self.name, self.state, sizes)
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return partitioned_size(self.state, sizes, freedom)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)

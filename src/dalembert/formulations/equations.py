@@ -9,7 +9,7 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -100,6 +100,23 @@ class Equations:
         """A u̇ + γ."""
         found = self._moving(self.u, du)
         return self.al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
+
+    def acceleration_by_bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """J and c of  A u̇ + γ = J x + c,  x the rates of all twists V_L in link axes, one after the other, then u̇.
+
+        Bodies and tree coordinates count as if they were free of each other.
+        """
+        al, n = self.al, 6 * len(self.tree.links)
+
+        def residual(x: np.ndarray) -> np.ndarray:
+            states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
+            found = residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states))
+            return al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
+
+        c = residual(al.zeros(n + self.nv))
+        if not len(c):
+            return al.zeros(0, n + self.nv), c
+        return al.columns(lambda x: residual(x) - c, n + self.nv), c
 
     @cached_property
     def velocity_bias(self) -> np.ndarray:
@@ -238,21 +255,26 @@ class Equations:
         """What armatures of cut joints take from all velocities."""
         return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
 
+    @property
+    def _branches(self) -> PlacedTree:
+        """The tree of joints, for elimination along its branches."""
+        assert isinstance(self.tree, PlacedTree), f"{self.tree.coordinates.name} coordinates have no tree of joints"
+        return self.tree
+
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
         wrenches, tau = self._applied()
-        assert isinstance(self.tree, PlacedTree)
-        return forward_dynamics(self.tree, self.q, self.u, tau, wrenches, self.gravity)
+        return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
 
     @cached_property
-    def _eliminated(self) -> list[Eliminated]:
+    def eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
         wrenches, tau = self._applied()
-        return articulated(self.tree, self.states, tau, wrenches)
+        return articulated(self._branches, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
         """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
-        columns = [response(self.tree, self.states, self._eliminated, Q) for Q in forces]
+        columns = [response(self._branches, self.states, self.eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
 
     def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -92,3 +92,8 @@ class Gauss(BlockFormulation):
     name: ClassVar[str] = "gauss"
     title: ClassVar[str] = "Gauss's least constraint"
     route = staticmethod(_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        _, L, _ = _weight(M, np.zeros(len(M)), A, np.zeros(len(A)))
+        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        return (Q[rank:] @ L).T

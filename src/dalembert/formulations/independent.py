@@ -11,8 +11,8 @@ from numba import njit
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
-from dalembert.formulations.partitioned_states import check_state, partitioned_form
-from dalembert.formulations.system import largest_residual, move_freely, received
+from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
+from dalembert.formulations.system import largest_residual, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon_basis, jacobi_svd
 from dalembert.numerics.layout import options, watch
 from dalembert.numerics.linear import (
@@ -134,3 +134,12 @@ class Independent(BlockFormulation):
 
     def form(self, sizes: Sizes) -> Form | None:
         return partitioned_form(self.name, self.state, sizes)
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return partitioned_size(self.state, sizes, freedom)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        if self.basis == "boolean":
+            return reduced_mass(M, A)
+        _, _, R, _ = (_by_qr if self.basis == "qr" else _by_svd)(A, np.zeros(len(A)))
+        return R.T @ M @ R

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.system import conflict_below, move_freely, received
+from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import FAILED, OK, least_norm_multipliers
@@ -39,3 +41,6 @@ class Jourdain(BlockFormulation):
     name: ClassVar[str] = "jourdain"
     title: ClassVar[str] = "Jourdain's virtual power"
     route = staticmethod(_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)

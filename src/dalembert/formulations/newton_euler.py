@@ -90,6 +90,18 @@ def _by_blocks(G, A, size):
     return W
 
 
+@njit(cache=True, nogil=True)
+def _schur(A, W, AN):
+    """⎡ A G Aᵀ  A N ⎤
+    ⎣ NᵀAᵀ     0  ⎦"""
+    m, free = AN.shape
+    K = np.zeros((m + free, m + free))
+    K[:m, :m] = A @ W
+    K[:m, m:] = AN
+    K[m:, :m] = AN.T
+    return K
+
+
 def _route(context, t, blocks, out):
     c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
     m = A.shape[0]
@@ -101,10 +113,7 @@ def _route(context, t, blocks, out):
         return FAILED
     # ⎡ A G Aᵀ  A N ⎤ ⎡ λ ⎤   ⎡ −γ − A G f ⎤
     # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η
-    K = np.zeros((m + free, m + free))
-    K[:m, :m] = A @ W
-    K[:m, m:] = AN
-    K[m:, :m] = AN.T
+    K = _schur(A, W, AN)
     scale = equilibrate(K)
     full, _, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
     rhs, x = np.empty(m + free), np.empty(m + free)
@@ -145,3 +154,12 @@ class NewtonEuler(BlockFormulation):
     @classmethod
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("absolute",))
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        size = _block_size(M)
+        G, N = _inverse(M, size)
+        if not len(A):
+            return M
+        K = _schur(A, _by_blocks(G, A, size), A @ N)
+        equilibrate(K)
+        return K

@@ -41,7 +41,7 @@ from dalembert.numerics.layout import (
 from dalembert.numerics.linear import OK
 from dalembert.numerics.native import RESTART, call_address, put
 
-__all__ = ["STATES", "check_state", "partitioned_form"]
+__all__ = ["STATES", "check_state", "partitioned_form", "partitioned_size"]
 
 STATES = ("dependent", "mixed", "independent")
 
@@ -287,6 +287,13 @@ def check_state(name: str, state: str) -> None:
     """An option that makes sense."""
     if state not in STATES:
         raise DalembertError(f"{name}: unknown state {state!r}; expected one of {', '.join(STATES)}")
+
+
+def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
+    """How many variables of a state vary, given the degrees of freedom of position and of velocity."""
+    if state == "independent":
+        return freedom[0] + sizes.windings + freedom[1]
+    return sizes.nq + (sizes.nv if state == "dependent" else freedom[1])
 
 
 def partitioned_form(name: str, state: str, sizes: Sizes) -> Form | None:

@@ -75,6 +75,9 @@ class Penalty(BlockFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu
 
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+
 
 def check_penalty(name: str, alpha: float, omega: float, mu: float) -> None:
     """Options that make sense."""

@@ -74,3 +74,10 @@ class Projection(BlockFormulation):
     name: ClassVar[str] = "projection"
     title: ClassVar[str] = "Projection matrix R, dependent accelerations"
     route = staticmethod(_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        n = len(M)
+        rank, _, T, _, columns = echelon(A, np.zeros(len(A)))
+        R, _ = echelon_basis(T, rank, columns)
+        K = np.vstack([T[:rank, :n], R.T @ M])
+        return K / np.abs(K).max(axis=1, keepdims=True)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates.recursions import articulated
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
 from dalembert.formulations.equations import Equations
 
 __all__ = ["Recursive"]
+
+# Pivots of the inertia that a joint moves, below this fraction of the largest: none.
+LIGHT = 1e-12
+
+# Bodies up to which that is looked at before the first run.
+MOST_CHECKED = 300
+
+
+def _pivots(D: np.ndarray) -> np.ndarray:
+    """Pivots of a symmetric matrix scaled to a diagonal of 1."""
+    size = np.sqrt(np.abs(np.diag(D).astype(float)))
+    if not np.all(size > 0) or not np.all(np.isfinite(size)):
+        return np.zeros(1)
+    return np.linalg.eigvalsh(D.astype(float) / np.outer(size, size))
 
 
 class Recursive(Formulation):
@@ -43,17 +58,34 @@ class Recursive(Formulation):
             coordinates=("relative", "absolute"),
         )
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        try:
-            return self._blocks(equations)
-        except ZeroDivisionError:
-            raise ModelError(
-                "some joint of the tree moves nothing that has mass or inertia, so it cannot be eliminated.  "
-                "Fix: give the bodies at the tips of the tree mass and inertia, or formulation='lagrange-multipliers' "
-                "if constraints hold them"
-            ) from None
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        """A Y of the multipliers; the joints themselves are eliminated one by one."""
+        return A @ np.linalg.solve(M, A.T) if len(A) else None
 
-    def _blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def check(self, equations: Equations) -> None:
+        """Every joint of the tree must move inertia in all its directions; looked at up to a size."""
+        tree: Any = equations.tree
+        if len(tree.links) > MOST_CHECKED:
+            return
+        no_force, no_wrench = np.zeros(equations.nv), [np.zeros(6)] * len(tree.links)
+        try:
+            with np.errstate(all="ignore"):
+                joints = articulated(tree, equations.states, no_force, no_wrench)
+        except ZeroDivisionError:
+            joints = []
+        for i, link in enumerate(tree.links):
+            pivots = _pivots(joints[i].D) if joints else np.zeros(1)
+            if len(pivots) and not pivots.min() > LIGHT * pivots.max():
+                slot = tree.coordinates.slots[i]
+                what = f"body {link.body!r}" if slot.joint is None else f"joint {slot.joint!r} with body {link.body!r}"
+                raise ModelError(
+                    f"formulation 'recursive' eliminates joints by the inertia that they move, and "
+                    f"{what if joints else 'some joint'} has none in some direction.  Fix: mass and inertia about all "
+                    f"axes for bodies at the tips of the tree, or, if constraints hold them, "
+                    f"formulation='lagrange-multipliers'"
+                )
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         """u̇ if nothing constrains the tree, else what ``dynamics.native`` closes the loops with."""
         free = equations.free_acceleration()
         if not equations.rows:

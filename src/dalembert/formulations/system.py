@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.layout import CLOSURE, EXTRA, HOLONOMIC, NQ, NV, ROWS, blocks_of, entries, stabilised
 from dalembert.numerics.linear import FAILED, OK, cholesky, cholesky_substitute
 from dalembert.numerics.native import call_address, put
 
 __all__ = [
     "conflict_below", "constraints_at", "dot", "largest_residual", "move_freely", "onto_rows", "product", "received",
+    "reduced_mass",
 ]  # fmt: skip
 
 
@@ -96,3 +98,10 @@ def onto_rows(A, x):
         for j in range(A.shape[1]):
             out[j] += A[i, j] * x[i]
     return out
+
+
+def reduced_mass(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Rᵀ M R with the R of an elimination of A with complete pivoting."""
+    rank, _, T, _, columns = echelon(A, np.zeros(len(A)))
+    R, _ = echelon_basis(T, rank, columns)
+    return R.T @ M @ R

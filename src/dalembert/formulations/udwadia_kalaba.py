@@ -104,3 +104,9 @@ class UdwadiaKalaba(BlockFormulation):
     name: ClassVar[str] = "udwadia-kalaba"
     title: ClassVar[str] = "Udwadia-Kalaba"
     route = staticmethod(_route)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        if has_inverse(M):
+            return np.linalg.solve(np.linalg.cholesky(M), A.T).T if len(A) else M
+        free = np.eye(len(M)) - np.linalg.pinv(A) @ A
+        return np.vstack([free @ M / np.abs(M).max(), A])

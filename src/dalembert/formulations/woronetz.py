@@ -10,7 +10,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.equations import Equations
 from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
-from dalembert.formulations.system import dot, onto_rows, product, received
+from dalembert.formulations.system import dot, onto_rows, product, received, reduced_mass
 from dalembert.numerics.layout import EXTRA, HOLONOMIC, NV, ROWS, options, stabilised, watch
 from dalembert.numerics.linear import (
     FAILED,
@@ -120,3 +120,6 @@ class Woronetz(BlockFormulation):
             "jacobian_rate": equations.along(equations.jacobian),
             "b_rate": equations.along(equations.velocity_bias),
         }
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)

@@ -62,7 +62,7 @@ class Custom(Joint):
         if self._equations is None:
             raise ModelError(
                 f"joint {self._name!r}: a custom joint without 'equations' cannot close a loop and cannot be used in "
-                f"absolute coordinates. Fix: give its {6 - self.nv} equations of the relative pose."
+                f"absolute or natural coordinates. Fix: give its {6 - self.nv} equations of the relative pose."
             )
         return self._equations(al, X)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.four_bar import four_bar
+    from dalembert.library.mechanisms.n_four_bar import n_four_bar
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
@@ -46,6 +47,7 @@ __all__ = [
     "crank_rocker",
     "double_pendulum",
     "four_bar",
+    "n_four_bar",
     "n_pendulum",
     "names",
     "parallelogram",
@@ -102,6 +104,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "satellite",
         "andrews",
         "parallelogram",
+        "n-four-bar",
         "sarrus",
         "bennett",
         "bricard",

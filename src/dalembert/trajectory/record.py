@@ -388,8 +388,8 @@ def _acting(dynamics: Dynamics, context: Context) -> tuple[int, int]:
     flat = dynamics.flat
     by_events = {name for event, _ in flat.events.values() for name in event.switch}
     off = flat.off(dict(zip(dynamics.parameter_names, context.values, strict=True))) | by_events
-    acting = sum(row.owner not in off for row in dynamics.rows)
-    return acting, sum(row.owner in by_events for row in dynamics.rows)
+    acting = sum(row.rigid or row.owner not in off for row in dynamics.rows)
+    return acting, sum(row.owner in by_events and not row.rigid for row in dynamics.rows)
 
 
 def _largest(values: Any) -> float:

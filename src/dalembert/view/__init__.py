@@ -7,6 +7,7 @@ The page needs no network and no server: open the file in any browser.
 """
 
 from dalembert.view.check import SceneError, check
+from dalembert.view.dots import plot_dots
 from dalembert.view.figures import plot_path, plot_series, write_png
 from dalembert.view.files import ViewError
 from dalembert.view.page import html, write_html
@@ -24,6 +25,7 @@ __all__ = [
     "ViewError",
     "check",
     "html",
+    "plot_dots",
     "plot_path",
     "plot_series",
     "write_html",

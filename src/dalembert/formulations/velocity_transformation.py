@@ -1,0 +1,163 @@
+"""Velocity transformations: free bodies, and the velocities of a spanning tree that move them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.formulations.base import BlockFormulation, Support
+from dalembert.formulations.equations import Equations
+from dalembert.formulations.penalty import check_penalty, penalised
+from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
+from dalembert.numerics.elimination import echelon, echelon_basis
+from dalembert.numerics.layout import options, watch
+from dalembert.numerics.linear import (
+    FAILED,
+    OK,
+    cholesky_substitute,
+    least_norm_multipliers,
+    solve_constrained,
+)
+
+__all__ = ["CLOSINGS", "VelocityTransformation"]
+
+CLOSINGS = ("multipliers", "independent", "penalty")
+
+
+def _route(context, t, blocks, out):
+    # M, f, A and γ are those of eq. 5.92: projected by R¹ already.
+    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
+    given = options(c)
+    if given[3] == 0.0:
+        status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, du, multipliers)
+        watch(c, rank, ratio, conflict)
+        return status
+    if given[3] == 1.0:
+        rank, ratio, T, _, columns = echelon(A, gamma)
+        watch(c, rank, ratio, conflict_below(T, rank))
+        R, p = echelon_basis(T, rank, columns)
+        if move_freely(M, f, R, p, du) != OK:
+            return FAILED
+        least_norm_multipliers(M, f, A, du, multipliers)
+        return OK
+    alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
+    if not good:
+        return FAILED
+    du[:] = f - alpha * (A.T @ g)
+    cholesky_substitute(K, du)
+    multipliers[:] = -alpha * (A @ du + g)
+    return OK
+
+
+@dataclass(frozen=True)
+class VelocityTransformation(BlockFormulation):
+    """Twists V of all bodies as if they were free, moved by the velocities ż of the joints of a spanning tree:
+
+        V = R¹ ż,   V̇ = R¹ z̈ + S¹c¹
+
+        ⎡ R¹ᵀ M R¹     (Φ² R¹)ᵀ ⎤ ⎡ z̈  ⎤   ⎡ R¹ᵀ (Q − M S¹c¹) ⎤
+        ⎣ Φ² R¹           0     ⎦ ⎣ −λ ⎦ = ⎣ c² − Φ² S¹c¹     ⎦
+
+    M has one 6×6 block for each body. Column i of R¹ holds the twists of all bodies beyond joint i for unit speed
+    there; it is written down joint by joint, nothing is factorised. S¹c¹ are the accelerations for z̈ = 0. The closure
+    of loops and all other constraints Φ² are written for free bodies and then projected.
+
+    Args:
+        closing: how the projected constraints are met: ``multipliers`` (also with Baumgarte's stabilisation),
+            ``independent`` velocities by an elimination of Φ² R¹, or a ``penalty``, which is not exact.
+        alpha, omega, mu: of the penalty (see ``Penalty``).
+
+    Reference: J. García de Jalón, E. Bayo, sec. 5.3, eqs. 5.71–5.92; W. Jerkovsky, "The structure of multibody dynamics
+    equations", J. Guidance and Control 1 (1978) 173–182.
+    """
+
+    name: ClassVar[str] = "velocity-transformation"
+    title: ClassVar[str] = "Velocity transformations"
+    route = staticmethod(_route)
+
+    closing: str = "multipliers"
+    alpha: float = 1e7
+    omega: float = 10.0
+    mu: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.closing not in CLOSINGS:
+            raise DalembertError(
+                f"{self.name}: unknown closing {self.closing!r}; expected one of {', '.join(CLOSINGS)}"
+            )
+        check_penalty(self.name, self.alpha, self.omega, self.mu)
+
+    @classmethod
+    def supports(cls) -> Support:
+        return replace(super().supports(), coordinates=("relative",))
+
+    def options(self) -> tuple[float, ...]:
+        return self.alpha, self.omega, self.mu, float(CLOSINGS.index(self.closing))
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+        if self.closing == "multipliers":
+            return super().matrix(M, A)
+        if self.closing == "independent":
+            return reduced_mass(M, A)
+        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        R = transformation(equations)
+        M, f = _projected_dynamics(equations, R)
+        A, gamma = _projected_constraints(equations, R)
+        return {
+            "mass_matrix": M,
+            "forcing": f,
+            "jacobian": A,
+            "gamma": gamma,
+            "b": equations.velocity_bias,
+            "position": equations.position_residual(),
+        }
+
+
+def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
+    """R¹: for every body the twist (link axes) that each velocity of a joint before it gives it at unit speed."""
+    R: list[dict[int, np.ndarray]] = []
+    for link, state in zip(equations.tree.links, equations.states, strict=True):
+        carried = {} if link.parent < 0 else R[link.parent]
+        moved = {a: state.X_PL.motion_inverse(column) for a, column in carried.items()}
+        R.append(moved | {link.u.start + j: column for j, column in enumerate(state.S.T)})
+    return R
+
+
+def _projected_dynamics(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """R¹ᵀ M R¹  and  R¹ᵀ (Q − M S¹c¹).  Armatures are masses on the velocities of the joints themselves."""
+    al, g = e.al, e.tree.mechanism.gravity
+    wrenches, f = e._applied()
+    M = al.zeros(e.nv, e.nv)
+    for link, state, wrench, columns in zip(e.tree.links, e.states, wrenches, R, strict=True):
+        I, weight = link.inertia, al.concatenate([al.zeros(3), state.X_WL.R.T @ g])
+        force = wrench + I.apply(weight - state.A_L) - I.bias(state.V_L)
+        momenta = {a: I.apply(column) for a, column in columns.items()}
+        for a, column in columns.items():
+            f[a] = f[a] + column @ force
+            for b in columns:
+                if b >= a:
+                    M[a, b] = M[b, a] = M[a, b] + column @ momenta[b]
+        if link.armature is not None and state.rotor is not None:
+            f[link.u] = f[link.u] - state.rotor
+            M[link.u, link.u] = M[link.u, link.u] + link.armature * al.eye(state.S.shape[1])
+    for _, a, B, _ in e._cut_rotors:
+        M = M + a * (B.T @ B)
+    return M, f - e._cut_rotor_forces(None)
+
+
+def _projected_constraints(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Φ² R¹  and  γ = Φ² S¹c¹ − c².  Joint coordinates that an equation names stand beside the bodies."""
+    J, gamma = e.acceleration_by_bodies()
+    n = 6 * len(R)
+    A: Any = J[:, n:].copy()
+    for k, (state, columns) in enumerate(zip(e.states, R, strict=True)):
+        of_body = J[:, 6 * k : 6 * k + 6]
+        for a, column in columns.items():
+            A[:, a] = A[:, a] + of_body @ column
+        gamma = gamma + of_body @ state.A_L
+    return A, gamma
