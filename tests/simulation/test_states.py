@@ -18,11 +18,10 @@ from dalembert.formulations.independent import Independent
 from dalembert.integrators import INTEGRATORS, loop
 from dalembert.integrators.bdf import RESTARTS
 
+# The states of both partitioned formulations are the same code: one of each.
 STATES: dict[str, str | Formulation] = {
     **{name: name for name in FORMULATIONS if name.startswith("canonical")},
     "independent, mixed": Independent(state="mixed"),
-    "independent, independent": Independent(state="independent"),
-    "partitioning, mixed": CoordinatePartitioning(state="mixed"),
     "partitioning, independent": CoordinatePartitioning(state="independent"),
 }
 
