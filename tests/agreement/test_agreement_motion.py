@@ -26,12 +26,16 @@ SEEDS = (0, 1)
 
 EXACT = [name for name, formulation in FORMULATIONS.items() if formulation.supports().exact]
 COMBINATIONS = [(f, c) for f in EXACT for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
-# All formulations get the same blocks; in natural coordinates a few cases of each are enough for every day.
-EVERY_DAY = ("three loops", "driven slider crank", "a rolling disc in a loop", "welded and massless parts")
+# Most formulations get the same blocks: a few cases of each are enough for every day, the others are slow verification.
+EVERY_DAY = (
+    "three loops", "driven slider crank", "a rolling disc in a loop", "welded and massless parts",
+    "equations of position and velocity", "planar parallelogram with spatial hinges",
+)  # fmt: skip
+THOROUGH = {("lagrange-multipliers", "relative"), ("lagrange-multipliers", "natural"), ("recursive", "relative")}
 
 
 def _combination(name: str, formulation: str, coordinates: str):
-    rare = coordinates == "natural" and formulation != "lagrange-multipliers" and name not in EVERY_DAY
+    rare = (formulation, coordinates) not in THOROUGH and name not in EVERY_DAY
     return pytest.param(name, formulation, coordinates, marks=pytest.mark.slow if rare else ())
 
 

@@ -244,9 +244,10 @@ def _independent_encode(context, t, x, y):
     return RESTART
 
 
-def _independent_retract(context, t, y, unused):
+def _independent_retract(context, t, y, quality):
     # The state is on its constraints as it is; only its coordinates may have to change.
     c = entries(context)
+    quality[0] = 1.0
     nv, state, x = c[NV], carray(y, _length(c)), np.empty(c[NQ] + c[NV] + 1)
     status, A, D, _, delta = _closed(context, c, t, state, x)
     if status != OK:
