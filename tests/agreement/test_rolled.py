@@ -10,8 +10,8 @@ from support.random_models import HOLONOMIC, tree_model
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.dynamics import Context
-from dalembert.dynamics import dynamics as dynamics_module
+from dalembert.dynamics import Context, choose
+from dalembert.dynamics.dynamics import Bodies
 from dalembert.dynamics.rolled import Rolled
 from dalembert.numerics import layout
 
@@ -151,7 +151,7 @@ def test_a_missing_damper_costs_nothing():
 def test_a_large_tree_simulates_as_a_small_one(monkeypatch):
     model = da.library.n_pendulum(n=6)
     plain = da.simulate(model, 0.5)
-    monkeypatch.setattr(dynamics_module, "ROLLED_FROM", 2)
+    monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 2)
     large = da.simulate(model, 0.5)
     assert not plain.dynamics.is_large
     assert large.dynamics.is_large
@@ -165,7 +165,7 @@ def test_a_large_chain_with_springs_balances_its_energy(monkeypatch):
     model = _chain(8)
     model.joint_force("motor", "j3", "20*sin(5*t)")
     plain = da.simulate(model, 0.5)
-    monkeypatch.setattr(dynamics_module, "ROLLED_FROM", 2)
+    monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 2)
     large = da.simulate(model, 0.5)
     assert large.dynamics.is_large and not plain.dynamics.is_large
     assert large.certificate.trusted
@@ -186,7 +186,7 @@ def test_a_thousand_bodies_with_springs():
     # The inertia of a long chain about its root is large, and its round-off is in τ.
     assert np.abs(dynamics.inverse(q, u, du) - tau).max() < ROUND_OFF * np.abs(dynamics.bias(q, u)).max()
     # Springs and dampers one by one: the energy ½ k s², the power −c ṡ² of the stretch s.
-    ground = dynamics_module.Bodies(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
+    ground = Bodies(np.eye(3), np.zeros(3), np.zeros(3), np.zeros(3))
     bodies = [ground, *dynamics.bodies(q, u).values()]
     centres = [np.zeros(3), *(np.array([i + 0.5, 0, 0.02 * (i % 5)]) for i in range(n))]
     elastic = weight = 0.0
@@ -218,7 +218,7 @@ def test_a_thousand_bodies_balance_their_energy():
 def test_parameters_of_forces_and_armatures(monkeypatch):
     plain = _tree(4)
     assert not plain.is_large
-    monkeypatch.setattr(dynamics_module, "ROLLED_FROM", 2)
+    monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 2)
     large = da.compile(plain.model, formulation="recursive")
     assert large.is_large
     q, u = _random_state(plain, np.random.default_rng(4))
@@ -272,7 +272,7 @@ def test_large_trees_take_batches_and_out(monkeypatch):
     model = da.library.n_pendulum(n=5)
     plain = da.compile(model)
     assert not plain.is_large
-    monkeypatch.setattr(dynamics_module, "ROLLED_FROM", 2)
+    monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 2)
     large = da.compile(model)
     assert large.is_large
     q, u, du = np.random.default_rng(5).normal(size=(3, 4, 5))

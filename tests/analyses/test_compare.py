@@ -102,7 +102,7 @@ def test_what_is_refused_is_told():
     model.drive("loose", "t")
     found = da.compare(model, 0.1, formulations=["recursive", "lagrange-multipliers"], coordinates="relative")
     assert [entry.status for entry in found] == ["refused", "trusted"]
-    assert "mass or inertia" in found.data[0].reason
+    assert "mass and inertia" in found.data[0].reason
 
 
 def test_the_same_again_but_for_the_time():

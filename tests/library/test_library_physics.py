@@ -119,6 +119,16 @@ def test_four_bar_against_one_degree_of_freedom():
     np.testing.assert_allclose(speed, np.sqrt(2 * (E - V) / J), atol=1e-7)
 
 
+def test_windows_are_a_pendulum():
+    """((n + 1)/3 + n) l θ̈ = ((n + 1)/2 + n) g sin θ,  θ from the upward vertical."""
+    run = run_of("n-four-bar")
+    rate, n = (2.0 + 3) / (4 / 3 + 3), 3
+    theta, _ = _solve(lambda _, y: [y[1], rate * G * np.sin(y[0])], [2.4, 0.0], run.time.values)
+    for i in range(n + 1):
+        np.testing.assert_allclose(2.4 - run.joint(f"A{i}").q.values, theta, atol=CLOSE)
+    np.testing.assert_allclose(run.output("y of B0").values, np.cos(theta), atol=CLOSE)
+
+
 def test_crank_rocker_is_driven_and_swings_between_its_limits():
     run = run_of("crank-rocker")
     a, b, c, d = 0.3, 0.9, 0.7, 0.9

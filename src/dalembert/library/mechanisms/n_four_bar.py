@@ -57,6 +57,7 @@ def n_four_bar(
         bar(f"bar{i}", B[i], B[i + 1], (1.0, 0.0), 2 + i % 2)
         model.revolute(f"B{i}", f"crank{i}", f"bar{i}", point=B[i], axis="z")
         model.revolute(f"C{i}", f"bar{i}", f"crank{i + 1}", point=B[i + 1], axis="z")
+    model.shape(model.ground, "box", size=(n * l + l / 4, width, width), pose=(n * l / 2, -width, 0))
     model.initial("A0", rate=-speed)
     model.output("x of B0", "2*x(crank0)", unit="m")
     model.output("y of B0", "2*y(crank0)", unit="m")
