@@ -24,13 +24,15 @@ DIGITS = 1e-9
 ROLLING = [name for name, formulation in FORMULATIONS.items() if formulation.supports().nonholonomic]
 # What a penalty α leaves open falls with 1/α and rounding grows with α: they meet at some seven digits.
 PENALTY_DIGITS = 1e-5
+# Momenta with penalties lose α in rounding; turns mend the constraints for any α.
+OPTIONS = {"penalty": {"alpha": 1e7}, "canonical-augmented": {"alpha": 1e3}}
 TIGHT, LOOSE = {"rtol": 1e-13, "atol": 1e-14}, {"rtol": 1e-10, "atol": 1e-11}
 
 
 def coordinates_of(name: str, formulation: str) -> tuple[str, ...]:
     """All for one disc; one each for the others. In natural coordinates the body itself would be made of penalties."""
     support = FORMULATIONS[formulation].supports()
-    kinds = tuple(kind for kind in support.coordinates if support.exact or kind != "natural")
+    kinds = tuple(kind for kind in support.coordinates if formulation not in OPTIONS or kind != "natural")
     return {"tilt": kinds, "hante": kinds[:1], "rill": kinds[-1:]}[name]
 
 
@@ -74,7 +76,7 @@ def test_rolling_disc(name, formulation):
     for coordinates in coordinates_of(name, formulation):
         run = da.simulate(
             disc(name), given["duration"], initial=start(name), coordinates=coordinates,
-            formulation=formulation if exact else FORMULATIONS[formulation](alpha=1e7),  # type: ignore[call-arg]
+            formulation=FORMULATIONS[formulation](**OPTIONS.get(formulation, {})),
             output_step=given["duration"] / 10, **(TIGHT if exact else LOOSE),
         )  # fmt: skip
         assert run.certificate.trusted, f"{coordinates}\n{run.certificate}"
