@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from support.family import FAMILY
+from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 import dalembert as da
@@ -90,7 +91,7 @@ def expected(name: str, coordinates: str = "relative") -> tuple[np.ndarray, np.n
 
 def equations_by(name: str, formulation: str, coordinates: str) -> Dynamics:
     """Formulations that take the same blocks share the kernel."""
-    dynamics = Dynamics(model_of(name), formulation, coordinates)
+    dynamics = compiled(model_of(name), formulation, coordinates)
     if type(dynamics.formulation).blocks is BlockFormulation.blocks:
         shared, _, _ = placed(name, coordinates)
         dynamics.__dict__["dynamics_kernel"] = shared.dynamics_kernel

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cases import CASES, TREES, case, parallelogram
 from support.oracle import Oracle
+from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 from dalembert.algebra import NUMPY
@@ -41,7 +42,7 @@ def _combination(name: str, formulation: str, coordinates: str):
 
 @cache
 def dynamics_of(name: str, formulation: str, coordinates: str) -> Dynamics:
-    return Dynamics(case(name), formulation, coordinates)
+    return compiled(case(name), formulation, coordinates)
 
 
 @cache

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
+from support.refusals import compiled
 from support.states import body_motion
 
 import dalembert as da
@@ -153,8 +154,7 @@ def test_every_formulation_moves_them(name, formulation):
     """Redundant equations that look independent off the closed positions, which stages of an integrator visit."""
     for coordinates in FORMULATIONS[formulation].supports().coordinates:
         method = INTEGRATORS["dopri8"](max_steps=20_000)  # a wrong field is seen at once
-        how = {"formulation": formulation, "coordinates": coordinates, "integrator": method}
-        run = da.simulate(da.library.build(name), 1.0, **how)
+        run = da.simulate(compiled(da.library.build(name), formulation, coordinates), 1.0, integrator=method)
         assert run.certificate.trusted, f"{coordinates}\n{run.certificate}"
         expected = run_of(name, "relative").data.position.sel(time=1.0, body=run.data.body)
         error = 1e-7 if FORMULATIONS[formulation].supports().exact else 1e-4
