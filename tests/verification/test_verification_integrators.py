@@ -261,7 +261,7 @@ def in_pieces(integrator, problem: Problem, times: np.ndarray, start: np.ndarray
         memory = np.frombuffer(memory.tobytes()).copy()
     assert integrator.advance(problem, memory, times, out, np.array([0.0, loop.PAUSE])) == Status.PAUSED
     status = integrator.advance(problem, memory, times, out, np.zeros(2))
-    return result(status, memory, times, out), memory
+    return result(problem, status, memory, times, out), memory
 
 
 @pytest.mark.parametrize("name", NATIVE)

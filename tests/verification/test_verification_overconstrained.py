@@ -64,7 +64,8 @@ def test_ten_seconds_to_trust(name, coordinates):
     assert certificate["position residual"] < CLOSURE and certificate["velocity residual"] < CLOSURE
     assert certificate["energy balance"] < ENERGY
     assert certificate.counts["steps"] < 2000  # no trouble on the way
-    assert any("redundant" in remark for remark in certificate.remarks)
+    # Shared points and vectors may take redundant equations away.
+    assert coordinates == "natural" or any("redundant" in remark for remark in certificate.remarks)
     assert not any("singular" in remark for remark in certificate.remarks)
 
 
@@ -145,7 +146,8 @@ def test_bricard_keeps_its_closure(coordinates):
     assert np.ptp(one) > 0.3
 
 
-SOLVED = [name for name, f in FORMULATIONS.items() if f.supports().closed_loops and f.supports().redundant_constraints]
+# Momenta are solved for without knowing the rank beforehand: canonical runs tell that they are not to be trusted here.
+SOLVED = [name for name in FORMULATIONS if name != "canonical"]
 
 
 @pytest.mark.parametrize("formulation", SOLVED)
