@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import native, traces
@@ -77,9 +77,7 @@ class Dynamics:
         self.held_ranks: dict[bytes, tuple[int, int]] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
         self._check_support()
-        still = np.zeros(self.nv)
-        placed = self.coordinates.place(NUMPY, self.flat.parameters)
-        self.formulation.check(Equations(placed, 0.0, self.coordinates.neutral(), still))
+        self.formulation.check(self.coordinates)
 
     def __repr__(self) -> str:
         return (
@@ -143,9 +141,7 @@ class Dynamics:
     @cached_property
     def dynamics_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and the formulation's blocks."""
-        equations = self.equations(self.tau[1])
-        outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.blocks(equations)}
-        return self._compile("dynamics", outputs, tau=self.tau)
+        return self._compile_rates("dynamics", self.formulation.blocks)
 
     @cached_property
     def form(self) -> Form | None:
@@ -156,9 +152,12 @@ class Dynamics:
     @cached_property
     def form_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and what the form needs."""
+        return self._compile_rates("form", self.formulation.form_blocks)
+
+    def _compile_rates(self, name: str, blocks: Callable[[Equations], dict[str, np.ndarray]]) -> Kernel:
         equations = self.equations(self.tau[1])
-        outputs = {"qdot": equations.qdot(), "power": equations.power(), **self.formulation.form_blocks(equations)}
-        return self._compile("form", outputs, tau=self.tau)
+        outputs = {"qdot": equations.qdot(), "power": equations.power(), **blocks(equations)}
+        return self._compile(name, outputs, tau=self.tau)
 
     @cached_property
     def extra(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.penalty import check_penalty, penalised
+from dalembert.formulations.penalty import check_penalty, penalised, penalised_matrix
 from dalembert.formulations.system import received
 from dalembert.numerics.layout import options
 from dalembert.numerics.linear import FAILED, OK, cholesky_substitute
@@ -74,7 +74,7 @@ class AugmentedLagrangian(BlockFormulation):
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
-        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+        return penalised_matrix(self.alpha, M, A)
 
 
 def check_turns(name: str, iterations: int, tolerance: float) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import cfunc  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.equations import Equations
 from dalembert.numerics.native import SIGNATURE
 
@@ -96,8 +97,8 @@ class Formulation(ABC):
         b, position`` and what the formulation's own solver wants besides.
         """
 
-    def check(self, equations: Equations) -> None:
-        """Raise ModelError if the formulation cannot take this model; the equations are in floats, somewhere."""
+    def check(self, coordinates: Coordinates) -> None:
+        """Raise ModelError if the formulation cannot take this model."""
         return None
 
     def solver(self) -> int:
@@ -133,6 +134,20 @@ class Formulation(ABC):
         return sizes.nq + sizes.nv if form is None else form.varying - 1
 
 
+def usual_blocks(
+    equations: Equations, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What routes read, in this order (see ``numerics.layout.blocks_of``)."""
+    return {
+        "mass_matrix": M,
+        "forcing": f,
+        "jacobian": A,
+        "gamma": gamma,
+        "b": equations.velocity_bias,
+        "position": equations.position_residual(),
+    }
+
+
 class BlockFormulation(Formulation):
     """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function
 
@@ -155,14 +170,8 @@ class BlockFormulation(Formulation):
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        return {
-            "mass_matrix": equations.mass_matrix,
-            "forcing": equations.forcing,
-            "jacobian": equations.jacobian,
-            "gamma": equations.gamma,
-            "b": equations.velocity_bias,
-            "position": equations.position_residual(),
-        }
+        e = equations
+        return usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma)
 
     def solver(self) -> int:
         return native_address(type(self).route)

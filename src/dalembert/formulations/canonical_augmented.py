@@ -11,7 +11,7 @@ from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, repo
 from dalembert.formulations.augmented_lagrangian import augmented_route, check_turns
 from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, momenta_from, write_rates
-from dalembert.formulations.penalty import check_penalty
+from dalembert.formulations.penalty import check_penalty, penalised_matrix
 from dalembert.formulations.system import constraints_at, dot, onto_rows, product
 from dalembert.numerics.layout import (
     HOLONOMIC,
@@ -156,7 +156,7 @@ class CanonicalAugmented(CanonicalFormulation):
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
-        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+        return penalised_matrix(self.alpha, M, A)
 
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1 + sizes.rows

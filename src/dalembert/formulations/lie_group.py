@@ -11,7 +11,7 @@ from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates import PlacedTree
 from dalembert.coordinates.kinematics import pose_jets
 from dalembert.coordinates.lie_group import LieGroupTree
-from dalembert.formulations.base import BlockFormulation, Support
+from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.equations import Equations
 from dalembert.joints import Joint
 from dalembert.model.mechanism import PlacedJoint
@@ -52,14 +52,7 @@ class LieGroup(BlockFormulation):
         lie = LieGroupTree.from_tree(equations.tree)
         M, f = _dynamics(equations, lie)
         A, gamma = _constraints(equations, lie)
-        return {
-            "mass_matrix": M,
-            "forcing": f,
-            "jacobian": A,
-            "gamma": gamma,
-            "b": equations.velocity_bias,
-            "position": equations.position_residual(),
-        }
+        return usual_blocks(equations, M, f, A, gamma)
 
 
 def _dynamics(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:

@@ -28,15 +28,26 @@ def penalised(given, M, A, gamma, phi, rate):
     return alpha, g, K, cholesky(K)
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
-    alpha, g, K, good = penalised(options(c), M, A, gamma, phi, rate)
+@njit(cache=True, nogil=True)
+def solve_penalised(given, M, f, A, gamma, phi, rate, du, multipliers):
+    """u̇ and λ of the penalty method."""
+    alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
     if not good:
         return FAILED
     du[:] = f - alpha * (A.T @ g)
     cholesky_substitute(K, du)
     multipliers[:] = -alpha * (A @ du + g)
     return OK
+
+
+def penalised_matrix(alpha: float, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """The matrix that ``penalised`` factorises."""
+    return M + alpha * np.abs(M).max() * (A.T @ A)
+
+
+def _route(context, t, blocks, out):
+    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
+    return solve_penalised(options(c), M, f, A, gamma, phi, rate, du, multipliers)
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ class Penalty(BlockFormulation):
         return self.alpha, self.omega, self.mu
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
-        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+        return penalised_matrix(self.alpha, M, A)
 
 
 def check_penalty(name: str, alpha: float, omega: float, mu: float) -> None:

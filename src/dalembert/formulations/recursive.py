@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates
 from dalembert.coordinates.recursions import articulated
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
@@ -62,15 +64,15 @@ class Recursive(Formulation):
         """A Y of the multipliers; the joints themselves are eliminated one by one."""
         return A @ np.linalg.solve(M, A.T) if len(A) else None
 
-    def check(self, equations: Equations) -> None:
+    def check(self, coordinates: Coordinates) -> None:
         """Every joint of the tree must move inertia in all its directions; looked at up to a size."""
-        tree: Any = equations.tree
-        if len(tree.links) > MOST_CHECKED:
+        if len(coordinates.slots) > MOST_CHECKED:
             return
-        no_force, no_wrench = np.zeros(equations.nv), [np.zeros(6)] * len(tree.links)
+        tree, still = coordinates.place(NUMPY, coordinates.flat.parameters), np.zeros(coordinates.nv)
+        no_wrench = [np.zeros(6)] * len(tree.links)
         try:
             with np.errstate(all="ignore"):
-                joints = articulated(tree, equations.states, no_force, no_wrench)
+                joints = articulated(tree, tree.states(coordinates.neutral(), still), still, no_wrench)
         except ZeroDivisionError:
             joints = []
         for i, link in enumerate(tree.links):

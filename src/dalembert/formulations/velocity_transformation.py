@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import BlockFormulation, Support
+from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.equations import Equations
-from dalembert.formulations.penalty import check_penalty, penalised
+from dalembert.formulations.penalty import check_penalty, penalised_matrix, solve_penalised
 from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.layout import options, watch
 from dalembert.numerics.linear import (
     FAILED,
     OK,
-    cholesky_substitute,
     least_norm_multipliers,
     solve_constrained,
 )
@@ -43,13 +42,7 @@ def _route(context, t, blocks, out):
             return FAILED
         least_norm_multipliers(M, f, A, du, multipliers)
         return OK
-    alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
-    if not good:
-        return FAILED
-    du[:] = f - alpha * (A.T @ g)
-    cholesky_substitute(K, du)
-    multipliers[:] = -alpha * (A @ du + g)
-    return OK
+    return solve_penalised(given, M, f, A, gamma, phi, rate, du, multipliers)
 
 
 @dataclass(frozen=True)
@@ -102,20 +95,13 @@ class VelocityTransformation(BlockFormulation):
             return super().matrix(M, A)
         if self.closing == "independent":
             return reduced_mass(M, A)
-        return M + self.alpha * np.abs(M).max() * (A.T @ A)
+        return penalised_matrix(self.alpha, M, A)
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         R = transformation(equations)
         M, f = _projected_dynamics(equations, R)
         A, gamma = _projected_constraints(equations, R)
-        return {
-            "mass_matrix": M,
-            "forcing": f,
-            "jacobian": A,
-            "gamma": gamma,
-            "b": equations.velocity_bias,
-            "position": equations.position_residual(),
-        }
+        return usual_blocks(equations, M, f, A, gamma)
 
 
 def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
