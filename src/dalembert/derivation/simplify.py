@@ -1,0 +1,145 @@
+"""An affordable simplifier for the expressions of mechanics.
+
+Polynomials in parameters, rates and sines and cosines of angles, and quotients of such, come to one canonical form
+(see ``trigonometry``), then to the shortest of several ways to write it (see ``fourier`` and ``collect``). All steps
+watch a budget: an expression that is too large stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.polys.domains import QQ
+from sympy.polys.rings import PolyElement, ring
+
+from dalembert.derivation.collect import LONG_FRACTION, Collector, length
+from dalembert.derivation.fourier import Atom, atom_expression, shortest
+from dalembert.derivation.trigonometry import Budget, TooLarge, TrigonometricField
+
+__all__ = ["Budget", "is_zero", "simplify", "simplify_array"]
+
+
+def simplify(expression: sp.Expr, moving: Iterable[sp.Expr] = (), budget: Budget | float | None = None) -> sp.Expr:
+    """The expression in a short form; the same expression if that would cost too much.
+
+    Args:
+        moving: symbols that change in time; what multiplies them is collected.
+        budget: seconds, or limits in detail.
+    """
+    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    moving = frozenset(moving)
+    try:
+        field = TrigonometricField([expression], budget)
+        n, d = field.cancel(*field.convert(expression))
+        if not n:
+            return sp.S.Zero
+    except TooLarge:
+        return expression
+    candidates = [expression]
+    writer = _Writer(field, moving, budget)
+    try:
+        candidates.append(writer.quotient(n, d))
+        if len(d) > 1 or any(m[k] for m in d for k in field.trigonometric):
+            rational = field.rationalised(n, d)
+            candidates.append(writer.quotient(*rational))
+            candidates += [writer.split(*pair) for pair in {(n, d), rational}]
+        elif d != 1:
+            candidates.append(writer.split(n, d))
+    except TooLarge:
+        pass
+    # The first of equal length: an expression that is short already is not turned over.
+    best = min(candidates, key=length)
+    return candidates[1] if len(candidates) > 1 and length(candidates[1]) == length(best) else best
+
+
+def simplify_array(values: np.ndarray, moving: Iterable[sp.Expr] = (), budget: Budget | float | None = None) -> np.ndarray:
+    """All expressions of an array; equal ones once."""
+    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    moving = frozenset(moving)
+    known: dict[Any, sp.Expr] = {}
+    out = np.empty(np.shape(values), dtype=object)
+    for index in np.ndindex(*out.shape):
+        value = values[index]
+        if value not in known:
+            known[value] = simplify(value, moving, budget)
+        out[index] = known[value]
+    return out
+
+
+def is_zero(expression: sp.Expr, budget: Budget | float | None = None) -> bool | None:
+    """True or False by proof; None if that would cost too much."""
+    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    try:
+        return TrigonometricField([expression], budget).is_zero(expression)
+    except TooLarge:
+        return None
+
+
+class _Writer:
+    """Numerators and denominators of a field as expressions."""
+
+    def __init__(self, field: TrigonometricField, moving: frozenset[sp.Expr], budget: Budget):
+        self.field, self.moving, self.budget = field, moving, budget
+        self._trigonometric = [place for angle in field.angles for place in (angle.s, angle.c)]
+        self._plain = [k for k in range(len(field.generators)) if k not in field.trigonometric]
+
+    def number(self, value: Any) -> sp.Expr:
+        """A coefficient; a long fraction that came from decimals becomes one again."""
+        if self.field.has_floats and value.denominator > LONG_FRACTION:
+            return sp.Float(float(value.numerator) / float(value.denominator))
+        return sp.Rational(int(value.numerator), int(value.denominator))
+
+    def quotient(self, n: PolyElement, d: PolyElement) -> sp.Expr:
+        above = self.polynomial(n)
+        return above if d == 1 else above / self.polynomial(d)
+
+    def polynomial(self, p: PolyElement) -> sp.Expr:
+        """A polynomial with each trigonometric part in its shortest form, collected."""
+        field = self.field
+        parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+        for m, v in p.items():
+            outer = tuple(m[k] for k in self._plain)
+            parts.setdefault(outer, {})[tuple(m[k] for k in self._trigonometric)] = v
+        known: dict[Any, Any] = {}
+        terms = []
+        for outer, powers in parts.items():
+            scale = next(iter(powers.values()))
+            key = frozenset((m, v / scale) for m, v in powers.items())
+            if key not in known:
+                known[key] = shortest({m: v / scale for m, v in powers.items()}, len(field.angles), self.budget)
+            terms += [(outer, term, v * scale) for term, v in known[key].items()]
+        atoms: dict[Atom, int] = {}
+        for _, term, _ in terms:
+            for atom, _ in term:
+                atoms.setdefault(atom, len(atoms))
+        written = [atom_expression(atom, field.angles) for atom in atoms]
+        generators = [field.generators[k] for k in self._plain] + written
+        n_plain = len(self._plain)
+        moving = frozenset(k for k, g in enumerate(generators) if k >= n_plain or g in self.moving or g.free_symbols & self.moving)
+        target, *_ = ring([sp.Dummy() for _ in generators] or [sp.Dummy()], QQ)
+        out: dict[tuple[int, ...], Any] = {}
+        for outer, term, v in terms:
+            monomial = [*outer, *[0] * len(atoms)] or [0]
+            for atom, power in term:
+                monomial[n_plain + atoms[atom]] += power
+            key = tuple(monomial)
+            out[key] = out.get(key, QQ(0)) + v
+        polynomial = target.from_dict({m: v for m, v in out.items() if v})
+        return Collector(generators or [sp.S.One], moving, self.number, self.budget).expression(polynomial)
+
+    def split(self, n: PolyElement, d: PolyElement) -> sp.Expr:
+        """A sum of quotients, each in lowest terms: terms of the numerator by what is left of the denominator."""
+        field = self.field
+        parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+        for m, v in n.items():
+            outer = tuple(0 if k in field.trigonometric else e for k, e in enumerate(m))
+            parts.setdefault(outer, {})[m] = v
+        sums: dict[PolyElement, PolyElement] = {}
+        for inner in parts.values():
+            a, b = field.cancel(field.ring.from_dict(inner), d)
+            sums[b] = sums.get(b, field.ring.zero) + a
+        quotients = [self.quotient(*field.cancel(a, b)) for b, a in sums.items()]
+        return sp.Add(*quotients)
