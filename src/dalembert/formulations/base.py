@@ -166,7 +166,7 @@ class BlockFormulation(Formulation):
             redundant_constraints=True,
             nonholonomic=True,
             rheonomic=True,
-            coordinates=("relative", "absolute", "natural"),
+            coordinates=("relative", "absolute", "natural", "generalized"),
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
