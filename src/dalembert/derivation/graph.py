@@ -8,9 +8,11 @@ does: what is used more than once gets a name, and results are short formulas in
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import casadi as ca
@@ -23,6 +25,9 @@ from dalembert.codegen.tape import Tape, trace
 
 __all__ = ["Definitions", "MpmathScalars", "Scalars", "SympyScalars", "define", "replay", "tape_of"]
 
+_LONG_DECIMAL = 13  # digits; shorter decimals were written by a person
+_LARGEST_DENOMINATOR = 20_000
+_ULPS = 8  # what folding constants may have rounded
 _LONGEST_FORMULA = 14  # operations in one definition; what is longer is broken by a name
 
 
@@ -58,7 +63,7 @@ class SympyScalars(Scalars):
         }  # fmt: skip
 
     def constant(self, value: float) -> Any:
-        return readable_number(value)
+        return _fraction(value)
 
 
 class MpmathScalars(Scalars):
@@ -84,6 +89,16 @@ class MpmathScalars(Scalars):
 
     def constant(self, value: float) -> Any:
         return self.context.mpf(value)
+
+
+def _fraction(value: float) -> Any:
+    """A number to read: 0.1666… is 1/6, because nobody writes it otherwise; 0.083 stays."""
+    number = readable_number(value)
+    if number.is_Float and len(repr(float(value)).replace("-", "").lstrip("0.")) > _LONG_DECIMAL:
+        fraction = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
+        if abs(float(fraction) - value) <= _ULPS * math.ulp(value):
+            return sp.Rational(fraction.numerator, fraction.denominator)
+    return number
 
 
 def tape_of(function: ca.Function) -> Tape:
@@ -213,11 +228,3 @@ def _uses(tape: Tape) -> np.ndarray:
             if b >= 0:
                 used[b] += 1
     return used
-
-
-def evaluate_definitions(definitions: Definitions, values: Mapping[sp.Symbol, Any]) -> list[Any]:
-    """The results for numbers, definition by definition."""
-    known: dict[sp.Basic, Any] = dict(values)
-    for symbol, formula in zip(definitions.symbols, definitions.formulas, strict=True):
-        known[symbol] = formula.xreplace(known).evalf()  # type: ignore[attr-defined]
-    return [result.xreplace(known).evalf() for result in definitions.results]  # type: ignore[attr-defined]

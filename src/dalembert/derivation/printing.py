@@ -138,6 +138,8 @@ class Typesetter(LatexPrinter):
         if exponent == sp.Rational(1, 2):
             return rf"\sqrt{{{self._print(base)}}}"
         if base.is_Add:
+            if exponent.is_even and _sign(min(base.args, key=self._term_key))[0] < 0:
+                base = sp.Add(*(-a for a in base.args))
             return rf"\left({self._print(base)}\right)^{{{self._print(exponent)}}}"
         return super()._print_Pow(expr)
 

@@ -7,6 +7,7 @@ watch a budget: an expression that is too large stays as it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -70,12 +71,19 @@ def simplify_array(values: np.ndarray, moving: Iterable[sp.Expr] = (), budget: B
 
 
 def is_zero(expression: sp.Expr, budget: Budget | float | None = None) -> bool | None:
-    """True or False by proof; None if that would cost too much."""
+    """True by proof, False if not zero (roots count as independent); None if that would cost too much."""
     budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
     try:
         return TrigonometricField([expression], budget).is_zero(expression)
     except TooLarge:
         return None
+
+
+def _scale(powers: dict[tuple[int, ...], Any]) -> Any:
+    """A number that leaves coprime integers, the first of them positive."""
+    above = math.gcd(*(int(v.numerator) for v in powers.values()))
+    below = math.lcm(*(int(v.denominator) for v in powers.values()))
+    return QQ(above if next(iter(powers.values())) > 0 else -above, below)
 
 
 class _Writer:
@@ -106,7 +114,7 @@ class _Writer:
         known: dict[Any, Any] = {}
         terms = []
         for outer, powers in parts.items():
-            scale = next(iter(powers.values()))
+            scale = _scale(powers)
             key = frozenset((m, v / scale) for m, v in powers.items())
             if key not in known:
                 known[key] = shortest({m: v / scale for m, v in powers.items()}, len(field.angles), self.budget)

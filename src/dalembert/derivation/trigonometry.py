@@ -108,6 +108,7 @@ class TrigonometricField:
         self._squares: list[tuple[int, int, PolyElement]] = [
             (a.s, 2, self.ring.one - self.ring.gens[a.c] ** 2) for a in self.angles
         ]
+        self._roots: dict[tuple[PolyElement, PolyElement, int], int] = {}
         self._known: dict[sp.Expr, tuple[PolyElement, PolyElement]] = {}
 
     # Generators
@@ -204,12 +205,15 @@ class TrigonometricField:
         return (s, c) if isinstance(node, sp.tan) else (c, s)
 
     def _generator(self, node: sp.Expr) -> PolyElement:
-        """A symbol; a root brings its equation, e.g. √2² = 2."""
+        """A symbol; a root brings its equation, e.g. √2² = 2, and roots of the same are the same."""
         place = self._place[node]
-        if node.is_Pow and node.exp.is_Rational and node.exp.p == 1 and not any(k == place for k, _, _ in self._squares):
-            n, d = self._known[node.base] if node.base in self._known else self.convert(node.base)
-            if d == self.ring.one:
-                self._squares.append((place, int(node.exp.q), n))
+        if node.is_Pow and node.exp.is_Rational and node.exp.p == 1:
+            key = (*self.cancel(*self.convert(node.base)), int(node.exp.q))
+            if key not in self._roots:
+                self._roots[key] = place
+                if key[1] == 1:
+                    self._squares.append((place, key[2], key[0]))
+            place = self._roots[key]
         return self.ring.gens[place]
 
     def _power(self, node: sp.Expr) -> tuple[PolyElement, PolyElement]:
