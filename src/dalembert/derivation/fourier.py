@@ -57,7 +57,7 @@ def _cost(terms: dict[Term, Any]) -> int:
     """How long a form is to read."""
     total = 0
     for term, value in terms.items():
-        total += 1 + (abs(value) != 1) + (value.denominator != 1)
+        total += 1 + (abs(value) != 1) + (value.denominator != 1) + (value < 0)
         for (_, wave), power in term:
             total += sum(1 + 2 * (abs(k) > 1) for k in wave if k) * power
     return total
@@ -74,7 +74,7 @@ def _squares_of_sines(powers: dict[tuple[int, ...], Any], n: int) -> dict[tuple[
                     new = (*m[: 2 * i], m[2 * i] + 2 * k, rest, *m[2 * i + 2 :])
                     trial[new] = trial.get(new, QQ(0)) + v * (-1) ** k * sp.binomial(half, k).p
             trial = {m: v for m, v in trial.items() if v}
-            if len(trial) < len(powers):
+            if _cost(_plain(trial, n)) < _cost(_plain(powers, n)):
                 powers = trial
     return powers
 
@@ -123,7 +123,7 @@ def _waves(powers: dict[tuple[int, ...], Any], subset: tuple[int, ...], n: int) 
             spectrum[key] = (p + a, q + b)
     out: dict[Term, Any] = {}
     for rest, spectrum in spectra.items():
-        (base, _), *_ = _plain(_squares_of_sines({rest: QQ(1)}, 0), n).items()
+        (base,) = _plain({rest: QQ(1)}, n)
         for wave, (a, b) in spectrum.items():
             first = next((k for k in wave if k), 0)
             if first < 0:

@@ -8,6 +8,7 @@ A SymPy symbol keeps the name that was given, made an identifier; its LaTeX form
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from dataclasses import dataclass
 
 import sympy as sp
@@ -17,6 +18,9 @@ __all__ = ["Name", "NameBook", "typeset"]
 _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varphi vartheta varepsilon".split()
+)
+_RESERVED = frozenset(
+    "np math parameters sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt matrix forcing qdot wdot".split()
 )
 # Words for which every book has the same letter.
 _LETTERS = {
@@ -136,11 +140,18 @@ class NameBook:
 
     def momentum(self, coordinate: sp.Symbol, meaning: str = "", letter: str = "p") -> tuple[sp.Symbol, sp.Symbol]:
         """p_θ of a coordinate θ, with its rate."""
-        subscript = self.latex[coordinate]
+        subscript = self.momentum_subscript(coordinate)
         words = meaning or f"momentum of {coordinate}"
         p = self._symbol(f"{letter}_{coordinate}", f"{letter}_{{{subscript}}}", words)
         rate = self._symbol(f"{letter}dot_{coordinate}", rf"\dot{{{letter}}}_{{{subscript}}}", f"rate of {p}")
         return p, rate
+
+    def momentum_subscript(self, coordinate: sp.Symbol) -> str:
+        """θ of θ, and hinge of q_hinge."""
+        parts = self._names.get(coordinate.name)
+        if parts is not None and parts.base == "q" and parts.subscripts and coordinate.name.startswith("q_"):
+            return ",".join(parts.subscripts)
+        return self.latex[coordinate]
 
     def other(self, name: str, form: str, meaning: str = "") -> sp.Symbol:
         """Any other symbol, such as a multiplier."""
@@ -164,8 +175,9 @@ class NameBook:
 
 
 def _identifier(name: str) -> str:
-    text = re.sub(r"\W+", "_", name).strip("_") or "x"
-    return f"_{text}" if text[0].isdigit() else text
+    """A name as an identifier of Python and C."""
+    text = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_") or "x"
+    return f"_{text}" if text[0].isdigit() else f"{text}_" if iskeyword(text) or text in _RESERVED else text
 
 
 def _escape(text: str) -> str:

@@ -93,16 +93,16 @@ class Typesetter(LatexPrinter):
             bottom = self._product(([] if not ratio.is_Rational or ratio.q == 1 else [sp.Integer(ratio.q)]) + below)
             return f"{front}\\frac{{{top}}}{{{bottom}}}"
         if ratio == 1 and above:
-            return front + self._product(above)
+            return front + (self._bracketed(above[0]) if front and len(above) == 1 else self._product(above))
         text = self._print(ratio)
-        return front + (f"{text} {self._product(above)}" if above else text)
+        return front + (f"{text} {self._product([*above, sp.S.One])}" if above else text)
 
     def _product(self, factors: list[sp.Expr]) -> str:
         if not factors:
             return "1"
         if len(factors) == 1:
             return self._print(factors[0])
-        ordered = sorted(factors, key=self._factor_key)
+        ordered = sorted((factor for factor in factors if factor != 1), key=self._factor_key)
         return " ".join(self._bracketed(factor) for factor in ordered)
 
     def _bracketed(self, factor: Any) -> str:
@@ -116,14 +116,15 @@ class Typesetter(LatexPrinter):
         if factor.is_Number:
             return (0, "")
         if base.is_Symbol and base not in self._rank:
-            return (2, *_letter_rank(base.name))
+            return (2, *_letter_rank(self._settings["symbol_names"].get(base, base.name)))
         if base.is_Add:
             moving = bool(base.free_symbols & set(self._rank))
-            return (4 if moving else 1, 0, str(base))
+            return (3 if moving else 1, 0, str(base))
         if base.is_Symbol:
             kind, i = self._rank[base]
-            return (3, 2 - kind, f"{i:06d}")
-        return (5, 0, str(factor))
+            return (4, 2 - kind, f"{i:06d}")
+        first = min((self._rank.get(s, (3, 0)) for s in base.free_symbols), default=(3, 0))
+        return (5, {sp.sin: 0, sp.cos: 1}.get(type(base), 2), f"{first[1]:06d}{factor}")
 
     # Functions and powers
 
@@ -240,8 +241,7 @@ def _split_number(factors: list[Any]) -> tuple[Any, list[Any]]:
 
 def _letter_rank(name: str) -> tuple[int, str]:
     """Order of parameters in a product: masses and inertias, then g, then the others by alphabet:  m g l."""
-    first = name[:1]
-    return (0 if first in "mMIJABC" else 1 if name == "g" else 2), name.lower() + name
+    return (0 if name[:1] in "mMIJABC" else 1 if name == "g" else 2), name.lower() + name
 
 
 def _parameters(term: sp.Expr) -> str:

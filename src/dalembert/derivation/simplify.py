@@ -7,8 +7,9 @@ watch a budget: an expression that is too large stays as it is.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,23 @@ from dalembert.derivation.collect import LONG_FRACTION, Collector, length
 from dalembert.derivation.fourier import Atom, atom_expression, shortest
 from dalembert.derivation.trigonometry import Budget, TooLarge, TrigonometricField
 
-__all__ = ["Budget", "is_zero", "simplify", "simplify_array"]
+__all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
 
-def simplify(expression: sp.Expr, moving: Iterable[sp.Expr] = (), budget: Budget | float | None = None) -> sp.Expr:
+_FACTORED = 100  # terms of a denominator that is searched for repeated factors
+
+Moving = Iterable[sp.Expr] | Callable[[Any], bool]
+
+
+def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
     """The expression in a short form; the same expression if that would cost too much.
 
     Args:
-        moving: symbols that change in time; what multiplies them is collected.
+        moving: symbols that change in time, or a function that tells; what multiplies them is collected.
         budget: seconds, or limits in detail.
     """
     budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
-    moving = frozenset(moving)
+    moving = _told(moving)
     try:
         field = TrigonometricField([expression], budget)
         n, d = field.cancel(*field.convert(expression))
@@ -56,10 +62,10 @@ def simplify(expression: sp.Expr, moving: Iterable[sp.Expr] = (), budget: Budget
     return candidates[1] if len(candidates) > 1 and length(candidates[1]) == length(best) else best
 
 
-def simplify_array(values: np.ndarray, moving: Iterable[sp.Expr] = (), budget: Budget | float | None = None) -> np.ndarray:
+def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | float | None = None) -> np.ndarray:
     """All expressions of an array; equal ones once."""
     budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
-    moving = frozenset(moving)
+    moving = _told(moving)
     known: dict[Any, sp.Expr] = {}
     out = np.empty(np.shape(values), dtype=object)
     for index in np.ndindex(*out.shape):
@@ -68,6 +74,45 @@ def simplify_array(values: np.ndarray, moving: Iterable[sp.Expr] = (), budget: B
             known[value] = simplify(value, moving, budget)
         out[index] = known[value]
     return out
+
+
+def common_factor(expressions: Sequence[sp.Expr], moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
+    """What divides all of some expressions and does not move: a number, parameters, sums of parameters."""
+    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    moving = _told(moving)
+    given = [e for e in expressions if e != 0]
+    if not given:
+        return sp.S.One
+    try:
+        field = TrigonometricField(given, budget)
+        pairs = [field.cancel(*field.convert(e)) for e in given]
+        pairs = [pair for pair in pairs if pair[0]]
+        if not pairs or any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
+            return sp.S.One
+        below = functools.reduce(lambda a, b: a.lcm(b), (d for _, d in pairs))
+        above = [field.times(n, below.exquo(d)) for n, d in pairs]
+        common = functools.reduce(field.gcd, above)
+        number = _scale({(k, i): v for k, n in enumerate(above) for i, v in enumerate(n.values())})
+        number = abs(number) if number.denominator <= LONG_FRACTION else QQ(1)
+        _, factors = common.factor_list()
+        fixed = [(f, e) for f, e in factors if _is_fixed(field, f, moving)]
+        writer = _Writer(field, moving, budget)
+        product = sp.Mul(writer.number(number), *(writer.polynomial(f) ** e for f, e in fixed))
+        return product / writer.polynomial(below)
+    except TooLarge:
+        return sp.S.One
+
+
+def _is_fixed(field: TrigonometricField, f: PolyElement, moving: Callable[[Any], bool]) -> bool:
+    """True for sums of products of parameters with positive signs, which no positive parameters make zero."""
+    places = {k for m in f for k, e in enumerate(m) if e}
+    return all(v > 0 for v in f.values()) and not any(
+        k in field.trigonometric or any(map(moving, field.generators[k].free_symbols)) for k in places
+    )
+
+
+def _told(moving: Moving) -> Callable[[Any], bool]:
+    return moving if callable(moving) else frozenset(moving).__contains__
 
 
 def is_zero(expression: sp.Expr, budget: Budget | float | None = None) -> bool | None:
@@ -89,7 +134,7 @@ def _scale(powers: dict[tuple[int, ...], Any]) -> Any:
 class _Writer:
     """Numerators and denominators of a field as expressions."""
 
-    def __init__(self, field: TrigonometricField, moving: frozenset[sp.Expr], budget: Budget):
+    def __init__(self, field: TrigonometricField, moving: Callable[[Any], bool], budget: Budget):
         self.field, self.moving, self.budget = field, moving, budget
         self._trigonometric = [place for angle in field.angles for place in (angle.s, angle.c)]
         self._plain = [k for k in range(len(field.generators)) if k not in field.trigonometric]
@@ -102,7 +147,12 @@ class _Writer:
 
     def quotient(self, n: PolyElement, d: PolyElement) -> sp.Expr:
         above = self.polynomial(n)
-        return above if d == 1 else above / self.polynomial(d)
+        return above if d == 1 else above / self._factored(d)
+
+    def _factored(self, d: PolyElement) -> sp.Expr:
+        """A denominator by its repeated factors."""
+        number, factors = d.sqf_list() if 1 < len(d) <= _FACTORED else (QQ(1), [(d, 1)])
+        return sp.Mul(self.number(number), *(self.polynomial(f) ** e for f, e in factors))
 
     def polynomial(self, p: PolyElement) -> sp.Expr:
         """A polynomial with each trigonometric part in its shortest form, collected."""
@@ -126,7 +176,7 @@ class _Writer:
         written = [atom_expression(atom, field.angles) for atom in atoms]
         generators = [field.generators[k] for k in self._plain] + written
         n_plain = len(self._plain)
-        moving = frozenset(k for k, g in enumerate(generators) if k >= n_plain or g in self.moving or g.free_symbols & self.moving)
+        moving = frozenset(k for k, g in enumerate(generators) if k >= n_plain or any(map(self.moving, g.free_symbols)))
         target, *_ = ring([sp.Dummy() for _ in generators] or [sp.Dummy()], QQ)
         out: dict[tuple[int, ...], Any] = {}
         for outer, term, v in terms:

@@ -297,6 +297,17 @@ class TrigonometricField:
         self.budget.check(len(a) + len(b))
         return a.gcd(b)
 
+    def plain(self, a: PolyElement) -> sp.Expr:
+        """A polynomial written out."""
+        values = dict(enumerate(self.generators))
+        for angle in self.angles:
+            values[angle.s], values[angle.c] = sp.sin(angle.angle), sp.cos(angle.angle)
+        terms = (
+            sp.Mul(sp.Rational(int(v.numerator), int(v.denominator)), *(values[k] ** e for k, e in enumerate(m) if e))
+            for m, v in a.items()
+        )
+        return sp.Add(*terms)
+
     def cancel_monomials(self, n: PolyElement, d: PolyElement) -> tuple[PolyElement, PolyElement]:
         if not n:
             return n, self.ring.one
@@ -308,13 +319,13 @@ class TrigonometricField:
         return n, d
 
     def cancel(self, n: PolyElement, d: PolyElement) -> tuple[PolyElement, PolyElement]:
-        """A quotient in lowest terms, the denominator with coprime integers and a positive leading one."""
+        """A quotient in lowest terms, the denominator with coprime integers, most of them positive."""
         n, d = self.cancel_monomials(n, d)
         if len(d) > 1:
             g = self.gcd(n, d)
             n, d = n.exquo(g), d.exquo(g)
         content, d = d.primitive()
-        if d.LC < 0:
+        if 2 * sum(1 for v in d.values() if v < 0) > len(d):
             content, d = -content, -d
         return n.mul_ground(1 / content), d
 
