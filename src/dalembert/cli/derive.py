@@ -50,7 +50,8 @@ def _show(console: Console, found: Any) -> None:
     console.print(f"[bold]{found.name}[/]  {found.title}", markup=True)
     for value in found.assumptions:
         console.print(f"  valid where {value} > 0", style="yellow", markup=False)
-    sections = [("velocities", found.definitions_of_velocities), ("kinematics", found.kinematics)]
+    velocities = [equation for equation in found.definitions_of_velocities if equation.rhs not in found.rates]
+    sections = [("abbreviations", found.abbreviations), ("velocities", velocities), ("kinematics", found.kinematics)]
     sections += [("constants", found.constants), ("equations", found.equations), ("constraints", found.constraints)]
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for title, equations in sections:

@@ -37,6 +37,7 @@ class Mathematics:
         a, b: constraints  a q̇ + b = 0;  position: φ, where there is one, in the order of the rows.
         definitions: of z₁, z₂, … if the expressions came from a graph.
         assumptions: what was taken to be positive.
+        abbreviations: letters for long expressions of parameters.
     """
 
     w: list[sp.Symbol]
@@ -57,6 +58,7 @@ class Mathematics:
     functions: dict[str, Any] = field(default_factory=dict)
     definitions: Definitions | None = None
     assumptions: list[sp.Expr] = field(default_factory=list)
+    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that can be simplified, by name."""
@@ -76,7 +78,7 @@ class Setup:
         self.plan = plan_of(coordinates)
         book = self.book = NameBook(own)
         self.values = dict(coordinates.flat.parameters)
-        self.parameters = {name: book.parameter(name, f"parameter {name}") for name in self.values}
+        self.parameters = {name: book.parameter(name, name) for name in self.values}
         self.labels = coordinates.labels()[0]
         triples = [book.coordinate(n, meaning) for n, meaning in coordinate_names(coordinates, set(self.values))]
         self.q, self.qd, self.qdd = ([triple[k] for triple in triples] for k in range(3))
@@ -140,6 +142,12 @@ class Setup:
             subscript = self.book.momentum_subscript(q)
             self._others[key] = self.book.other(f"G_{q}", f"G_{{{subscript}}}", f"constant momentum of {q}")
         return self._others[key]
+
+    def abbreviation(self, k: int) -> sp.Symbol:
+        """c₁, c₂, …, which count as parameters."""
+        symbol = self.book.other(f"c_{k}", f"c_{{{k}}}", "abbreviation")
+        self.fixed |= {symbol}
+        return symbol
 
     def other(self, name: str, velocity_names: Sequence[str]) -> sp.Symbol:
         """Symbols inside functions that are not variables of the equations: u̇ in S, forbidden velocities in T."""

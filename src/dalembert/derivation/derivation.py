@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
+from dalembert.derivation.abbreviations import Abbreviations
 from dalembert.derivation.build import Mathematics, Setup, build_symbolic
 from dalembert.derivation.document import aligned
 from dalembert.derivation.export import RightHandSide, python_source
@@ -71,9 +72,14 @@ def derive(
         return Derivation(setup, build_symbolic(setup, None))
     budget = Budget(SECONDS)
     roots = Roots(setup.reference, setup.moving, budget)
-    found = build_symbolic(setup, lambda values: simplify_array(roots.array(values), setup.moving, budget))
-    found.position = [None if value is None else roots.expression(value) for value in found.position]
-    found.assumptions = roots.assumptions
+    short = Abbreviations(setup, budget)
+
+    def tidy(values: np.ndarray) -> np.ndarray:
+        return simplify_array(short.array(roots.array(values)), setup.moving, budget)
+
+    found = build_symbolic(setup, tidy)
+    found.position = [None if v is None else short.expression(roots.expression(v)) for v in found.position]
+    found.assumptions, found.abbreviations = roots.assumptions, short.known
     return Derivation(setup, _simplified(found, setup, budget))
 
 
@@ -201,9 +207,11 @@ class Derivation:
 
     @property
     def parameters(self) -> dict[sp.Symbol, float]:
-        """Symbols of the parameters and their values."""
-        values = self._setup.values
-        return {symbol: values[name] for name, symbol in self._setup.parameters.items()}
+        """Symbols of the parameters and abbreviations, and their values."""
+        values = {symbol: self._setup.values[name] for name, symbol in self._setup.parameters.items()}
+        for symbol, expression in self._mathematics.abbreviations.items():
+            values[symbol] = float(expression.subs(values))
+        return values
 
     def symbol(self, name: str) -> sp.Symbol:
         """A symbol by its name, e.g. ``theta`` or ``thetadot``."""
@@ -264,6 +272,18 @@ class Derivation:
         """z₁ = …, z₂ = …; empty if the equations are written out."""
         found = self._mathematics.definitions
         return [] if found is None else [_equation(s, f) for s, f in zip(found.symbols, found.formulas, strict=True)]
+
+    @property
+    def abbreviations(self) -> list[sp.Eq]:
+        """Letters for long expressions of parameters."""
+        return [_equation(symbol, value) for symbol, value in self._mathematics.abbreviations.items()]
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """All symbols of the equations and of what defines them."""
+        shown = [*self.equations, *self.kinematics, *self.constraints, *self.constants, *self.definitions]
+        shown += [*self.abbreviations, *self.definitions_of_velocities, *self.functions.values()]
+        return set().union(*(part.free_symbols for part in shown))
 
     @property
     def assumptions(self) -> list[sp.Expr]:

@@ -173,8 +173,9 @@ p { margin: .8rem 0; }
 math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "Libertinus Math",
   "TeX Gyre Termes Math", "DejaVu Math TeX Gyre", math; font-size: 1.06em; math-style: normal; }
 mtext { font-family: inherit; }
-.formula { display: flex; align-items: center; gap: 1rem; padding: .55rem 0; overflow-x: auto; }
-.flow { flex: 1; padding-left: 2.2em; text-indent: -2.2em; line-height: 2.3; min-width: 0; }
+.formula { display: flex; align-items: center; gap: 1rem; padding: .55rem 0; }
+.flow { flex: 1; padding-left: 2.2em; text-indent: -2.2em; line-height: 2.3; min-width: 0;
+  overflow-x: auto; overflow-y: hidden; }
 .piece { display: inline-block; text-indent: 0; white-space: nowrap; margin-right: .18em; }
 .number { color: var(--soft); font-variant-numeric: tabular-nums; }
 .table { overflow-x: auto; }

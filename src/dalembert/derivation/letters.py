@@ -11,20 +11,20 @@ from dalembert.joints.reversed import Reversed
 __all__ = ["coordinate_names"]
 
 _LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "planar": (("x", "first position of {}"), ("y", "second position of {}"), ("theta", "angle of {}")),
-    "cylindrical": (("phi", "angle of {}"), ("z", "position of {}")),
-    "universal": (("alpha", "first angle of {}"), ("beta", "second angle of {}")),
-    "translational": (("x", "first position of {}"), ("y", "second position of {}"), ("z", "third position of {}")),
+    "planar": (("x", "first position of joint {}"), ("y", "second position of joint {}"), ("theta", "angle of joint {}")),
+    "cylindrical": (("phi", "angle of joint {}"), ("z", "position of joint {}")),
+    "universal": (("alpha", "first angle of joint {}"), ("beta", "second angle of joint {}")),
+    "translational": (("x", "first position of joint {}"), ("y", "second position of joint {}"), ("z", "third position of joint {}")),
     "rolling-disc": (
-        ("x", "contact point of {}"), ("y", "contact point of {}"), ("psi", "heading of {}"),
-        ("theta", "lean of {}"), ("phi", "spin angle of {}"),
+        ("x", "contact point of joint {}"), ("y", "contact point of joint {}"), ("psi", "heading of joint {}"),
+        ("theta", "lean of joint {}"), ("phi", "spin angle of joint {}"),
     ),
 }  # fmt: skip
 # Angles of a ball: precession, nutation and spin, or yaw, pitch and roll; the same axis twice makes the difference.
-_TWICE = (("phi", "precession of {}"), ("theta", "nutation of {}"), ("psi", "spin angle of {}"))
-_THREE = (("psi", "first angle of {}"), ("theta", "second angle of {}"), ("phi", "third angle of {}"))
-_QUATERNION = tuple((f"e_{k}", "quaternion of {}") for k in range(4))
-_PLACE = (("x", "position of {}"), ("y", "position of {}"), ("z", "position of {}"))
+_TWICE = (("phi", "precession of joint {}"), ("theta", "nutation of joint {}"), ("psi", "spin angle of joint {}"))
+_THREE = (("psi", "first angle of joint {}"), ("theta", "second angle of joint {}"), ("phi", "third angle of joint {}"))
+_QUATERNION = tuple((f"e_{k}", "quaternion of joint {}") for k in range(4))
+_PLACE = (("x", "position of joint {}"), ("y", "position of joint {}"), ("z", "position of joint {}"))
 
 
 def coordinate_names(coordinates: Any, taken: set[str]) -> list[tuple[str, str]]:
@@ -39,7 +39,7 @@ def coordinate_names(coordinates: Any, taken: set[str]) -> list[tuple[str, str]]
         size = slot.q.stop - slot.q.start
         owner = slot.joint or slot.body
         if size == 1:
-            found[slot.q.start] = (owner, f"coordinate of joint {owner}", "")
+            found[slot.q.start] = (owner, f"joint {owner}", "")
             continue
         letters = _letters(coordinates.joint_at(slot))
         if letters is not None and len(letters) == size:

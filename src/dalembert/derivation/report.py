@@ -48,7 +48,8 @@ def document(derivation: Derivation, typesetter: Typesetter) -> Document:
         for name, value in functions:
             page.blocks += [Text(f"{_FUNCTIONS[name].capitalize()}:"), _equals(typesetter, name, value)]
     for title, equations in (
-        ("Velocities", d.definitions_of_velocities),
+        ("Abbreviations", d.abbreviations),
+        ("Velocities", [e for e in d.definitions_of_velocities if e.rhs not in d.rates]),
         ("Kinematics", d.kinematics),
         ("Constant momenta", d.constants),
         ("Equations of motion", d.equations),
@@ -70,11 +71,14 @@ def _sizes(d: Derivation) -> str:
 
 
 def _symbols(d: Derivation, typesetter: Typesetter) -> Table:
+    """All symbols that appear somewhere."""
     book, rows = d._setup.book, []
+    seen = d.free_symbols
     for symbol in [*d.coordinates, *(s for s in d.velocities if s not in d.rates), *d._mathematics.G, *d.multipliers]:
         rows.append([f"${book.latex[symbol]}$", "", book.meaning[symbol]])
     for symbol, value in d.parameters.items():
-        rows.append([f"${book.latex[symbol]}$", f"{value:g}", book.meaning[symbol]])
+        if symbol in seen:
+            rows.append([f"${book.latex[symbol]}$", f"{value:g}", book.meaning[symbol]])
     return Table(["symbol", "value", "meaning"], rows)
 
 
