@@ -80,7 +80,7 @@ class Coordinates:
     """The layout of q and u.
 
     Attributes:
-        name: of the kind of coordinates.
+        name: of the kind of coordinates.  options: with which it was asked for, if there are any.
         slots: tree joints, parents first.
         slot_of_joint: those of the model's own joints.
         bodies: their names, in the order of the states.
@@ -90,6 +90,7 @@ class Coordinates:
     """
 
     name: ClassVar[str]
+    options: Any = None
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -284,6 +285,10 @@ class Placed(ABC):
     def derived(self, al: Algebra, t: Any, q: np.ndarray, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Own coordinates and velocities of joints that are functions of t, q and u = q̇, in the algebra ``al``."""
         return {}
+
+    def at(self, t: Any) -> Placed:
+        """The same at time t, which matters where q does not say everything about the position."""
+        return self
 
     def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
         """q and u of a physical state in floats.
