@@ -76,7 +76,7 @@ class Generalized:
 
 def _formula(name: str, value: Any) -> sp.Expr:
     try:
-        return Equation(name=name, formula=value, level="velocity").formula
+        return Equation(name=name, formula=value, level="velocity").formula  # pyright: ignore[reportCallIssue]
     except ValidationError as error:
         said = "; ".join(part["msg"].removeprefix("Value error, ") for part in error.errors())
         raise ModelError(Problem(f"velocity {name!r}: {said}", f"velocities.{name}")) from None
@@ -120,7 +120,7 @@ class GeneralizedCoordinates(Relative):
     def __init__(self, flat: Flat, options: Generalized | None = None):
         self.options = options or Generalized()
         super().__init__(flat)
-        self.velocities: dict[str, sp.Expr] = dict(self.options.velocities)
+        self.velocities = dict(self.options.velocities)
         self.slot_of_joint = {name: s for name, s in self.slot_of_joint.items() if rated(self.joint_at(s)) is None}
         check_velocities(self)
 

@@ -53,7 +53,7 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     Args:
         symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
     """
-    make = symbol or (lambda kind, name: al.symbol({"rate": f"d/dt {name}"}.get(kind, name)))
+    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
     names, rates = coordinates.labels()
     parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
     t, q = make("time", "t"), al.vector(make("q", name) for name in names)
@@ -61,33 +61,19 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     return Equations(coordinates.place(al, parameters), t, q, qd), parameters
 
 
-def _own(coordinates: Any) -> bool:
-    return bool(getattr(coordinates, "velocities", None))
-
-
-def _natural(equations: Any) -> tuple[list[str], np.ndarray, np.ndarray]:
-    if hasattr(equations.tree, "quasi_velocities"):
-        return equations.tree.quasi_velocities(equations.t, equations.q)
-    n = equations.nv
-    return (
-        [f"d/dt {name}" for name in equations.tree.coordinates.labels()[1]],
-        equations.al.eye(n),
-        equations.al.zeros(n),
-    )
-
-
 def offered(equations: Equations) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Quasi-velocities on offer: names, Y, Z. The natural ones, then plain rates; twists of bodies in their own axes
-    are good where constraints turn with a body."""
-    names, Y, Z = _natural(equations)
-    coordinates = equations.tree.coordinates
-    if _own(coordinates):
+    """Quasi-velocities on offer: names, Y, Z. Those that the user gave; else the natural ones, then plain rates; twists
+    of bodies in their own axes are good where constraints turn with a body.
+    """
+    coordinates: Any = equations.tree.coordinates
+    tree: Any = equations.tree
+    names, Y, Z = tree.quasi_velocities(equations.t, equations.q)
+    if coordinates.velocities:
         return names, Y, Z
     al, parts = equations.al, [(names, Y, Z)]
-    rates = [i for i, name in enumerate(coordinates.labels()[1]) if f"d/dt {name}" not in names]
-    parts.append(
-        ([f"d/dt {coordinates.labels()[1][i]}" for i in rates], al.eye(equations.nv)[rates], al.zeros(len(rates)))
-    )
+    rates = [f"d/dt {name}" for name in coordinates.labels()[1]]
+    new = [i for i, rate in enumerate(rates) if rate not in names]
+    parts.append(([rates[i] for i in new], al.eye(equations.nv)[new], al.zeros(len(new))))
     if not equations.rows:
         return _joined(al, parts)
     for link, state in zip(equations.tree.links, equations.states, strict=True):
@@ -154,7 +140,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
-    if _own(coordinates):
+    if coordinates.velocities:
         return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
     candidates = sampled.values(Y, still, vary=False)
     return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
@@ -318,7 +304,11 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     if asked is None:
         # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
         rates = [names.index(f"d/dt {mechanics.names[i]}") for i in range(e.nv) if i not in ignorable]
-        pool = list(plan.velocities) if _own(coordinates) else rates + [i for i in range(len(names)) if i not in rates]
+        pool = (
+            list(plan.velocities)
+            if coordinates.velocities
+            else rates + [i for i in range(len(names)) if i not in rates]
+        )
         chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
         if len(chosen) == count:
             return chosen
