@@ -21,6 +21,7 @@ _HOMES = {
     "Placement": "dalembert.elements",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
+    "Generalized": "dalembert.coordinates",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
@@ -52,6 +53,7 @@ __all__ = [
     "Derivation",
     "Dynamics",
     "ExpressionError",
+    "Generalized",
     "Model",
     "ModelError",
     "Placement",
@@ -76,6 +78,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
+    from dalembert.coordinates import Generalized
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
