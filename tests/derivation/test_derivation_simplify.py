@@ -56,7 +56,7 @@ def test_the_value_stays(expression, seed):
 
 
 @settings(max_examples=40, deadline=None)
-@given(expressions)
+@given(expressions.filter(lambda e: not e.has(sp.Float)))
 def test_zero_is_proved(expression):
     """(x + 1)² − x² − 2x − 1, written out in another way, is zero."""
     other = sp.expand(expression, trig=True)

@@ -30,7 +30,7 @@ def derive_model(
     from dalembert.derivation import derive
 
     console = Console(highlight=False, soft_wrap=True)
-    coordinates = "generalized" if sequence is None else Generalized(sequence)
+    coordinates = "generalized" if sequence is None else Generalized(sequence=sequence)
     found = derive(get_model(name), formulation, coordinates=coordinates, **options)
     if latex:
         console.print(found.latex(), markup=False)

@@ -122,6 +122,9 @@ class Setup:
         return self._velocities[name]
 
     def _velocity(self, name: str) -> tuple[sp.Symbol, sp.Symbol]:
+        if name.startswith("d/dt ") and name[5:] in self.labels:
+            index = self.labels.index(name[5:])
+            return self.qd[index], self.qdd[index]
         for letter, words in (("p", "momentum of {}"), ("u", "quasi-velocity, rate of {}")):
             head, label = name[:2], name[2:]
             if head == f"{letter}_" and label in self.labels:
@@ -184,10 +187,22 @@ def _position(equations: Any, rows: Sequence[int]) -> list[Any]:
     return [holonomic[k] for k in rows]
 
 
-def build_symbolic(setup: Setup, tidy: Callable[[np.ndarray], np.ndarray] | None) -> Mathematics:
-    """The equations over SymPy."""
+def build_symbolic(
+    setup: Setup,
+    tidy: Callable[[np.ndarray], np.ndarray] | None,
+    shorten: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Mathematics:
+    """The equations over SymPy.
+
+    Args:
+        tidy: what is done to functions before they are differentiated.
+        shorten: what is done to positions and inertias, which are expressions of parameters.
+    """
     al = SYMPY
     equations, _ = symbolic(setup.coordinates, al, setup.symbol)
+    if shorten is not None:
+        for array in _geometry(equations.tree, setup.coordinates.cut):
+            array[...] = shorten(array)
     mechanics = mechanics_of(equations, setup.plan, tidy)
     derived = setup.formulation.derive(mechanics)  # type: ignore[attr-defined]
     rates = {symbol: k for k, symbol in enumerate(setup.qd)}
@@ -222,6 +237,14 @@ def build_symbolic(setup: Setup, tidy: Callable[[np.ndarray], np.ndarray] | None
         Q=Q if Q is not None and w == setup.qd and len(derived.forcing) == len(Q) and not _projected(derived) else None,
         functions=functions,
     )  # fmt: skip
+
+
+def _geometry(tree: Any, cut: Sequence[str]) -> list[np.ndarray]:
+    """All arrays that say where joints and masses are on bodies."""
+    poses = [pose for link in tree.links for pose in (link.X_PJ, link.X_LB)]
+    poses += [pose for name in cut for joint in [tree.mechanism.joint(name)] for pose in (joint.X_1P, joint.X_2S)]
+    arrays = [array for pose in poses for array in (pose.R, pose.p)]
+    return arrays + [array for link in tree.links for array in (link.inertia.h, link.inertia.A)]
 
 
 def _projected(derived: Any) -> bool:

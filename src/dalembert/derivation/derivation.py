@@ -18,7 +18,7 @@ from dalembert.derivation.graph import Definitions
 from dalembert.derivation.printing import Typesetter
 from dalembert.derivation.report import document, equation_pieces
 from dalembert.derivation.roots import Roots
-from dalembert.derivation.rows import Rows
+from dalembert.derivation.rows import Rows, opened
 from dalembert.derivation.simplify import Budget, simplify_array
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -75,12 +75,12 @@ def derive(
     short = Abbreviations(setup, budget)
 
     def tidy(values: np.ndarray) -> np.ndarray:
-        return simplify_array(short.array(roots.array(values)), setup.moving, budget)
+        return simplify_array(roots.array(values), setup.moving, budget)
 
-    found = build_symbolic(setup, tidy)
-    found.position = [None if v is None else short.expression(roots.expression(v)) for v in found.position]
-    found.assumptions, found.abbreviations = roots.assumptions, short.known
-    return Derivation(setup, _simplified(found, setup, budget))
+    found = build_symbolic(setup, tidy, short.array)
+    found.position = [None if value is None else roots.expression(value) for value in found.position]
+    found.assumptions = roots.assumptions
+    return Derivation(setup, _abbreviated(_simplified(found, setup, budget), short))
 
 
 def derivable() -> list[str]:
@@ -127,10 +127,37 @@ def _name_gravity(flat: Flat) -> None:
     flat.parameters[_GRAVITY] = size
 
 
+def _abbreviated(found: Mathematics, short: Abbreviations) -> Mathematics:
+    """With the abbreviations that are in use, numbered anew."""
+    used: set[Any] = set()
+    for array in [*found.arrays().values(), *found.functions.values(), np.array(found.position, dtype=object)]:
+        used |= set().union(*(value.free_symbols for value in array.reshape(-1) if value is not None))
+    kept = [symbol for symbol in short.known if symbol in used]
+    swap = dict(zip(kept, short.known, strict=False))
+
+    def renamed(values: np.ndarray) -> np.ndarray:
+        out = np.empty(values.shape, dtype=object)
+        for index in np.ndindex(*values.shape):
+            out[index] = values[index].xreplace(swap)
+        return out
+
+    found.abbreviations = {swap[symbol]: short.known[symbol] for symbol in kept}
+    if any(old != new for old, new in swap.items()):
+        for name, array in found.arrays().items():
+            setattr(found, name, renamed(array))
+        found.functions = {name: renamed(value) for name, value in found.functions.items()}
+        found.Q = found.functions["Q"] if found.Q is not None else None
+        found.position = [None if value is None else value.xreplace(swap) for value in found.position]
+    return found
+
+
 def _simplified(found: Mathematics, setup: Setup, budget: Budget) -> Mathematics:
     for name, array in found.arrays().items():
         setattr(found, name, simplify_array(array, setup.moving, budget))
     found.functions = {name: simplify_array(value, setup.moving, budget) for name, value in found.functions.items()}
+    for name, value in found.functions.items():
+        if value.ndim == 0:  # an energy is a sum of terms
+            found.functions[name] = np.array(sp.Add(*opened(value.item())), dtype=object)
     if found.Q is not None:
         found.Q = found.functions["Q"]
     position = [value for value in found.position if value is not None]

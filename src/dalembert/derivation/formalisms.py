@@ -55,8 +55,8 @@ IDEAS: dict[str, Idea] = {
         r"leave free, so that no multiplier remains.",
         (
             r"\sum_{i} W_{ij}",
-            r"\left( \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial \dot{q}_{i}}",
-            r"- \frac{\partial T}{\partial q_{i}} - Q_{i} \right) = 0",
+            r"(\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial \dot{q}_{i}}",
+            r"- \frac{\partial T}{\partial q_{i}} - Q_{i}) = 0",
         ),
     ),
     "kane": Idea(
@@ -89,8 +89,8 @@ IDEAS: dict[str, Idea] = {
         r"the bodies times the rates of their partial velocities.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{j}}",
-            r"- \sum \left( P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",
-            r"+ H \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial \omega}{\partial u_{j}} \right) = U_{j}",
+            r"- \sum (P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",
+            r"+ H \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial \omega}{\partial u_{j}}) = U_{j}",
         ),
     ),
     "volterra-reduced": Idea(
@@ -98,8 +98,8 @@ IDEAS: dict[str, Idea] = {
         r"equations there can be.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{j}}",
-            r"- \sum \left( P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",
-            r"+ H \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial \omega}{\partial u_{j}} \right) = U_{j}",
+            r"- \sum (P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",
+            r"+ H \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial \omega}{\partial u_{j}}) = U_{j}",
         ),
     ),
     "woronetz": Idea(

@@ -59,7 +59,7 @@ class Typesetter(LatexPrinter):
         # A sum that begins with a minus begins with another term of its kind if there is one.
         if terms and _sign(terms[0])[0] < 0:
             for k, term in enumerate(terms):
-                if _sign(term)[0] > 0 and self._degree(term) == self._degree(terms[0]):
+                if _sign(term)[0] > 0 and self._degree(term)[0] == self._degree(terms[0])[0]:
                     terms.insert(0, terms.pop(k))
                     break
         return terms

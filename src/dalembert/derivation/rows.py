@@ -10,7 +10,7 @@ import sympy as sp
 from dalembert.derivation.build import Mathematics, Setup
 from dalembert.derivation.simplify import Budget, common_factor, simplify
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "opened"]
 
 _SECONDS = 5.0  # for common factors
 _DISTRIBUTED = 8  # terms of a bracket that is opened at the outermost level
@@ -50,7 +50,7 @@ class Rows:
         else:
             row = list(m.K[i])
         terms = [_times(value, symbol) for value, symbol in zip(row, m.dw, strict=True) if value != 0]
-        return sp.Add(*terms, *_opened(rest)), sp.Add(*_opened(force), *held)
+        return sp.Add(*terms, *opened(rest)), sp.Add(*opened(force), *held)
 
     def _shorter(self, value: sp.Expr, budget: Budget) -> sp.Expr:
         return simplify(value, self.setup.moving, budget)
@@ -69,7 +69,7 @@ def _negative(value: sp.Expr) -> sp.Expr:
     return -value
 
 
-def _opened(value: Any) -> tuple[Any, ...]:
+def opened(value: Any) -> tuple[Any, ...]:
     """The terms of a sum, also of one in brackets behind a common factor."""
     if value.is_Mul:
         sums = [factor for factor in value.args if factor.is_Add]

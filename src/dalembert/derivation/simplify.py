@@ -25,6 +25,7 @@ __all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
 
 _FACTORED = 100  # terms of a denominator that is searched for repeated factors
+_WAYS = ("terms", "strangers", "divided")
 
 Moving = Iterable[sp.Expr] | Callable[[Any], bool]
 
@@ -52,9 +53,9 @@ def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | 
         if len(d) > 1 or any(m[k] for m in d for k in field.trigonometric):
             rational = field.rationalised(n, d)
             candidates.append(writer.quotient(*rational))
-            candidates += [writer.split(*pair) for pair in {(n, d), rational}]
+            candidates += [writer.split(*pair, how) for pair in {(n, d), rational} for how in _WAYS]
         elif d != 1:
-            candidates.append(writer.split(n, d))
+            candidates.append(writer.split(n, d, "terms"))
     except TooLarge:
         pass
     # The first of equal length: an expression that is short already is not turned over.
@@ -87,8 +88,10 @@ def common_factor(expressions: Sequence[sp.Expr], moving: Moving = (), budget: B
         field = TrigonometricField(given, budget)
         pairs = [field.cancel(*field.convert(e)) for e in given]
         pairs = [pair for pair in pairs if pair[0]]
-        if not pairs or any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
+        if not pairs:
             return sp.S.One
+        if any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
+            pairs = [(n, field.ring.one) for n, _ in pairs]  # denominators stay
         below = functools.reduce(lambda a, b: a.lcm(b), (d for _, d in pairs))
         above = [field.times(n, below.exquo(d)) for n, d in pairs]
         common = functools.reduce(field.gcd, above)
@@ -151,8 +154,15 @@ class _Writer:
 
     def _factored(self, d: PolyElement) -> sp.Expr:
         """A denominator by its repeated factors."""
-        number, factors = d.sqf_list() if 1 < len(d) <= _FACTORED else (QQ(1), [(d, 1)])
-        return sp.Mul(self.number(number), *(self.polynomial(f) ** e for f, e in factors))
+        if not 1 < len(d) <= _FACTORED:
+            return self.polynomial(d)
+        number, factors = d.sqf_list()
+        parts = []
+        for f, e in factors:
+            content, f = f.primitive()
+            number *= content**e
+            parts.append(self.polynomial(f) ** e)
+        return sp.Mul(self.number(number), *parts)
 
     def polynomial(self, p: PolyElement) -> sp.Expr:
         """A polynomial with each trigonometric part in its shortest form, collected."""
@@ -188,16 +198,43 @@ class _Writer:
         polynomial = target.from_dict({m: v for m, v in out.items() if v})
         return Collector(generators or [sp.S.One], moving, self.number, self.budget).expression(polynomial)
 
-    def split(self, n: PolyElement, d: PolyElement) -> sp.Expr:
-        """A sum of quotients, each in lowest terms: terms of the numerator by what is left of the denominator."""
+    def split(self, n: PolyElement, d: PolyElement, how: str) -> sp.Expr:
+        """A sum of quotients, each in lowest terms: terms of the numerator by what is left of the denominator.
+
+        Args:
+            how: ``terms`` takes each product of symbols on its own; ``strangers`` keeps terms together that differ only
+                in what the denominator has too; ``divided`` first divides by factors of parameters,
+                (a (b + c) + e)/(b + c) = a + e/(b + c).
+        """
         field = self.field
-        parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
-        for m, v in n.items():
-            outer = tuple(0 if k in field.trigonometric else e for k, e in enumerate(m))
-            parts.setdefault(outer, {})[m] = v
         sums: dict[PolyElement, PolyElement] = {}
-        for inner in parts.values():
-            a, b = field.cancel(field.ring.from_dict(inner), d)
-            sums[b] = sums.get(b, field.ring.zero) + a
-        quotients = [self.quotient(*field.cancel(a, b)) for b, a in sums.items()]
+        inside = field.trigonometric
+        if how == "strangers":
+            inside = frozenset(k for m in d for k, e in enumerate(m) if e)
+        for above, below in self._divided(n, d) if how == "divided" else [(n, d)]:
+            parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
+            for m, v in above.items():
+                outer = tuple(0 if k in inside else e for k, e in enumerate(m))
+                parts.setdefault(outer, {})[m] = v
+            for inner in parts.values():
+                a, b = field.cancel(field.ring.from_dict(inner), below)
+                sums[b] = sums.get(b, field.ring.zero) + a
+        quotients = [self.quotient(*field.cancel(a, b)) for b, a in sums.items() if a]
         return sp.Add(*quotients)
+
+    def _divided(self, n: PolyElement, d: PolyElement) -> list[tuple[PolyElement, PolyElement]]:
+        """n/d as a sum, divided with remainder by each factor of d that does not move."""
+        if len(n) > _FACTORED or len(d) > _FACTORED:
+            raise TooLarge
+        pairs = [(n, d)]
+        for f, _ in d.factor_list()[1]:
+            if not _is_fixed(self.field, f, self.moving):
+                continue
+            self.budget.check()
+            divided = []
+            for a, b in pairs:
+                (whole,), rest = a.div([f])
+                divided += [(whole, b.exquo(f))] if whole else []
+                divided += [(rest, b)] if rest else []
+            pairs = divided
+        return pairs
