@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 import sympy as sp
 import textbook
+from sympy.printing.numpy import NumPyPrinter
 
 import dalembert as da
 from dalembert.derivation import derivable
-from dalembert.derivation.graph import MpmathScalars
 
 FORMALISMS = derivable()
 MODELS = {"double pendulum": textbook.double_pendulum, "rolling disc": textbook.rolling_disc, "top": textbook.top}
@@ -35,13 +36,26 @@ def on_constraints(derivation, q, w):
     return w - np.linalg.pinv(A) @ A @ w
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("formulation", FORMALISMS)
+def numbers(derivation, values):
+    """A function that evaluates expressions at values; definitions one after the other."""
+    printer = NumPyPrinter({"fully_qualified_modules": False})
+    space = {"math": math, **vars(np), **{symbol.name: value for symbol, value in values.items()}}
+    known = set(values)
+    for equation in derivation.definitions:
+        if equation.rhs.free_symbols <= known:
+            space[equation.lhs.name] = eval(printer.doprint(equation.rhs), space)
+            known.add(equation.lhs)
+    return lambda expression: float(eval(printer.doprint(sp.sympify(expression)), space))
+
+
+CASES = [(name, f) for f in FORMALISMS for name in MODELS if name == "double pendulum" or f in ("lagrange", "kane", "routh")]
+
+
+@pytest.mark.parametrize(("name", "formulation"), CASES)
 def test_expressions_kernel_and_python_agree(name, formulation, tmp_path):
-    d = da.derive(MODELS[name](), formulation, method="graph" if name == "rolling disc" else "auto")
+    d = da.derive(MODELS[name](), formulation, method="auto" if name == "double pendulum" else "graph")
     q, w, G = state(d)
-    kernel = d.to_kernel()
-    qdot, wdot = kernel(0.0, q, w, constants=G)
+    qdot, wdot = d.to_kernel()(0.0, q, w, constants=G)
     # Python
     space: dict = {}
     exec(d.to_python(tmp_path / "made.py"), space)
@@ -51,17 +65,14 @@ def test_expressions_kernel_and_python_agree(name, formulation, tmp_path):
     # Mathematics
     values = dict(zip(d.coordinates, q, strict=True)) | dict(zip(d.velocities, w, strict=True)) | d.parameters
     values |= dict(zip([e.lhs for e in d.constants], [] if G is None else G, strict=True)) | {d.time: 0.0}
-    for equation in d.definitions:
-        values[equation.lhs] = float(equation.rhs.subs(values))
-    K, k = (np.array(m.subs(values), dtype=float) for m in (d.mass_matrix, d.forcing))
-    if not d.multipliers:
-        np.testing.assert_allclose(np.linalg.solve(K, k[:, 0]), wdot, rtol=RTOL, atol=1e-9)
-    # Rows of equations
-    unknown = dict(zip(d.accelerations, wdot, strict=True))
-    if not d.multipliers:
-        for equation in d.equations:
-            left, right = (float(side.subs(unknown).subs(values)) for side in (equation.lhs, equation.rhs))
-            assert abs(left - right) <= 1e-8 * (1 + np.abs(wdot).max())
+    number = numbers(d, values | dict(zip(d.accelerations, wdot, strict=True)))
+    np.testing.assert_allclose([number(e) for e in d._mathematics.qdot], qdot, rtol=RTOL, atol=1e-10)
+    if d.multipliers:
+        return
+    K, k = (np.array([number(e) for e in m]) for m in (d.mass_matrix, d.forcing))
+    np.testing.assert_allclose(np.linalg.solve(K.reshape(len(k), -1), k), wdot, rtol=RTOL, atol=1e-9)
+    for equation in d.equations:
+        assert abs(number(equation.lhs) - number(equation.rhs)) <= 1e-8 * (1 + np.abs(wdot).max())
 
 
 @pytest.mark.parametrize("formulation", FORMALISMS)
@@ -71,22 +82,17 @@ def test_accelerations_are_those_of_the_dynamics(formulation):
     d = da.derive(model, formulation, method="graph")
     rng = np.random.default_rng(5)
     q, u = rng.normal(size=2), rng.normal(size=2)
-    graph = d._setup.graph
-    values = dict(zip(d.coordinates, q, strict=True)) | dict(zip(d.rates, u, strict=True)) | d.parameters
-    for equation in d.definitions:
-        if equation.rhs.free_symbols <= set(values):
-            values[equation.lhs] = float(equation.rhs.subs(values))
-    w = np.array([float(sp.sympify(v).subs(values)) for v in d._mathematics.given])
-    G = [float(e.rhs.subs(values)) for e in d.constants]
-    qdot, wdot = d.to_kernel()(0.0, q, w, constants=G or None)
+    number = numbers(d, dict(zip(d.coordinates, q, strict=True)) | dict(zip(d.rates, u, strict=True)) | d.parameters)
+    w = np.array([number(v) for v in d._mathematics.given])
+    G = [number(e.rhs) for e in d.constants]
+    kernel = d.to_kernel()
+    qdot, wdot = kernel(0.0, q, w, constants=G or None)
     np.testing.assert_allclose(qdot, u, rtol=1e-12, atol=1e-12)
-    # q̈ by a difference along the motion, in 40 digits
+    # q̈ by a central difference along the motion
+    step = 1e-5
+    ahead, behind = (kernel(0.0, q + h * qdot, w + h * wdot, constants=G or None)[0] for h in (step, -step))
     reference = da.compile(model, formulation="recursive").acceleration(q, u)
-    del graph
-    step = 1e-6
-    ahead, _ = d.to_kernel()(0.0, q + step * qdot, w + step * wdot, constants=G or None)
-    behind, _ = d.to_kernel()(0.0, q - step * qdot, w - step * wdot, constants=G or None)
-    np.testing.assert_allclose((ahead - behind) / (2 * step), reference, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose((ahead - behind) / (2 * step), reference, rtol=1e-7, atol=1e-7)
 
 
 def test_kernel_takes_many_states_and_parameters():
@@ -120,11 +126,11 @@ def test_c_code_compiles_and_gives_the_same(tmp_path):
 
 
 def test_large_systems_come_as_definitions():
-    d = da.derive(da.library.n_pendulum(n=6), "lagrange")
+    d = da.derive(da.library.n_pendulum(n=6), "kane")
     assert len(d.definitions) > 50
     assert max(len(e.rhs.atoms(sp.Symbol)) for e in d.definitions) < 16
     entry = d.expanded(d.mass_matrix[5, 5])
-    assert entry.free_symbols <= set(d.parameters)
+    assert entry.free_symbols <= {*d.parameters, *d.coordinates}
     assert "definitions" in repr(d)
     assert d.simplify() is d
 
@@ -134,12 +140,10 @@ def test_graph_and_symbols_agree_in_thirty_digits():
     d = da.derive(model, "lagrange", method="graph")
     written = da.derive(model, "lagrange", method="symbolic", simplify=False)
     q, w, _ = state(d)
-    scalars = MpmathScalars(30)
     values = {s: sp.Float(str(v), 30) for s, v in zip([*d.coordinates, *d.velocities], [*q, *w], strict=True)}
     values |= {s: sp.Rational(str(v)) for s, v in d.parameters.items()}
     for mine, other in zip(d.mass_matrix, written.mass_matrix, strict=True):
         assert abs(sp.N((d.expanded(mine) - other).subs(values), 30)) < 1e-15
-    assert scalars.context.dps == 30
 
 
 def test_simplify_shortens_and_keeps():
@@ -174,8 +178,8 @@ def test_pages(tmp_path):
 
 @pytest.mark.parametrize("formulation", FORMALISMS)
 def test_every_formalism_has_its_page(formulation):
-    page = da.derive(textbook.cart_pendulum(), formulation).to_html()
-    assert page.count("<math") > 15
+    page = da.derive(textbook.pendulum(), formulation).to_html()
+    assert page.count("<math") > 8
 
 
 def test_loops_get_abbreviations():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,9 @@ from dalembert.model import Flat, Model, flatten
 __all__ = ["Derivation", "derive"]
 
 METHODS = ("auto", "symbolic", "graph")
-SMALL = 1600  # instructions of a graph; what is longer is read as definitions
-SECONDS = 20.0  # for simplification in all
+SMALL = 1100  # instructions of a graph; what is longer is read as definitions
+SECONDS = 12.0  # for simplification in all
+PATIENCE = 8.0  # seconds after which a small system that does not come to an end is read as definitions, too
 _GRAVITY = "g"
 
 
@@ -64,23 +67,35 @@ def derive(
     placed = _coordinates(model, coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
-    if method == "auto":
-        method = "symbolic" if setup.graph.length <= SMALL else "graph"
-    if method == "graph":
+    if method == "graph" or (method == "auto" and setup.graph.length > SMALL):
         return Derivation(setup, setup.graph.mathematics())
     if simplify is False:
         return Derivation(setup, build_symbolic(setup, None))
-    budget = Budget(SECONDS)
+    try:
+        return Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
+    except _TooSlow:
+        return Derivation(setup, setup.graph.mathematics())
+
+
+class _TooSlow(Exception):  # noqa: N818  (never seen by users)
+    """Expressions grow faster than they can be simplified."""
+
+
+def _written_out(setup: Setup, patience: float) -> Mathematics:
+    """The equations as expressions in short forms."""
+    budget, began = Budget(SECONDS), time.process_time()
     roots = Roots(setup.reference, setup.moving, budget)
     short = Abbreviations(setup, budget)
 
     def tidy(values: np.ndarray) -> np.ndarray:
+        if time.process_time() - began > patience:
+            raise _TooSlow
         return simplify_array(roots.array(values), setup.moving, budget)
 
     found = build_symbolic(setup, tidy, short.array)
     found.position = [None if value is None else roots.expression(value) for value in found.position]
     found.assumptions = roots.assumptions
-    return Derivation(setup, _abbreviated(_simplified(found, setup, budget), short))
+    return _abbreviated(_simplified(found, setup, budget), short)
 
 
 def derivable() -> list[str]:

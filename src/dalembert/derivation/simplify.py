@@ -72,7 +72,7 @@ def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | flo
     for index in np.ndindex(*out.shape):
         value = values[index]
         if value not in known:
-            known[value] = simplify(value, moving, budget)
+            known[value] = simplify(value, moving, budget.share(budget.seconds / 4))
         out[index] = known[value]
     return out
 

@@ -34,7 +34,7 @@ class Budget:
     """What simplification may cost.
 
     Attributes:
-        seconds: in all.
+        seconds: of computing, in all.
         terms: of one polynomial.
         products: of terms, in one multiplication.
     """
@@ -45,14 +45,14 @@ class Budget:
     _end: float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
-        self._end = time.monotonic() + self.seconds
+        self._end = time.process_time() + self.seconds
 
     @property
     def left(self) -> float:
-        return self._end - time.monotonic()
+        return self._end - time.process_time()
 
     def check(self, terms: int = 0, products: int = 0) -> None:
-        if terms > self.terms or products > self.products or time.monotonic() > self._end:
+        if terms > self.terms or products > self.products or time.process_time() > self._end:
             raise TooLarge
 
     def share(self, seconds: float) -> Budget:
