@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import threading
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RightHandSide", "python_source"]
 
+_NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _MOST_ELIMINATED = 24  # velocities whose equations are solved inside the machine code
 
 
@@ -38,8 +41,10 @@ class RightHandSide:
         self.parameters = np.array(list(graph.setup.values.values()), dtype=float)
         self.parameter_names = list(graph.setup.values)
         self.n_constants = graph.G.numel()
+        self._none = np.zeros(self.n_constants)
         self.solves = self._is_spd() and graph.w.numel() <= _MOST_ELIMINATED
         self.kernel = self._compile()
+        self._memory = threading.local()
 
     def _is_spd(self) -> bool:
         """True for a symmetric matrix without constraints: not Maggi's, which has their rows among its own."""
@@ -67,9 +72,11 @@ class RightHandSide:
             constants: momenta G of the formalism.
         """
         p = self._values(parameters)
-        G = np.zeros(self.n_constants) if constants is None else np.asarray(constants, dtype=float)
+        G = self._none if constants is None else np.asarray(constants, dtype=float)
         if constants is None and self.n_constants:
             raise DalembertError(f"this formalism has {self.n_constants} constant momenta; give them as constants=…")
+        if self.solves and np.ndim(q) == 1 and np.ndim(w) == 1 and np.ndim(p) == 1 and np.ndim(t) == 0:
+            return self._one(t, q, w, G, p)
         found = self.kernel(t, q, w, G, p)
         if self.solves:
             return found.qdot, found.wdot
@@ -80,6 +87,22 @@ class RightHandSide:
         matrix[..., :n, n:] = -np.swapaxes(found.D, -1, -2)
         right = np.concatenate([found.k, -found.gamma], axis=-1)
         return found.qdot, np.linalg.solve(matrix, right[..., None])[..., :n, 0]
+
+    def _one(self, t: Any, q: Any, w: Any, G: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """One state, straight into the machine code."""
+        memory = self._memory
+        if not hasattr(memory, "function"):
+            memory.arrays = tuple(np.zeros(n) for n in (self.kernel.n_in, self.kernel.n_out, self.kernel.n_work))
+            memory.pointers = tuple(array.ctypes.data for array in memory.arrays)
+            sizes = np.cumsum([1, *self.kernel.inputs["q"], *self.kernel.inputs["w"], *self.kernel.inputs["G"]])
+            memory.places = tuple(int(n) for n in sizes)
+            memory.function = _NATIVE(self.kernel.address)
+        x, out, _ = memory.arrays
+        a, b, c, d = memory.places
+        x[0], x[a:b], x[b:c], x[c:d], x[d:] = t, q, w, G, p
+        memory.function(*memory.pointers)
+        n = b - a
+        return out[:n].copy(), out[n:].copy()
 
     def _values(self, parameters: Any) -> np.ndarray:
         if parameters is None:

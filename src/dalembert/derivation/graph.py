@@ -200,16 +200,50 @@ def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str =
             value = constants[a]
         else:
             size = 1 + sizes[a] + (sizes[b] if b >= 0 else 0)
-            value = operations[op](values[a]) if b < 0 else operations[op](values[a], values[b])
-            named = uses[k] > 1 or (size > _LONGEST_FORMULA and uses[k])
-            if named and isinstance(value, sp.Expr) and not _is_short(value):
-                symbol = sp.Symbol(f"{letter}{len(symbols) + 1}", real=True)
-                symbols.append(symbol)
-                formulas.append(value)
-                value, size = symbol, 0
+            value = _gathered(op, values[a], values[b] if b >= 0 else None)
+            if value is None:
+                given = (_made(values[a]),) if b < 0 else (_made(values[a]), _made(values[b]))
+                value = operations[op](*given)
+            if uses[k] > 1 or (size > _LONGEST_FORMULA and uses[k]):
+                value = _made(value)
+                if isinstance(value, sp.Expr) and not _is_short(value):
+                    symbol = sp.Symbol(f"{letter}{len(symbols) + 1}", real=True)
+                    symbols.append(symbol)
+                    formulas.append(value)
+                    value, size = symbol, 0
         values.append(value)
         sizes.append(size)
-    return Definitions(symbols, formulas, [values[k] for k in tape.results])
+    return Definitions(symbols, formulas, [_made(values[k]) for k in tape.results])
+
+
+class _Gathered:
+    """A sum or a product whose parts are still apart: SymPy orders all of them at once."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: Any, parts: list[Any]):
+        self.kind, self.parts = kind, parts
+
+
+def _made(value: Any) -> Any:
+    return value.kind(*map(_made, value.parts)) if type(value) is _Gathered else value
+
+
+def _parts(kind: Any, value: Any) -> list[Any]:
+    return value.parts if type(value) is _Gathered and value.kind is kind else [value]
+
+
+def _gathered(op: str, a: Any, b: Any) -> _Gathered | None:
+    """Sums and products of values that are used once."""
+    if op == "add":
+        return _Gathered(sp.Add, _parts(sp.Add, a) + _parts(sp.Add, b))
+    if op == "sub":
+        return _Gathered(sp.Add, [*_parts(sp.Add, a), _Gathered(sp.Mul, [sp.S.NegativeOne, *_parts(sp.Mul, b)])])
+    if op == "mul":
+        return _Gathered(sp.Mul, _parts(sp.Mul, a) + _parts(sp.Mul, b))
+    if op == "neg":
+        return _Gathered(sp.Mul, [sp.S.NegativeOne, *_parts(sp.Mul, a)])
+    return None
 
 
 def _is_short(value: sp.Expr) -> bool:
