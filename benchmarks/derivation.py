@@ -5,7 +5,8 @@
 Two systems, written for SymPy the way its users write them: n point masses on a cart in a plane, and a spatial arm of
 seven joints. Times: up to mass matrix and forcing as mathematics, up to a compiled function, and of one evaluation of
 the right-hand side; SymPy's is lambdified with common subexpressions and solved by NumPy. Accelerations of both must be
-equal to 1e-9. Each run of SymPy is a process of its own, ended after a while. Writes ``docs/images/derivation.png``.
+equal to 1e-9. Times are those of the processor. Each run of SymPy is a process of its own, ended after a while.
+Writes ``docs/images/derivation.png``.
 """
 
 from __future__ import annotations
@@ -74,17 +75,17 @@ def ours(system: str, n: int) -> dict[str, Any]:
 
     model = model_of(system, n)
     da.derive(model_of(system, 1), "kane", method="graph")  # imports and caches of Python
-    began = time.perf_counter()
+    began = time.process_time()
     derivation = da.derive(model, "kane", method="graph")
     K, k = derivation.mass_matrix, derivation.forcing
-    derived = time.perf_counter() - began
+    derived = time.process_time() - began
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DALEMBERT_CACHE_DIR"] = folder  # nothing is compiled yet
         function = derivation.to_kernel()
         given = numbers(system, n)
         q, u = given["q"], given["u"]
         function(0.0, q, u)
-        compiled = time.perf_counter() - began
+        compiled = time.process_time() - began
     _, acceleration = function(0.0, q, u)
     p = function.parameters
     seconds = clock(lambda: function(0.0, q, u, p))
@@ -96,15 +97,15 @@ def ours(system: str, n: int) -> dict[str, Any]:
 
 def clock(call: Any) -> float:
     """Seconds of one call: the best of several runs."""
-    began = time.perf_counter()
+    began = time.process_time()
     call()
-    count = max(1, int(0.02 / max(time.perf_counter() - began, 1e-7)))
+    count = max(1, int(0.02 / max(time.process_time() - began, 1e-7)))
 
     def run() -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(count):
             call()
-        return (time.perf_counter() - began) / count
+        return (time.process_time() - began) / count
 
     return min(run() for _ in range(5))
 
@@ -174,10 +175,10 @@ def theirs(system: str, n: int, report: Any) -> None:
     import sympy as sp
 
     (sympy_cart if system == "cart" else sympy_arm)(1)
-    began = time.perf_counter()
+    began = time.process_time()
     method, q, u, parameters = (sympy_cart if system == "cart" else sympy_arm)(n)
     M, F = method.mass_matrix, method.forcing
-    derived = time.perf_counter() - began
+    derived = time.process_time() - began
     report({"derived": derived})
     function = sp.lambdify([q, u, parameters], [M, F], modules="numpy", cse=True)
     given = numbers(system, n)
@@ -189,7 +190,7 @@ def theirs(system: str, n: int, report: Any) -> None:
         return np.linalg.solve(M, F[:, 0])
 
     acceleration = right_hand_side()
-    compiled = time.perf_counter() - began
+    compiled = time.process_time() - began
     found = {"derived": derived, "compiled": compiled, "acceleration": list(acceleration)}
     report(found)
     report({**found, "evaluation": clock(right_hand_side)})
