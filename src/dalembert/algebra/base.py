@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Algebra(ABC):
       3. Every name in ``FUNCTIONS`` is a method of one scalar.
       4. ``where`` evaluates both branches; keep both finite (see ``spatial.so3`` for the idiom).
       5. An algebra is stateless: the same object serves every model.
+      6. Algebras with symbols also differentiate (``jacobian``, ``rate``); the others say that they cannot.
     """
 
     name: str
@@ -75,6 +76,47 @@ class Algebra(ABC):
     @abstractmethod
     def where(self, condition: Any, a: Scalar, b: Scalar) -> Scalar:
         """a where the condition holds, b elsewhere."""
+
+    # Algebras with symbols, SymPy and CasADi, differentiate.
+
+    def symbol(self, name: str) -> Scalar:
+        """A variable of this name."""
+        raise self._without_symbols()
+
+    def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        """Derivatives of a vector of functions (rows) by symbols (columns)."""
+        raise self._without_symbols()
+
+    def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The derivative of an array of functions of symbols along a direction."""
+        raise self._without_symbols()
+
+    def substitute(self, values: np.ndarray, symbols: np.ndarray, replacements: np.ndarray) -> np.ndarray:
+        """An array of functions with other scalars in the place of symbols."""
+        raise self._without_symbols()
+
+    def value(self, scalar: Scalar) -> float | None:
+        """The number that a scalar is, or None if it depends on a symbol."""
+        return float(scalar)
+
+    def _without_symbols(self) -> DalembertError:
+        return DalembertError(f"the {self.name} algebra has no symbols; derive over 'sympy' or 'casadi'")
+
+    def variables(self, names: Iterable[str]) -> np.ndarray:
+        """A vector of symbols."""
+        return self.vector([self.symbol(name) for name in names])
+
+    def vector(self, scalars: Iterable[Scalar]) -> np.ndarray:
+        """A vector of scalars of this algebra."""
+        found = list(scalars)
+        out = self.zeros(len(found))
+        for i, scalar in enumerate(found):
+            out[i] = scalar
+        return out
+
+    def gradient(self, value: Scalar, symbols: np.ndarray) -> np.ndarray:
+        """Derivatives of one function by symbols."""
+        return self.jacobian(self.vector([value]), symbols)[0]
 
     def array(self, values: Any) -> np.ndarray:
         """An array of scalars from (nested) sequences of scalars and numbers."""

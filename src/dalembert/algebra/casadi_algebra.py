@@ -139,18 +139,30 @@ class CasadiAlgebra(Algebra):
 
     def columns(self, linear: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
         """The matrix of a linear (or affine) map of n-vectors, by automatic differentiation of one trace."""
-        symbol, x = self.symbols("x", n)
-        y = self.to_sx(linear(x))
-        J = ca.jacobian(y, symbol)
+        _, x = self.symbols("x", n)
+        return self.jacobian(linear(x), x)
+
+    def symbol(self, name: str) -> Traced:
+        return Traced(ca.SX.sym(name))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        out = self.zeros(y.shape[0], n)
-        for i, j in zip(rows, columns, strict=True):
-            out[i, j] = _element(J[i, j])
+        out = self.zeros(len(values), len(symbols))
+        for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True):
+            out[i, j] = _element(entry)
         return out
 
-    def rate(self, values: np.ndarray, symbol: ca.SX, direction: np.ndarray) -> np.ndarray:
-        """The derivative of an array of functions of a symbol along a direction."""
-        return self.from_sx(ca.jtimes(self.to_sx(values), symbol, self.to_sx(direction)), *values.shape)
+    def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))
+        return self.from_sx(along, *np.shape(values))
+
+    def substitute(self, values: np.ndarray, symbols: np.ndarray, replacements: np.ndarray) -> np.ndarray:
+        changed = ca.substitute(self.to_sx(values), self.to_sx(symbols), self.to_sx(replacements))
+        return self.from_sx(changed, *np.shape(values))
+
+    def value(self, scalar: Any) -> float | None:
+        return None if type(scalar) is Traced else float(scalar)
 
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""

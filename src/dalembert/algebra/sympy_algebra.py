@@ -68,5 +68,27 @@ class SympyAlgebra(Algebra):
     def where(self, condition: Any, a: Any, b: Any) -> sp.Expr:
         return sp.Piecewise((a, condition), (b, True))
 
+    def symbol(self, name: str) -> sp.Symbol:
+        return sp.Symbol(name, real=True)
+
+    def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        out = self.zeros(len(values), len(symbols))
+        for i, value in enumerate(values):
+            for j, symbol in enumerate(symbols):
+                out[i, j] = sp.diff(value, symbol)
+        return out
+
+    def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        flat = np.asarray(values, dtype=object).reshape(-1)
+        return (self.jacobian(flat, symbols) @ direction).reshape(np.shape(values))
+
+    def substitute(self, values: np.ndarray, symbols: np.ndarray, replacements: np.ndarray) -> np.ndarray:
+        swap = dict(zip(symbols, replacements, strict=True))
+        flat = np.asarray(values, dtype=object).reshape(-1)
+        return self.vector(sp.sympify(value).xreplace(swap) for value in flat).reshape(np.shape(values))
+
+    def value(self, scalar: Any) -> float | None:
+        return float(scalar) if getattr(scalar, "is_number", True) else None
+
 
 SYMPY = SympyAlgebra()

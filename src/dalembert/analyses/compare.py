@@ -20,7 +20,6 @@ from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.formulations.base import Sizes
 from dalembert.integrators import Integrator
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
@@ -432,14 +431,13 @@ def _angle(P: np.ndarray, Q: np.ndarray) -> float:
 def _states(run: Trajectory) -> int:
     """Variables that are integrated, with the freedom that the mechanism has at its start."""
     d = run.dynamics
-    sizes = Sizes(d.nq, d.nv, len(d.rows), d.holonomic, len(d.coordinates.windings))
     freedom = (d.nv, d.nv)
     if d.rows and not d.is_large:
         seen = d.residuals(run.time.values[0], run.q.values[0], run.u.values[0], run.segments[0][1])
         A = np.asarray(seen.jacobian).reshape(len(d.rows), d.nv)
         ranks = (int(np.linalg.matrix_rank(part, RANK * np.abs(A).max())) for part in (A[: d.holonomic], A))
         freedom = (d.nv - next(ranks), d.nv - next(ranks))
-    return d.formulation.states(sizes, freedom)
+    return d.formulation.states(d.sizes, freedom)
 
 
 def _conditioning(run: Trajectory) -> tuple[int, float | None]:

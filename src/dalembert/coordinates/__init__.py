@@ -2,10 +2,25 @@
 
 from dalembert.coordinates.absolute import Absolute
 from dalembert.coordinates.base import Coordinates, Placed, PlacedTree
+from dalembert.coordinates.generalized import Generalized, GeneralizedCoordinates, PlacedGeneralized
 from dalembert.coordinates.natural import Natural
 from dalembert.coordinates.natural_tree import PlacedNatural
 from dalembert.coordinates.relative import Relative
 
-__all__ = ["COORDINATES", "Absolute", "Coordinates", "Natural", "Placed", "PlacedNatural", "PlacedTree", "Relative"]
+__all__ = [
+    "COORDINATES",
+    "Absolute",
+    "Coordinates",
+    "Generalized",
+    "GeneralizedCoordinates",
+    "Natural",
+    "Placed",
+    "PlacedGeneralized",
+    "PlacedNatural",
+    "PlacedTree",
+    "Relative",
+]
 
-COORDINATES: dict[str, type[Coordinates]] = {kind.name: kind for kind in (Relative, Absolute, Natural)}
+COORDINATES: dict[str, type[Coordinates]] = {
+    kind.name: kind for kind in (Relative, Absolute, Natural, GeneralizedCoordinates)
+}

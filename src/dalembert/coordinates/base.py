@@ -220,6 +220,7 @@ class Placed(ABC):
         links: one for each body: its name ``body``, its ``inertia`` about the origin of a frame L fixed to it, the
             pose ``X_LB`` of the body's own frame there, and the ``armature`` of the joint it hangs on.
         index: where each body is among them; −1 for the ground.
+        derives: True if some joints' own coordinates are functions of q (see ``derived``).
 
     A *state* says where one link is and how it moves: ``X_WL``, ``V_L``, ``A_L`` of L, ``X_WB``, ``V``, ``A`` of the
     body (see :class:`LinkState`), and ``jets``: pose and twist of the body with their time derivatives.
@@ -227,6 +228,7 @@ class Placed(ABC):
 
     links: Sequence[Any]
     index: dict[str, int]
+    derives: bool = False
 
     def __init__(self, coordinates: Coordinates, mechanism: Mechanism):
         self.coordinates, self.mechanism, self.al = coordinates, mechanism, mechanism.al
@@ -278,6 +280,10 @@ class Placed(ABC):
     def rigid(self, al: Algebra, q: np.ndarray) -> list[tuple[str, list[Any]]]:
         """Equations φ(q) = 0 between the coordinates of one body, by owner; q in the algebra ``al``, no windings."""
         return []
+
+    def derived(self, al: Algebra, t: Any, q: np.ndarray, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Own coordinates and velocities of joints that are functions of t, q and u = q̇, in the algebra ``al``."""
+        return {}
 
     def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
         """q and u of a physical state in floats.

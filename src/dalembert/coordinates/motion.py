@@ -125,6 +125,8 @@ def still(tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any])
     slots = tree.coordinates.slot_of_joint
     joint_q = {name: q[slot.q] for name, slot in slots.items()}
     joint_u = {name: u[slot.u] for name, slot in slots.items()}
+    for name, own in tree.derived(al, t, q, u).items():
+        joint_q[name], joint_u[name] = own
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
     return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]))
 
@@ -148,6 +150,10 @@ def moving(tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, s
         joint_q[name] = jets.jets(q[slot.q], rate, second)
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
     time = jets.jets(np.array([t], dtype=object), np.array([one], dtype=object), np.array([zero], dtype=object))[0]
+    if tree.derives:
+        rates = jets.jets(u, du, al.zeros(len(u)))
+        for name, own in tree.derived(jets, time, jets.jets(q[: len(u)], u, du), rates).items():
+            joint_q[name], joint_u[name] = own
 
     def rigid() -> list[tuple[str, list[Any]]]:
         return tree.rigid(jets, jets.jets(q[: len(u)], u, du))

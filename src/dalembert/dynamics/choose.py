@@ -15,6 +15,7 @@ __all__ = ["choose", "is_constrained", "is_rolled"]
 # From this number of bodies on, models run by rolled recursions; up to it, unrolled code is as fast and batches better.
 TREES_ROLLED_FROM = 100
 LOOPS_ROLLED_FROM = 20
+ROLLED = ("relative", "absolute")
 
 
 def choose(flat: Flat, formulation: str | Formulation, coordinates: str) -> tuple[Coordinates, Formulation, str]:
@@ -60,7 +61,7 @@ def is_rolled(coordinates: Coordinates) -> bool:
     at cut joints; no constraints but cut joints that need no turns counted, and no armatures on those.
     """
     flat, cut = coordinates.flat, set(coordinates.cut)
-    if coordinates.name not in FORMULATIONS["recursive"].supports().coordinates:
+    if coordinates.name not in ROLLED:
         return False
     if len(flat.bodies) < (LOOPS_ROLLED_FROM if cut else TREES_ROLLED_FROM):
         return False

@@ -146,8 +146,12 @@ class Dynamics:
     @cached_property
     def form(self) -> Form | None:
         """What is integrated, if it is not (q, u)."""
-        sizes = (self.nq, self.nv, len(self.rows), self.holonomic, len(self.coordinates.windings))
-        return self.formulation.form(Sizes(*sizes))
+        return self.formulation.form(self.sizes)
+
+    @property
+    def sizes(self) -> Sizes:
+        windings = len(self.coordinates.windings)
+        return Sizes(self.nq, self.nv, len(self.rows), self.holonomic, windings, self.coordinates)
 
     @cached_property
     def form_kernel(self) -> Kernel:
@@ -273,7 +277,7 @@ class Dynamics:
             return X.R @ (V[3:] + cross(V[:3], at[1]))
 
         J = al.columns(velocity, self.nv)
-        rate = al.rate(J, self.symbols["q"][0], equations.qdot())
+        rate = al.rate(J, equations.q, equations.qdot())
         return self._compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
 
     @cached_property

@@ -34,13 +34,16 @@ class Support:
 
 
 class Sizes(NamedTuple):
-    """Lengths of q and u, constraint rows, holonomic ones among them, angles at the end of q that follow cut joints."""
+    """Lengths of q and u, constraint rows, holonomic ones among them, angles at the end of q that follow cut joints,
+    and the coordinates that they belong to.
+    """
 
     nq: int
     nv: int
     rows: int
     holonomic: int
     windings: int
+    coordinates: Coordinates
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class BlockFormulation(Formulation):
             redundant_constraints=True,
             nonholonomic=True,
             rheonomic=True,
-            coordinates=("relative", "absolute", "natural"),
+            coordinates=("relative", "absolute", "natural", "generalized"),
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:

@@ -19,7 +19,9 @@ from dalembert.coordinates import Placed, PlacedTree
 from dalembert.coordinates.motion import TreeMotion, moving, still
 from dalembert.coordinates.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 from dalembert.elements import Load
+from dalembert.joints import Joint
 from dalembert.model.mechanism import PlacedJoint
+from dalembert.spatial.so3 import cross
 
 __all__ = ["Equations", "Row", "part_of", "residuals"]
 
@@ -178,6 +180,16 @@ class Equations:
         wrenches, tau = self._applied(only_work=True)
         return tau + self.tree.generalised_forces(self.states, wrenches)
 
+    def active_forces(self) -> np.ndarray:
+        """All forces on velocities, those of gravity and of potentials among them."""
+        wrenches, tau = self._applied()
+        g = self.tree.mechanism.gravity
+        for i, (link, state) in enumerate(zip(self.tree.links, self.states, strict=True)):
+            pull = state.X_WL.R.T @ g
+            weight = self.al.concatenate([cross(link.inertia.h, pull), link.inertia.mass * pull])
+            wrenches[i] = wrenches[i] + weight
+        return tau + self.tree.generalised_forces(self.states, wrenches)
+
     @cached_property
     def gravity(self) -> np.ndarray:
         return gravity_base(self.al, self.tree.mechanism.gravity)
@@ -201,10 +213,9 @@ class Equations:
         return rate
 
     def along(self, values: np.ndarray) -> np.ndarray:
-        """The time derivative of functions of t and q along the motion; over CasADi only."""
-        al: Any = self.al
-        time, q = al.to_sx(self.t), al.to_sx(self.q)
-        return al.rate(values, time, al.array([1.0])) + al.rate(values, q, self.qdot())
+        """The time derivative of functions of t and q along the motion; over algebras with symbols."""
+        symbols = self.al.concatenate([self.al.vector([self.t]), self.q])
+        return self.al.rate(values, symbols, self.al.concatenate([self.al.eye(1)[0], self.qdot()]))
 
     def inverse(self, du: np.ndarray) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
@@ -236,6 +247,16 @@ class Equations:
             bias = self._joint_acceleration(name, self.al.zeros(self.nv))
             B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
             found.append((self.tree.mechanism.joint(name), a, B, bias))
+        return found
+
+    def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
+        """Joints with an armature, the armature, and the joint's velocities."""
+        found = []
+        for name in self.flat.joints:
+            a, slot = self.tree.mechanism.armature(name), self.tree.coordinates.slot_of_joint.get(name)
+            if a is not None:
+                placed = self.tree.mechanism.joint(name).joint if slot is None else self.tree.coordinates.joint_at(slot)
+                found.append((placed, a, self.motion.joint(name)[1]))
         return found
 
     def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import Jets
-from dalembert.coordinates import PlacedNatural, PlacedTree
+from dalembert.coordinates import PlacedGeneralized, PlacedNatural, PlacedTree
 from dalembert.coordinates.kinematics import BodyState, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving
 from dalembert.coordinates.recursions import tip_wrenches
@@ -208,5 +208,6 @@ def _through_welds(
 
 REACTIONS: dict[type, Callable[[Any, np.ndarray, np.ndarray], dict[str, np.ndarray]]] = {
     PlacedTree: _of_tree,
+    PlacedGeneralized: _of_tree,
     PlacedNatural: _of_natural,
 }

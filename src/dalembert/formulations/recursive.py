@@ -57,7 +57,7 @@ class Recursive(Formulation):
             redundant_constraints=True,
             nonholonomic=True,
             rheonomic=True,
-            coordinates=("relative", "absolute"),
+            coordinates=("relative", "absolute", "generalized"),
         )
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.formulations.analytical import Derived
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.equations import Equations
+from dalembert.formulations.mechanics import Mechanics
 from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
+from dalembert.formulations.quasi_velocities import independent_rates, mechanics_of, plan_of
 from dalembert.formulations.system import dot, onto_rows, product, received, reduced_mass
 from dalembert.numerics.layout import EXTRA, HOLONOMIC, NV, ROWS, options, stabilised, watch
 from dalembert.numerics.linear import (
@@ -120,6 +123,38 @@ class Woronetz(BlockFormulation):
             "jacobian_rate": equations.along(equations.jacobian),
             "b_rate": equations.along(equations.velocity_bias),
         }
+
+    def derive(self, mechanics: Mechanics) -> Derived:
+        """In generalized coordinates:  q̇_D = B v + c  for v = q̇_I, with T* the energy of v alone and the curvature of
+        the constraints times the momenta of the dependent coordinates,
+
+            d/dt ∂T*/∂v − ∂T*/∂q_I − Bᵀ ∂T*/∂q_D − Σ p_ν (Cᵛ v + cᵛ) = Q_I + Bᵀ Q_D.
+        """
+        m, al = mechanics, mechanics.al
+        free = independent_rates(m.equations.tree.coordinates)
+        bound = [i for i in range(m.m) if i not in free]
+        v = m.qd[free]
+        qdot = m.qd.copy()
+        qdot[bound] = m.rates_from(m.a[:, bound], -m.b - m.a[:, free] @ v)
+        F, shift = m.affine(qdot, v)
+        moving = m.moving(qdot)
+        momenta = al.gradient(m.T, m.qd)[bound]
+        momenta = al.substitute(momenta, m.qd, qdot)
+        q, time = m.q[: m.m], al.vector([m.t])
+        bent = al.zeros(len(free))
+        for nu, p in zip(bound, momenta, strict=True):
+            along = al.jacobian(F[nu], q) @ F
+            moved = al.jacobian(F[nu], time)[:, 0] + al.jacobian(F[nu], q) @ shift - F.T @ al.gradient(shift[nu], q)
+            bent = bent + p * ((along - along.T) @ v + moved)
+        force = F.T @ (moving.Q + m.by_q(moving.T) - m.by_q(m.V))
+        p = al.gradient(moving.T, v)
+        none = al.zeros(0, len(free)), al.zeros(0)
+        names, functions = [m.rate_names[i] for i in free], {"T": moving.T, "V": m.V}
+        k = force + bent - moving.along(p)
+        return Derived(names, v, v, qdot, al.jacobian(p, v), k, *none, functions=functions)
+
+    def mechanics(self, equations: Equations, tidy: Any = None) -> Mechanics:
+        return mechanics_of(equations, plan_of(equations.tree.coordinates), tidy)
 
     def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
         return reduced_mass(M, A)

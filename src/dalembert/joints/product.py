@@ -38,6 +38,10 @@ class Factor:
     def subspace(self, al: Algebra) -> np.ndarray:
         raise NotImplementedError
 
+    def moved(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """The subspace at q."""
+        return self.subspace(al)
+
 
 class Rotation(Factor):
     """Rotation about axis 0, 1 or 2 (x, y, z)."""
@@ -151,7 +155,7 @@ class Product(Joint):
         for factor, at, _ in self._slices:
             X = factor.transform(al, q[at])
             columns = [X.motion_inverse(column) for column in columns]
-            columns += list(factor.subspace(al).T)
+            columns += list(factor.moved(al, q[at]).T)
         return np.stack(columns, axis=1) if columns else al.zeros(6, 0)
 
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -159,7 +163,7 @@ class Product(Joint):
         V, c = al.zeros(6), al.zeros(6)
         for factor, at, rate in self._slices:
             X = factor.transform(al, q[at])
-            own = factor.subspace(al) @ u[rate] if factor.nv else al.zeros(6)
+            own = factor.moved(al, q[at]) @ u[rate] if factor.nv else al.zeros(6)
             V = X.motion_inverse(V) + own
             c = X.motion_inverse(c) + cross_motion(V, own)
         return c

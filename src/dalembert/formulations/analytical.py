@@ -1,0 +1,187 @@
+"""What the formalisms of analytical mechanics share: the equations as they leave them, and how these are run.
+
+Each formalism says in ``derive`` how its equations come about; that is read as mathematics over SymPy and compiled over
+CasADi.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalembert.coordinates import Coordinates
+from dalembert.formulations import analytical_native as native
+from dalembert.formulations.base import Form, Formulation, Sizes, Support, native_address, usual_blocks
+from dalembert.formulations.equations import Equations
+from dalembert.formulations.mechanics import Mechanics
+from dalembert.formulations.quasi_velocities import mechanics_of, plan_of
+from dalembert.formulations.system import reduced_mass
+
+__all__ = ["AnalyticalFormulation", "Derived", "QuasiVelocityFormulation", "ReducedFormulation"]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Equations of motion in velocities w: rates, quasi-velocities or momenta.
+
+        q̇ = q̇(t, q, w, G),      K ẇ + C Ġ = k + Dᵀλ,      A ẇ + γ = 0
+
+    Attributes:
+        names, w: velocities, and their symbols.
+        definition: w as a function of (t, q, q̇), affine in q̇.
+        qdot: the inverse.
+        matrix, forcing: K and k.
+        jacobian, gamma: A and γ of the constraints that remain; there may be none.
+        metric: S with  A = D S,  where it is not the identity.
+        constants, constant_names: symbols G of momenta that stay as they are, unless somebody pushes.
+        constant_definitions: G as functions of (t, q, q̇).
+        by_constants: C.
+        functions: what the formalism is built from, by name.
+    """
+
+    names: list[str]
+    w: np.ndarray
+    definition: np.ndarray
+    qdot: np.ndarray
+    matrix: np.ndarray
+    forcing: np.ndarray
+    jacobian: np.ndarray
+    gamma: np.ndarray
+    metric: np.ndarray | None = None
+    constant_names: list[str] = field(default_factory=list)
+    constants: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    constant_definitions: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    by_constants: np.ndarray | None = None
+    functions: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AnalyticalFormulation(Formulation):
+    """A formalism in generalized coordinates, whose equations are derived by differentiation."""
+
+    explicit = False
+
+    @classmethod
+    def supports(cls) -> Support:
+        return Support(
+            closed_loops=True,
+            redundant_constraints=True,
+            nonholonomic=True,
+            rheonomic=True,
+            coordinates=("generalized",),
+        )
+
+    @abstractmethod
+    def derive(self, mechanics: Mechanics) -> Derived:
+        """The equations of motion, by this formalism's own functions and derivatives."""
+
+    def mechanics(self, equations: Equations, tidy: Any = None) -> Mechanics:
+        """A mechanism with the rows and quasi-velocities that this formalism works with."""
+        return mechanics_of(equations, plan_of(equations.tree.coordinates), tidy)
+
+    def check(self, coordinates: Coordinates) -> None:
+        plan_of(coordinates)
+
+
+class ReducedFormulation(AnalyticalFormulation):
+    """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
+
+    what: str
+
+    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+        """Numbers of velocities w and of constants G."""
+        plan = plan_of(coordinates)
+        return coordinates.nv - len(plan.rows), 0
+
+    def solver(self) -> int:
+        return native_address(native.route)
+
+    def form(self, sizes: Sizes) -> Form:
+        n, s = self.velocities(sizes.coordinates)
+        varying = sizes.nq + n + 1
+        rhs, decode, encode = (native_address(f) for f in (native.rhs, native.decode, native.encode))
+        return Form(self.what, varying + s + 1, varying, rhs, decode, encode)
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        # At (q, q̇): the usual blocks, which give λ, and the formalism's own, filled up to m velocities.
+        al, m = equations.al, equations.nv
+        derived = self.derive(self.mechanics(equations))
+        n, motion = len(derived.w), _Motion(equations, derived)
+        G_dot = equations.tau[self.remembered(equations.tree.coordinates)]
+        K, W, A = al.eye(m), al.zeros(m, m), al.zeros(len(equations.rows), m)
+        k, gamma = al.zeros(m), al.zeros(len(equations.rows))
+        K[:n, :n], k[:n], W[:, :n] = motion.K, motion.k, motion.W
+        if derived.by_constants is not None:
+            k[:n] = k[:n] - derived.by_constants @ G_dot
+        A[: len(derived.gamma), :n], gamma[: len(derived.gamma)] = motion.A, derived.gamma
+        own = [K, k, A, gamma, W, motion.bend + motion.by_constants @ G_dot]
+        swapped = al.substitute(
+            al.concatenate([np.asarray(part).reshape(-1) for part in own]),
+            al.concatenate([derived.w, derived.constants]),
+            al.concatenate([derived.definition, derived.constant_definitions]),
+        )
+        e = equations
+        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": swapped}
+
+    def remembered(self, coordinates: Coordinates) -> list[int]:
+        """Coordinates whose momenta are the constants."""
+        return []
+
+    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        # At (q, w, G): u holds w and G.
+        al = equations.al
+        mechanics = self.mechanics(equations)
+        derived = self.derive(mechanics)
+        n, motion = len(derived.w), _Motion(equations, derived)
+        E, e = mechanics.affine(al.concatenate([derived.definition, derived.constant_definitions]), equations.u)
+        moved = mechanics.moving(derived.qdot)
+        power, carried = moved.equations.power(), al.zeros(n)
+        if any(al.value(value) != 0 for value in mechanics.b):
+            # Constraints that move do the work  x · (M q̈ − f)  with any x that satisfies  a x + b = 0.
+            x, M = mechanics.rates(mechanics.Z), moved.equations.mass_matrix
+            power = power + x @ (M @ motion.bend - moved.equations.forcing)
+            carried = x @ M @ motion.W
+        parts = {
+            "qdot": derived.qdot, "power": al.vector([power]), "K": motion.K, "k": motion.k,
+            "A": motion.A, "gamma": derived.gamma, "carried": carried, "E": E, "e": e,
+        }  # fmt: skip
+        given = equations.u[: n + len(derived.constants)]
+        symbols = al.concatenate([derived.w, derived.constants])
+        return {name: al.substitute(np.asarray(part), symbols, given) for name, part in parts.items()}
+
+    def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
+        return sizes.nq + self.velocities(sizes.coordinates)[0]
+
+
+class QuasiVelocityFormulation(ReducedFormulation):
+    """A formalism in p quasi-velocities."""
+
+    what = "quasi-velocities"
+
+    def in_quasi_velocities(
+        self, m: Mechanics, u: np.ndarray, qdot: np.ndarray, K: np.ndarray, k: np.ndarray, functions: dict[str, Any]
+    ) -> Derived:
+        """K u̇ = k,  without constraints."""
+        none = m.al.zeros(0, len(u)), m.al.zeros(0)
+        return Derived(m.velocity_names, u, m.Y @ m.qd + m.Z, qdot, K, k, *none, functions=functions)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+        return reduced_mass(M, A)
+
+
+class _Motion:
+    """Equations as native code solves them, and  q̈ = W ẇ + bend + (∂q̇/∂G) Ġ."""
+
+    def __init__(self, equations: Equations, derived: Derived):
+        al, e = equations.al, equations
+        self.W = al.jacobian(derived.qdot, derived.w)
+        moved = Equations(e.tree, e.t, e.q, derived.qdot, e.tau)
+        self.bend = moved.along(derived.qdot)
+        self.by_constants = al.jacobian(derived.qdot, derived.constants)
+        S = derived.metric
+        self.K = derived.matrix if S is None else S @ derived.matrix
+        self.k = derived.forcing if S is None else S @ derived.forcing
+        self.A = derived.jacobian

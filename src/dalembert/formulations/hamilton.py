@@ -1,0 +1,48 @@
+"""Hamilton's canonical equations, from the Hamiltonian."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dalembert.algebra.linear import solve_spd
+from dalembert.coordinates import Coordinates
+from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.mechanics import Mechanics
+
+__all__ = ["Hamilton"]
+
+
+class Hamilton(ReducedFormulation):
+    """2m equations of first order, in coordinates and momenta:
+
+        p = ∂L/∂q̇,      H(t, q, p) = p·q̇ − L,      q̇ = ∂H/∂p,      ṗ = −∂H/∂q + Q + aᵀλ
+
+    Reference: W. R. Hamilton, "Second essay on a general method in dynamics", Phil. Trans. R. Soc. 125 (1835) 95–144;
+    R. M. M. Orsino, "Recursive modular modelling methodology for lumped-parameter dynamic systems", eqs. (3.80)–(3.94).
+    """
+
+    name: ClassVar[str] = "hamilton"
+    title: ClassVar[str] = "Hamilton's equations"
+    what = "momenta"
+
+    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+        return coordinates.nv, 0
+
+    def derive(self, mechanics: Mechanics) -> Derived:
+        m, al = mechanics, mechanics.al
+        momenta = al.gradient(m.L, m.qd)
+        M, N = m.affine(momenta, m.qd)
+        names = [f"p_{name}" for name in m.names]
+        p = al.variables(names)
+        moving = m.moving(m.tidy(solve_spd(al, M, p - N)))
+        H = m.tidy(al.vector([p @ moving.qd - moving.L]))[0]
+        qdot = m.tidy(al.gradient(H, p))
+        k = moving.Q - m.by_q(H)
+        if not m.r:
+            none = al.zeros(0, m.m), al.zeros(0)
+            return Derived(names, p, momenta, qdot, al.eye(m.m), k, *none, functions={"H": H, "L": m.L})
+        # a q̈ + ȧ q̇ + ḃ = 0  with  q̈ = ∂²H/∂p² ṗ + …
+        S = al.jacobian(qdot, p)
+        along = m.moving(qdot)
+        gamma = m.a @ along.along(qdot) + along.gamma
+        return Derived(names, p, momenta, qdot, al.eye(m.m), k, m.a @ S, gamma, S, functions={"H": H, "L": m.L})

@@ -1,0 +1,45 @@
+"""Lagrange's equations, from the Lagrangian."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from dalembert.formulations.analytical import AnalyticalFormulation, Derived
+from dalembert.formulations.base import usual_blocks
+from dalembert.formulations.equations import Equations
+from dalembert.formulations.mechanics import Mechanics
+
+__all__ = ["Lagrange", "lagrange_terms"]
+
+
+def lagrange_terms(mechanics: Mechanics) -> tuple[np.ndarray, np.ndarray]:
+    """M and f of  d/dt ∂L/∂q̇ − ∂L/∂q − Q = M q̈ − f."""
+    m, al = mechanics, mechanics.al
+    p = al.gradient(m.L, m.qd)
+    return al.jacobian(p, m.qd), m.by_q(m.L) + m.Q - m.along(p)
+
+
+class Lagrange(AnalyticalFormulation):
+    """m equations of second order in the coordinates, with a multiplier for each constraint:
+
+        d/dt ∂L/∂q̇ − ∂L/∂q = Q + aᵀλ,      L = T − V,      a q̇ + b = 0
+
+    Reference: J. L. Lagrange, "Mécanique analytique" (1788); R. M. M. Orsino, "Recursive modular modelling methodology
+    for lumped-parameter dynamic systems", eq. (3.79).
+    """
+
+    name: ClassVar[str] = "lagrange"
+    title: ClassVar[str] = "Lagrange's equations"
+
+    def derive(self, mechanics: Mechanics) -> Derived:
+        m = mechanics
+        M, f = lagrange_terms(m)
+        return Derived(
+            m.rate_names, m.qd, m.qd, m.qd, M, f, m.a, m.gamma, functions={"T": m.T, "V": m.V, "L": m.L, "Q": m.Q}
+        )
+
+    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+        M, f = lagrange_terms(self.mechanics(equations))
+        return usual_blocks(equations, M, f, equations.jacobian, equations.gamma)

@@ -1,0 +1,334 @@
+"""Which constraint rows, quasi-velocities and ignorable coordinates a formalism works with.
+
+Constraints and candidates are looked at in numbers, at several positions: rows that depend on others at the position as
+drawn are left out, and of the quasi-velocities on offer those are taken that stay independent of the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.coordinates import Coordinates
+from dalembert.errors import ModelError
+from dalembert.formulations.equations import Equations
+from dalembert.formulations.mechanics import Mechanics
+
+__all__ = [
+    "Ignorable", "Plan", "ignorable_of", "independent_rates", "mechanics_of", "named_ignorable", "offered", "plan_of",
+    "reduced_choice", "symbolic",
+]  # fmt: skip
+
+SAMPLES = 24
+SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
+FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
+GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+DEPENDENT = 1e-7
+ZERO = 1e-9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a formalism works with.
+
+    Attributes:
+        rows: independent constraint rows.
+        velocities: which of the quasi-velocities on offer.
+    """
+
+    rows: tuple[int, ...]
+    velocities: tuple[int, ...]
+
+
+def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple[Equations, dict[str, Any]]:
+    """The equations at symbols t, q, q̇ and parameters, in an algebra with symbols; and the parameters by name.
+
+    Args:
+        symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
+    """
+    make = symbol or (lambda kind, name: al.symbol({"rate": f"d/dt {name}"}.get(kind, name)))
+    names, rates = coordinates.labels()
+    parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
+    t, q = make("time", "t"), al.vector(make("q", name) for name in names)
+    qd = al.vector(make("rate", name) for name in rates)
+    return Equations(coordinates.place(al, parameters), t, q, qd), parameters
+
+
+def _own(coordinates: Any) -> bool:
+    return bool(getattr(coordinates, "velocities", None))
+
+
+def _natural(equations: Any) -> tuple[list[str], np.ndarray, np.ndarray]:
+    if hasattr(equations.tree, "quasi_velocities"):
+        return equations.tree.quasi_velocities(equations.t, equations.q)
+    n = equations.nv
+    return [f"u_{name}" for name in equations.tree.coordinates.labels()[1]], equations.al.eye(n), equations.al.zeros(n)
+
+
+def offered(equations: Equations, constrained: bool) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Quasi-velocities on offer: names, Y, Z. The natural ones first; twists of bodies in their own axes are good
+    where constraints turn with a body."""
+    names, Y, Z = _natural(equations)
+    if not constrained or _own(equations.tree.coordinates):
+        return names, Y, Z
+    al, parts = equations.al, [(names, Y, Z)]
+    for link, state in zip(equations.tree.links, equations.states, strict=True):
+        twist = state.V
+        partial = al.jacobian(twist, equations.u)
+        rest = al.substitute(twist, equations.u, al.zeros(equations.nv))
+        parts.append(([f"{c}_{link.body}" for c in ("wx", "wy", "wz", "vx", "vy", "vz")], partial, rest))
+    names = [name for some, _, _ in parts for name in some]
+    return names, np.concatenate([part[1] for part in parts]), al.concatenate([part[2] for part in parts])
+
+
+def mechanics_of(equations: Equations, plan: Plan, tidy: Any = None) -> Mechanics:
+    """A mechanism with its chosen rows and quasi-velocities."""
+    names, Y, Z = offered(equations, bool(len(plan.rows)))
+    chosen = list(plan.velocities)
+    return Mechanics(equations, plan.rows, ([names[i] for i in chosen], Y[chosen], Z[chosen]), tidy)
+
+
+class _Sampled:
+    """Functions of a mechanism as numbers at sampled positions."""
+
+    def __init__(self, coordinates: Coordinates, seed: int = 0):
+        self.equations, self.parameters = symbolic(coordinates, CASADI)
+        self.coordinates = coordinates
+        self.rng = np.random.default_rng(seed)
+
+    def positions(self, close: bool) -> list[np.ndarray]:
+        """The neutral position, then others around it; close to it, or anywhere."""
+        q0 = self.coordinates.neutral()
+        others = (
+            self.rng.normal(0, SPREAD, (SAMPLES, len(q0))) if close else self.rng.uniform(-3, 3, (SAMPLES, len(q0)))
+        )
+        return [q0, *(q0 + other for other in others)]
+
+    def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
+        """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""
+        al, e = CASADI, self.equations
+        inputs = [al.to_sx(part) for part in (e.t, e.q, e.u, al.vector(self.parameters.values()))]
+        f = ca.Function("f", inputs, [al.to_sx(function)])
+        given = np.array(list(self.coordinates.flat.parameters.values()), dtype=float)
+        out = []
+        for t, q, u in states:
+            p = given * self.rng.uniform(0.7, 1.4, len(given)) + 0.1 * (given == 0) if vary else given
+            out.append(np.asarray(f(t, q, u, p)).reshape(np.shape(function)))
+        return np.array(out)
+
+
+@lru_cache(maxsize=64)
+def plan_of(coordinates: Coordinates) -> Plan:
+    """Independent rows and quasi-velocities of a mechanism."""
+    _check(coordinates)
+    sampled = _Sampled(coordinates)
+    e = sampled.equations
+    constrained = bool(len(e.rows))
+    names, Y, _ = offered(e, constrained)
+    if not constrained:
+        return Plan((), tuple(_agreed(coordinates, names, e.nv)))
+    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    A = sampled.values(e.jacobian, still, vary=False)
+    rows = _independent_rows(A[0])
+    p = e.nv - len(rows)
+    if _own(coordinates):
+        return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
+    candidates = sampled.values(Y, still, vary=False)
+    return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
+
+
+@lru_cache(maxsize=64)
+def independent_rates(coordinates: Coordinates) -> list[int]:
+    """Entries of q̇ that determine the others by the constraints."""
+    plan, sampled = plan_of(coordinates), _Sampled(coordinates)
+    e = sampled.equations
+    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
+    return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
+
+
+def _check(coordinates: Coordinates) -> None:
+    if coordinates.windings:
+        names = ", ".join(sorted({winding.joint for winding in coordinates.windings}))
+        raise ModelError(
+            f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
+            f"({names}). Fix: formulation='lagrange-multipliers'"
+        )
+
+
+def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
+    """All of them, if there are as many as freedoms."""
+    if len(names) < p or (len(names) > p and not _own(coordinates)):
+        raise ModelError(f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom")
+    return list(range(p))
+
+
+def _independent_rows(A: np.ndarray) -> list[int]:
+    """Rows of A that do not depend on those before them."""
+    kept: list[int] = []
+    basis = np.zeros((0, A.shape[1]))
+    for i, row in enumerate(A):
+        size = np.linalg.norm(row)
+        rest = _rest(basis, row / size) if size > 0 else row
+        if np.linalg.norm(rest) > DEPENDENT:
+            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+            kept.append(i)
+    return kept
+
+
+def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """What of a row is orthogonal to all of a basis; twice is enough."""
+    for _ in range(2):
+        row = row - basis.T @ (basis @ row)
+    return row
+
+
+def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
+    """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
+    bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
+    sizes = np.maximum(np.linalg.norm(candidates, axis=2, keepdims=True), 1e-300)
+    candidates = candidates / sizes
+    chosen: list[int] = []
+    for _ in range(count):
+        left = np.array(
+            [[np.linalg.norm(_rest(basis, row)) for row in rows] for basis, rows in zip(bases, candidates, strict=True)]
+        )
+        score = np.quantile(left, FEW, axis=0)
+        if score.max() < DEPENDENT:
+            break
+        best = int(np.argmax(score >= GOOD * score.max()))
+        chosen.append(best)
+        for k, basis in enumerate(bases):
+            rest = _rest(basis, candidates[k, best])
+            size = np.linalg.norm(rest)
+            if size > DEPENDENT:
+                bases[k] = np.vstack([basis, rest / size])
+    return sorted(chosen)
+
+
+# Ignorable coordinates
+
+
+@dataclass(frozen=True)
+class Ignorable:
+    """Which coordinates are ignorable, and why the others are not.
+
+    A coordinate is ignorable if it does not appear in the Lagrangian, no constraint restricts its rate, and no force
+    without potential acts on it; its momentum ∂T/∂q̇ is then constant (Definition 1 of Yoosefian Nooshabadi and Nejat
+    Pishkenari).
+    """
+
+    indices: tuple[int, ...]
+    reasons: dict[str, str]
+
+
+@lru_cache(maxsize=64)
+def ignorable_of(coordinates: Coordinates) -> Ignorable:
+    """Coordinates that Definition 1 finds, for all values of the parameters."""
+    plan = plan_of(coordinates)
+    sampled = _Sampled(coordinates, seed=1)
+    e = sampled.equations
+    mechanics = mechanics_of(e, plan)
+    al, m = CASADI, e.nv
+    gradient = mechanics.by_q(mechanics.L)
+    states = [(float(sampled.rng.uniform(0, 1)), q, sampled.rng.normal(size=m)) for q in sampled.positions(False)[1:]]
+    seen = sampled.values(al.concatenate([gradient, mechanics.Q, al.concatenate(list(mechanics.a))]), states, vary=True)
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    scale = 1.0 + np.abs(seen).max(axis=0, initial=0.0)
+    zero = np.abs(seen).max(axis=0, initial=0.0) <= ZERO * scale.max()
+    if not len(seen):
+        zero[:] = False
+    free, forceless = zero[:m], zero[m : 2 * m]
+    unbound = zero[2 * m :].reshape(-1, m).all(axis=0)
+    reasons = {}
+    for i, name in enumerate(mechanics.names):
+        why = [
+            text
+            for holds, text in (
+                (free[i], "it appears in the Lagrangian"),
+                (unbound[i], "a constraint restricts its rate"),
+                (forceless[i], "a force without potential acts on it"),
+            )
+            if not holds
+        ]
+        reasons[name] = " and ".join(why)
+    return Ignorable(tuple(int(i) for i in np.flatnonzero(free & unbound & forceless)), reasons)
+
+
+def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tuple[int, ...]:
+    """The ignorable coordinates: all that are found, or those of them that are named."""
+    found = ignorable_of(coordinates)
+    if named is None:
+        return found.indices
+    names = coordinates.labels()[0]
+    for name in named:
+        if name not in names:
+            raise ModelError(f"no coordinate is called {name!r}; expected some of {', '.join(names)}")
+        if names.index(name) not in found.indices:
+            raise ModelError(f"coordinate {name!r} is not ignorable: {found.reasons[name]}")
+    return tuple(sorted(names.index(name) for name in named))
+
+
+@lru_cache(maxsize=64)
+def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: tuple[str, ...] | None) -> list[int]:
+    """The p − s quasi-velocities that stay, as indices of those on offer: together with momenta and constraints they
+    must give q̇.
+
+    Args:
+        asked: by name; otherwise they are chosen.
+
+    Raises:
+        ModelError: with the combination that vanishes, if they do not.
+    """
+    plan = plan_of(coordinates)
+    sampled = _Sampled(coordinates, seed=2)
+    e = sampled.equations
+    mechanics = mechanics_of(e, plan)
+    names, Y, _ = offered(e, bool(plan.rows))
+    al, count = CASADI, mechanics.p - len(ignorable)
+    momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
+    known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
+    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
+    if asked is None:
+        pool = list(plan.velocities) if _own(coordinates) else list(range(len(names)))
+        chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
+        if len(chosen) == count:
+            return chosen
+        asked = tuple(names[i] for i in pool[:count])
+    unknown = [name for name in asked if name not in names]
+    if unknown or len(asked) != count:
+        raise ModelError(
+            f"expected {count} non-ignorable quasi-velocities (freedoms less ignorable coordinates), got "
+            f"{', '.join(asked) or 'none'}; there are {', '.join(names)}"
+        )
+    chosen = [names.index(name) for name in asked]
+    labels = [*asked, *(f"the momentum of {mechanics.names[i]}" for i in ignorable)]
+    labels += [f"constraint {e.rows[i]}" for i in plan.rows]
+    _check_regular(np.concatenate([candidates[:, chosen], seen], axis=1), labels)
+    return chosen
+
+
+def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
+    """An explanation if rows depend on each other at (nearly) all positions."""
+    stacks = stacks / np.maximum(np.linalg.norm(stacks, axis=2, keepdims=True), 1e-300)
+    worst = [np.linalg.svd(stack) for stack in stacks]
+    if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
+        return
+    combination = worst[int(np.argmin([s[1][-1] for s in worst]))][0][:, -1]
+    involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
+    raise ModelError(
+        f"the non-ignorable quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, "
+        f"so that [Y; M'; a] has no inverse. Fix: choose quasi-velocities that the momenta and the constraints leave "
+        f"free"
+    )

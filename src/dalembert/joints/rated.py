@@ -1,0 +1,146 @@
+"""Joints described by plain numbers whose rates are the velocities: u = q̇.
+
+A ball has no three or four numbers of which its angular velocity is the rate. Described by three angles it is a product
+of three rotations; described by a quaternion it has four numbers, four rates, and the equation |Q|² = 1 between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.joints.base import Joint
+from dalembert.joints.free import Free
+from dalembert.joints.product import Ball, Factor, Product, Rotation, Translation
+from dalembert.spatial import Pose, euler, quaternion
+
+__all__ = ["Quaternion", "Rated"]
+
+
+class Quaternion(Factor):
+    """Any rotation by a unit quaternion whose four rates are the velocities:  (0, ω) = 2 Q* ∘ Q̇,  ω in moved axes.
+
+    The bias vanishes here too, because Q̇* ∘ Q̇ has no vector part.
+    """
+
+    nq = 4
+    nv = 4
+    keeps = ("origin",)
+
+    def transform(self, al: Algebra, q: np.ndarray) -> Pose:
+        return Pose(quaternion.to_matrix(al, q), al.zeros(3))
+
+    def moved(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([turning(al, q), al.zeros(3, 4)])
+
+
+def turning(al: Algebra, Q: np.ndarray) -> np.ndarray:
+    """2 G(Q), 3 × 4:  ω = 2 G(Q) Q̇."""
+    w, x, y, z = Q
+    return 2 * al.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])
+
+
+class Rated(Product):
+    """A joint with balls, or a free one, by numbers whose rates are its velocities.
+
+    A free joint has its translation first, then its turns, and is the pose of S in P whichever body was drawn first.
+
+    Args:
+        joint: as the model gives it.
+        axes: of the three rotations that describe a ball; None for quaternions.
+    """
+
+    kind = "rated"
+
+    def __init__(self, joint: Joint, axes: tuple[int, int, int] | None):
+        self.joint, self.axes = joint, axes
+        self.is_free = isinstance(joint, Free)
+        own = (*(Translation(i) for i in range(3)), Ball()) if self.is_free else joint.factors  # type: ignore[attr-defined]
+        turn: tuple[Factor, ...] = (Quaternion(),) if axes is None else tuple(Rotation(axis) for axis in axes)
+        self.balls: list[slice] = []
+        # Each of the joint's own factors: where its coordinates are here, in the joint's own q and in its own u.
+        self._parts: list[tuple[Factor, slice, slice, slice]] = []
+        factors: list[Factor] = []
+        at = q = u = 0
+        for factor in own:
+            is_ball = isinstance(factor, Ball)
+            size = sum(part.nq for part in turn) if is_ball else factor.nq
+            factors += turn if is_ball else (factor,)
+            here = slice(at, at + size)
+            self._parts.append((factor, here, slice(q, q + factor.nq), slice(u, u + factor.nv)))
+            if is_ball:
+                self.balls.append(here)
+            at, q, u = at + size, q + factor.nq, u + factor.nv
+        self.factors = tuple(factors)
+        super().__init__()
+        self.nonholonomic = joint.nonholonomic
+
+    def own(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of the joint as the model knows it."""
+        positions, rates = [], []
+        for factor, here, _, _ in self._parts:
+            is_ball = isinstance(factor, Ball)
+            positions.append(self._quaternion(al, q[here]) if is_ball else q[here])
+            rates.append(self.omega(al, q[here]) @ u[here] if is_ball else u[here])
+        return al.concatenate(positions), al.concatenate(rates)
+
+    def of_own(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The inverse of ``own`` in floats; at singular angles the least rates."""
+        positions, rates = np.zeros(self.nq), np.zeros(self.nv)
+        for factor, here, at, rate in self._parts:
+            if isinstance(factor, Ball):
+                positions[here] = self._turned(NUMPY, quaternion.to_matrix(NUMPY, q[at]))
+                rates[here] = np.linalg.lstsq(self.omega(NUMPY, positions[here]), u[rate], rcond=1e-12)[0]
+            else:
+                positions[here], rates[here] = q[at], u[rate]
+        return positions, rates
+
+    def omega(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """The matrix between the rates of one ball's numbers q and its angular velocity in moved axes."""
+        if self.axes is None:
+            return turning(al, q)
+        columns: list[np.ndarray] = []
+        for axis, angle in zip(self.axes, q, strict=True):
+            rotation = Rotation(axis)
+            R = rotation.transform(al, al.array([angle])).R
+            columns = [R.T @ column for column in columns] + [rotation.subspace(al)[:3, 0]]
+        return np.stack(columns, axis=1)
+
+    def _quaternion(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """The quaternion of one ball; smooth in the angles."""
+        if self.axes is None:
+            return q
+        turn = al.array([1, 0, 0, 0])
+        for axis, angle in zip(self.axes, q, strict=True):
+            part = al.zeros(4)
+            part[0], part[1 + axis] = al.cos(angle / 2), al.sin(angle / 2)
+            turn = quaternion.multiply(turn, part)
+        return turn
+
+    def _turned(self, al: Algebra, R: np.ndarray) -> np.ndarray:
+        """The numbers of one ball with this rotation matrix."""
+        return quaternion.from_matrix(al, R) if self.axes is None else euler.angles(al, self.axes, R)
+
+    def rates(self, al: Algebra, q: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return super().rates(al, q, V) if al is not NUMPY else np.linalg.lstsq(self.subspace(al, q), V, rcond=1e-12)[0]
+
+    def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
+        return self.joint.position(al, X, q)
+
+    def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
+        if self.is_free:
+            return al.concatenate([X.p, self._turned(al, X.R)])
+        own, parts = self.joint.coordinates(al, X), []
+        for factor, _, at, _ in self._parts:
+            is_ball = isinstance(factor, Ball)
+            parts.append(self._turned(al, quaternion.to_matrix(al, own[at])) if is_ball else own[at])
+        return al.concatenate(parts)
+
+    def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
+        return self.joint.velocity(al, X, V)
+
+    def norms(self, q: np.ndarray) -> list[Any]:
+        """½ (|Q|² − 1) of its quaternions."""
+        return [(q[at] @ q[at] - 1) / 2 for at in self.balls] if self.axes is None else []
