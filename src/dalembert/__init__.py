@@ -20,6 +20,7 @@ _HOMES = {
     "Model": "dalembert.model",
     "Placement": "dalembert.elements",
     "Dynamics": "dalembert.dynamics",
+    "Generalized": "dalembert.coordinates",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
@@ -49,6 +50,7 @@ __all__ = [
     "DalembertError",
     "Dynamics",
     "ExpressionError",
+    "Generalized",
     "Model",
     "ModelError",
     "Placement",
@@ -72,6 +74,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
+    from dalembert.coordinates import Generalized
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError

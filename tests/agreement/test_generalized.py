@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.cases import CASES
@@ -10,8 +12,11 @@ from test_agreement_motion import TIME, dynamics_of, physical_state, truth
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import GeneralizedCoordinates
+from dalembert.coordinates import Generalized, GeneralizedCoordinates
 from dalembert.formulations import Equations
+from dalembert.joints.rated import Rated
+from dalembert.joints.spherical import Spherical
+from dalembert.spatial import Pose, euler, quaternion, so3
 
 # Only round-off differs, amplified by the constraints' condition.
 AGREEMENT = 1e-9
@@ -35,7 +40,16 @@ def accelerations(e: Equations) -> np.ndarray:
     return np.linalg.lstsq(K, np.concatenate([e.forcing, -e.gamma]), rcond=1e-11)[0][:n]
 
 
-@pytest.mark.parametrize("name", CASES)
+# Sequences and quaternions differ in joints with balls only; the other cases are those of all coordinates.
+WITH_BALLS = [
+    "tree of universal, spherical, planar, translational", "tree of fixed, free, point-on-line, point-on-plane",
+    "tree of distance, custom", "loop closed by universal", "rolling disc and sphere with a pendulum",
+    "equations of position and velocity",
+]  # fmt: skip
+DESCRIPTIONS = [Generalized("quaternions"), *(Generalized(sequence=s) for s in ("xyz", "yzx", "zxz", "xyx"))]
+
+
+@pytest.mark.parametrize("name", [n if n in WITH_BALLS else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
 def test_bodies_accelerate_as_the_oracle_says(name):
     coordinates, q, u = in_generalized(name, 0)
     assert coordinates.nq - len(coordinates.windings) == coordinates.nv
@@ -46,7 +60,25 @@ def test_bodies_accelerate_as_the_oracle_says(name):
     np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max(initial=1.0))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("options", DESCRIPTIONS, ids=str)
+@pytest.mark.parametrize("name", WITH_BALLS)
+def test_every_description_gives_the_same_accelerations(name, options):
+    coordinates, q, u = in_generalized(name, 0, options)
+    e = equations_at(coordinates, TIME, q, u)
+    np.testing.assert_allclose(
+        [v for v, row in zip(e.position_residual(), e.rows, strict=False) if row.rigid], 0, atol=1e-14
+    )
+    expected, _, _ = truth(name, 0)
+    got = accelerations_in_world(coordinates, q, u, accelerations(e))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max(initial=1.0))
+    names, Y, Z = e.tree.quasi_velocities(TIME, q)
+    norms = sum(row.rigid for row in e.rows)
+    assert len(names) == len(set(names)) == np.linalg.matrix_rank(Y) == coordinates.nv - norms
+    assert not np.any(Z)
+    assert len({symbol.name for symbol in coordinates.symbols}) == coordinates.nq
+
+
+@pytest.mark.parametrize("name", WITH_BALLS)
 def test_joints_are_what_formulas_call_so(name):
     """q(joint) and u(joint) mean the same in all coordinates; −Q is the rotation Q."""
     coordinates, q, u = in_generalized(name, 1)
@@ -82,3 +114,100 @@ def test_the_same_motion(build):
     one, other = (da.simulate(model, 1.0, coordinates=c, **TIGHT).data for c in ("relative", "generalized"))
     for what in ("position", "orientation", "angular_velocity", "joint_velocities", "balance"):
         np.testing.assert_allclose(other[what].values, one[what].values, rtol=MOTION, atol=MOTION)
+
+
+@pytest.mark.parametrize("sequence", euler.SEQUENCES)
+def test_angles_of_every_sequence(sequence):
+    """R = R_i(a) R_j(b) R_k(c), and ω is what the rates of the angles make of it."""
+    rng, axes = np.random.default_rng(0), euler.axes_of(sequence)
+    joint = Rated(Spherical(), axes)
+    for _ in range(5):
+        R = so3.exp(NUMPY, rng.normal(size=3))
+        q = joint.coordinates(NUMPY, Pose(R, np.zeros(3)))
+        np.testing.assert_allclose(joint.transform(NUMPY, q).R, R, atol=1e-14)
+        Q, omega = joint.own(NUMPY, q, u := rng.normal(size=3))
+        np.testing.assert_allclose(quaternion.to_matrix(NUMPY, Q), R, atol=1e-14)
+        np.testing.assert_allclose((joint.subspace(NUMPY, q) @ u)[:3], omega, atol=1e-14)
+        again = joint.of_own(Q, omega)
+        np.testing.assert_allclose(np.concatenate(again), np.concatenate([q, u]), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lagrange-multipliers", "udwadia-kalaba", "penalty", "canonical", "woronetz"])
+def test_quaternions_move_as_angles_do(name):
+    model = spherical_pendulum()
+    one = da.simulate(model, 1.0, **TIGHT).data
+    run = da.simulate(model, 1.0, formulation=name, coordinates=Generalized("quaternions"), **TIGHT)
+    assert run.certificate.trusted
+    assert run.dynamics.nq == run.dynamics.nv == 4
+    assert [str(row) for row in run.dynamics.rows] == ["bob[0]"]
+    np.testing.assert_allclose(run.data.orientation.values, one.orientation.values, atol=2 * MOTION)
+
+
+def test_recursive_elimination_refuses_quaternions():
+    with pytest.raises(da.ModelError, match="joint 'S'"):
+        da.compile(spherical_pendulum(), formulation="recursive", coordinates=Generalized("quaternions"))
+
+
+def test_symbols_say_what_each_number_is():
+    model = free_body()
+    model.body("arm", mass=1, com=(1, 0, 0), inertia=(0.1, 0.1, 0.1))
+    model.cylindrical("C", "b", "arm", point=(0, 0, 0), axis="z")
+    symbols = da.compile(model, coordinates="generalized").coordinates.symbols
+    assert [s.name for s in symbols] == ["x", "y", "z_f", "psi", "theta", "phi", "z_C", "angle"]
+    assert [s.kind for s in symbols] == ["length"] * 3 + ["angle"] * 3 + ["length", "angle"]
+    dynamics = da.compile(model, coordinates=Generalized("quaternions"))
+    assert dynamics.u_names == ["f.x", "f.y", "f.z", "f.e0", "f.e1", "f.e2", "f.e3", "C.z", "C.angle"]
+
+
+def test_quasi_velocities_are_formulas_of_the_rates():
+    model = spherical_pendulum()
+    model.parameters(k=3.0)
+    asked = Generalized(velocities={"spin": "k*wx(bob)*cos(t) + t", "own": "u(S, 1)"})
+    coordinates = da.compile(model, coordinates=asked).coordinates
+    q, u, t = np.array([0.1, 0.2, 0.3]), np.array([0.5, -0.2, 0.7]), 0.4
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    names, Y, Z = tree.quasi_velocities(t, q)
+    X, V = Equations(tree, t, q, u).motion.body("bob")
+    assert names == ["spin", "own"]
+    np.testing.assert_allclose(Y @ u + Z, [3 * (X.R @ V[:3])[0] * np.cos(t) + t, V[1]], atol=1e-14)
+    assert tree.quasi_velocities(t, q)[1].shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("velocities", "said"),
+    [
+        ({"a": "u(S)*u(S, 1)"}, "'a': must be linear in the rates"),
+        ({"a": "u(T)"}, "unknown joint 'T'"),
+        ({"a": "k*u(S, 5)"}, "no such index"),
+        ({"a": "u(S"}, "velocity 'a': cannot read formula"),
+    ],
+)
+def test_wrong_quasi_velocities_are_told(velocities, said):
+    with pytest.raises(da.ModelError, match=re.escape(said)):
+        da.compile(spherical_pendulum(), coordinates=Generalized(velocities=velocities))
+
+
+def test_singular_angles_are_told():
+    model = da.Model("top", gravity=(0, 0, 0))
+    model.body("b", mass=1, com=(0, 0, 0), inertia=(0.1, 0.2, 0.3))
+    model.spherical("S", "ground", "b", point=(0, 0, 0))
+    with pytest.raises(da.ModelError, match=r"joint 'S': the angles zxz are singular .*'quaternions'"):
+        da.simulate(model, 1.0, coordinates=Generalized(sequence="zxz"))
+    run = da.simulate(model, 2.0, coordinates="generalized", initial_rates={"S": (0, 1.5, 0)})
+    assert any("joint 'S' came close to singular" in remark for remark in run.certificate.remarks)
+    run = da.simulate(model, 0.5, coordinates="generalized", initial_rates={"S": (0, 1.5, 0)})
+    assert not run.certificate.remarks
+
+
+def test_options_are_checked():
+    with pytest.raises(da.DalembertError, match="rotations must be"):
+        Generalized("axes")  # type: ignore[arg-type]
+    with pytest.raises(da.DalembertError, match="unknown sequence"):
+        Generalized(sequence="zzx")
+    assert hash(Generalized(velocities={"a": "u(S)"})) == hash(Generalized(velocities={"a": "u(S)"}))
+    result = da.compare(
+        spherical_pendulum(), 0.1, formulations="gauss", coordinates=["relative", Generalized("quaternions")]
+    )
+    assert [(entry.coordinates, entry.status) for entry in result.data] == [
+        ("relative", "trusted"), ("generalized (quaternions)", "trusted"),
+    ]  # fmt: skip

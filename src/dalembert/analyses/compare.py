@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.analyses.assemble import State, assemble_state
 from dalembert.analyses.choose import choose_integrator
 from dalembert.analyses.simulate import output_times, simulate
-from dalembert.coordinates import COORDINATES
+from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -216,7 +216,7 @@ def compare(
     duration: float,
     *,
     formulations: str | Formulation | Sequence[str | Formulation] = "all",
-    coordinates: str | Sequence[str] = "all",
+    coordinates: str | Generalized | Sequence[str | Generalized] = "all",
     integrator: str | Integrator = "auto",
     stabilization: str = "auto",
     baumgarte: float | None = None,
@@ -239,7 +239,7 @@ def compare(
         model: the mechanism.
         duration: how long (s).
         formulations: ``all``, or names, or objects with their options such as ``Penalty(alpha=1e6)``.
-        coordinates: ``all``, or names. A formulation is run in those that it takes.
+        coordinates: ``all``, or names, or ``da.Generalized`` with options. A formulation is run in those that it takes.
         integrator, stabilization, baumgarte, rtol, atol, step, output_step: as in ``simulate``, for all runs.
         initial, initial_rates, parameters: as in ``simulate``; assembled once.
         reference: what the runs are measured against; default: a run of the formulation that ``auto`` takes, at a
@@ -294,23 +294,23 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str]]:
+def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str | Generalized]]:
     """Formulations with each kind of coordinates that they take; if they take none of those asked for, with all."""
     if isinstance(formulations, str) and formulations == "all":
         formulations = list(FORMULATIONS)
     elif isinstance(formulations, (str, Formulation)):
         formulations = [formulations]
-    kinds = (
-        list(COORDINATES) if coordinates == "all" else [coordinates] if isinstance(coordinates, str) else coordinates
-    )
+    if isinstance(coordinates, str) and coordinates == "all":
+        coordinates = list(COORDINATES)
+    kinds = [coordinates] if isinstance(coordinates, (str, Generalized)) else coordinates
     for what, names, registry in (("formulation", formulations, FORMULATIONS), ("coordinates", kinds, COORDINATES)):
         for name in names:
-            if not isinstance(name, Formulation) and name not in registry:
+            if not isinstance(name, (Formulation, Generalized)) and name not in registry:
                 raise DalembertError(f"unknown {what} {name!r}; expected 'all' or some of {', '.join(registry)}")
     pairs = []
     for given in formulations:
         formulation = given if isinstance(given, Formulation) else FORMULATIONS[given]()
-        taken = [kind for kind in kinds if kind in formulation.supports().coordinates]
+        taken = [kind for kind in kinds if getattr(kind, "name", kind) in formulation.supports().coordinates]
         pairs += [(formulation, kind) for kind in taken or kinds]
     if not pairs:
         raise DalembertError("nothing to compare: no formulation or no coordinates given")
@@ -350,7 +350,7 @@ def _described(reference: Trajectory) -> str:
 def _entry(
     model: Model,
     formulation: Formulation,
-    kind: str,
+    kind: str | Generalized,
     duration: float,
     state: State,
     options: dict[str, Any],
@@ -358,7 +358,7 @@ def _entry(
     repeats: int,
 ) -> Entry:
     """Compile, run and measure one pair; whatever goes wrong is told in the entry."""
-    entry = Entry(label(formulation), kind, "error", "")
+    entry = Entry(label(formulation), str(kind), "error", "")
     try:
         began = time.perf_counter()
         dynamics = Dynamics(model, formulation, kind)
@@ -452,7 +452,8 @@ def _conditioning(run: Trajectory) -> tuple[int, float | None]:
         values = run.segments[int(np.searchsorted(starts, i, side="right")) - 1][1]
         seen = dynamics.residuals(t[i], q[i], u[i], values)
         M = np.asarray(seen.mass_matrix).reshape(dynamics.nv, dynamics.nv)
-        K = dynamics.formulation.matrix(M, np.asarray(seen.jacobian).reshape(len(dynamics.rows), dynamics.nv))
+        A = np.asarray(seen.jacobian).reshape(len(dynamics.rows), dynamics.nv)
+        K = dynamics.formulation.matrix(M, A, dynamics.coordinates)
         if K is None or not np.all(np.isfinite(K)):
             return unknowns, None if K is None else math.inf
         unknowns = K.shape[1]

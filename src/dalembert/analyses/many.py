@@ -19,6 +19,7 @@ from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import WATCH_PERIOD, Driver
 from dalembert.analyses.samples import Samples, read_samples
 from dalembert.analyses.simulate import equations_of, output_times
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Integrator, Result, Status, loop
@@ -45,7 +46,7 @@ def simulate_many(
     q: Any = None,
     u: Any = None,
     formulation: str = "auto",
-    coordinates: str = "auto",
+    coordinates: str | Generalized = "auto",
     integrator: str | Integrator = "auto",
     stabilization: str = "auto",
     baumgarte: float | None = None,

@@ -14,6 +14,7 @@ from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.choose import choose_integrator, stabilizer
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.rank import hold_rank
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.formulations import Formulation
@@ -34,7 +35,7 @@ def simulate(
     duration: float,
     *,
     formulation: str | Formulation = "auto",
-    coordinates: str = "auto",
+    coordinates: str | Generalized = "auto",
     integrator: str | Integrator = "auto",
     stabilization: str = "auto",
     baumgarte: float | None = None,
@@ -56,8 +57,8 @@ def simulate(
     Args:
         model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again.
         duration: how long (s).
-        formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. A
-            formulation or an integrator may also be an object with its own options.
+        formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. Each may
+            also be an object with its own options, such as ``da.Generalized(sequence="zxz")``.
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
             the metric of the mass matrix, ``stages`` and towards them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
@@ -89,7 +90,7 @@ def simulate(
     q, u = state.to(dynamics.coordinates)
     saved = None
     if checkpoint is not None:
-        how = (repr(dynamics), repr(dynamics.formulation), repr(method))
+        how = (repr(dynamics), repr(dynamics.coordinates.options), repr(dynamics.formulation), repr(method))
         what = (dumps(dynamics.model), *how, times, stabilization, baumgarte, values, q, u)
         saved = Checkpoint(checkpoint, checkpoint_interval, fingerprint(*what))
     driver = Driver(
@@ -105,7 +106,7 @@ def simulate(
     return run
 
 
-def equations_of(model: Model | Dynamics, formulation: str | Formulation, coordinates: str) -> Dynamics:
+def equations_of(model: Model | Dynamics, formulation: str | Formulation, coordinates: str | Generalized) -> Dynamics:
     """The equations of a model, or those that were compiled before."""
     if not isinstance(model, Dynamics):
         return Dynamics(model, formulation, coordinates)

@@ -2,7 +2,8 @@
 
 from dalembert.coordinates.absolute import Absolute
 from dalembert.coordinates.base import Coordinates, Placed, PlacedTree
-from dalembert.coordinates.generalized import Generalized, GeneralizedCoordinates, PlacedGeneralized
+from dalembert.coordinates.generalized import Generalized, GeneralizedCoordinates
+from dalembert.coordinates.generalized_tree import PlacedGeneralized
 from dalembert.coordinates.natural import Natural
 from dalembert.coordinates.natural_tree import PlacedNatural
 from dalembert.coordinates.relative import Relative

@@ -9,11 +9,13 @@ is the contract of :class:`Placed`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import sympy as sp
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.coordinates.kinematics import outward
@@ -80,16 +82,19 @@ class Coordinates:
     """The layout of q and u.
 
     Attributes:
-        name: of the kind of coordinates.
+        name: of the kind of coordinates.  options: with which it was asked for, if there are any.
         slots: tree joints, parents first.
         slot_of_joint: those of the model's own joints.
         bodies: their names, in the order of the states.
         cut: names of the joints that are closed by constraints.
         windings: extra entries at the end of q.
         nq, nv: lengths of q and u.
+        velocities: quasi-velocities that the user gave, by name (see ``generalized``).
     """
 
     name: ClassVar[str]
+    velocities: Mapping[str, sp.Expr] = MappingProxyType({})
+    options: Any = None
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -284,6 +289,10 @@ class Placed(ABC):
     def derived(self, al: Algebra, t: Any, q: np.ndarray, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Own coordinates and velocities of joints that are functions of t, q and u = q̇, in the algebra ``al``."""
         return {}
+
+    def at(self, t: Any) -> Placed:
+        """The same at time t, which matters where q does not say everything about the position."""
+        return self
 
     def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
         """q and u of a physical state in floats.

@@ -10,13 +10,14 @@ Reference: docs/theory/derivatives.md, eqs. (14.5)-(14.7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
 from dalembert.joints import Free, Joint
 from dalembert.joints.product import Product
+from dalembert.joints.rated import Quaternion
 from dalembert.joints.reversed import Reversed
 from dalembert.spatial import Pose
 
@@ -71,14 +72,19 @@ def elementary_motions(al: Algebra, joint: Joint, q: np.ndarray, u: np.ndarray) 
     Args:
         q, u: the joint's coordinates and velocities.
     """
-    if isinstance(joint, Product):
+    if _is_product(joint):
         return _factors(al, joint, q)
     if isinstance(joint, Free):
         return [Motion(joint.transform(al, q), list(al.eye(6)), tuple(range(6)))]
-    if isinstance(joint, Reversed) and isinstance(joint.joint, (Product, Free)):
+    if isinstance(joint, Reversed) and (_is_product(joint.joint) or isinstance(joint.joint, Free)):
         return [motion.inverse() for motion in reversed(elementary_motions(al, joint.joint, q, u))]
     S = joint.subspace(al, q)
     return [Motion(joint.transform(al, q), list(S.T), tuple(range(joint.nv)), drift=_drift(al, joint, q, u))]
+
+
+def _is_product(joint: Joint) -> TypeGuard[Product]:
+    """True if all its factors have constant screws, which rates of quaternions have not."""
+    return isinstance(joint, Product) and not any(isinstance(factor, Quaternion) for factor in joint.factors)
 
 
 def _factors(al: Algebra, joint: Product, q: np.ndarray) -> list[Motion]:

@@ -1,136 +1,197 @@
 """Generalized coordinates: plain numbers q whose rates are the velocities, u = q̇.
 
-The tree of joints is that of relative coordinates. Where a joint's velocities are no rates, as the angular velocity of a
-ball, the tree describes it in another way (see ``joints.rated``): by three angles, or by a quaternion and its rates. All
-that formulas ask of such a joint, q(joint) and u(joint), stays what it is in all other coordinates.
+The tree of joints is that of relative coordinates. Where a joint's velocities are no rates, as the angular velocity of
+a ball, the tree describes it in another way (see ``joints.rated``): by three angles, or by a quaternion and its rates.
+All that formulas ask of such a joint, q(joint) and u(joint), stays what it is in all other coordinates.
 
 Reference: docs/theory/generalized-coordinates.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
+import sympy as sp
+from pydantic import ValidationError
 
-from dalembert.algebra import NUMPY, Algebra
-from dalembert.coordinates.base import PlacedTree, Slot
+from dalembert.algebra import Algebra
+from dalembert.constraints import Equation
+from dalembert.coordinates.base import Slot
+from dalembert.coordinates.generalized_tree import PlacedGeneralized, is_free, rated
+from dalembert.coordinates.generalized_velocities import check_velocities
 from dalembert.coordinates.relative import Relative
+from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.joints import Joint
+from dalembert.joints.product import Ball, Product, Translation
 from dalembert.joints.rated import Rated
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat
-from dalembert.spatial import Pose, euler
+from dalembert.spatial import euler
 
-__all__ = ["Generalized", "GeneralizedCoordinates", "PlacedGeneralized"]
+__all__ = ["Generalized", "GeneralizedCoordinates", "Symbol", "Turn"]
 
 
 @dataclass(frozen=True)
 class Generalized:
-    """Options of generalized coordinates; given wherever the name of coordinates can be.
+    """Generalized coordinates with options; given wherever the name of coordinates can be.
 
     Attributes:
-        sequence: axes of the three angles of a ball, each about the moved axis, e.g. ``zyx`` or ``zxz``.
+        rotations: how balls and free bodies turn: three ``angles``, or ``quaternions`` of four numbers with |Q|² = 1.
+        sequence: axes of the angles, each about the moved axis: ``zyx`` (ψ about z, θ about y, φ about x), ``zxz``, …
+        velocities: quasi-velocities by name, formulas linear in the rates, e.g. ``{"omega": "u(A) - u(B)"}``; without
+            them the natural ones: rates of joints, angular velocities of what turns freely.
     """
 
+    rotations: Literal["angles", "quaternions"] = "angles"
     sequence: str = "zyx"
+    velocities: Mapping[str, Any] | tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.rotations not in ("angles", "quaternions"):
+            raise DalembertError(f"rotations must be 'angles' or 'quaternions', got {self.rotations!r}")
+        if self.sequence not in euler.SEQUENCES:
+            known = ", ".join(euler.SEQUENCES)
+            raise DalembertError(f"unknown sequence of axes {self.sequence!r}; expected one of {known}")
+        formulas = tuple((name, _formula(name, value)) for name, value in dict(self.velocities).items())
+        object.__setattr__(self, "velocities", formulas)
+
+    @property
+    def name(self) -> str:
+        """The kind of coordinates."""
+        return GeneralizedCoordinates.name
+
+    @property
+    def axes(self) -> tuple[int, int, int] | None:
+        """Axes of the three angles; None for quaternions."""
+        return None if self.rotations == "quaternions" else euler.axes_of(self.sequence)
+
+    def __str__(self) -> str:
+        return f"generalized ({'quaternions' if self.axes is None else self.sequence})"
+
+
+def _formula(name: str, value: Any) -> sp.Expr:
+    try:
+        return Equation(name=name, formula=value, level="velocity").formula  # pyright: ignore[reportCallIssue]
+    except ValidationError as error:
+        said = "; ".join(part["msg"].removeprefix("Value error, ") for part in error.errors())
+        raise ModelError(Problem(f"velocity {name!r}: {said}", f"velocities.{name}")) from None
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """What one entry of q is.
+
+    Attributes:
+        joint: whose coordinate it is.
+        part: which of them: empty if it is the only one, else x, y, z, psi, theta, phi, e0 … e3, angle, …
+        kind: ``angle``, ``length``, ``quaternion`` or ``number``, or ``turns`` of a closed joint's angle.
+        name: short and unique.
+    """
+
+    joint: str
+    part: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Numbers that describe a ball: of which joint, where they are in q, and how they turn."""
+
+    joint: str
+    at: slice
+    described: Rated
+
+    def steepness(self, q: np.ndarray) -> np.ndarray:
+        """cos or sin of the middle angle of some states, zero where the angles are singular; 1 for quaternions."""
+        return self.described.steepness(q[..., self.at])
 
 
 class GeneralizedCoordinates(Relative):
-    """Numbers whose rates are the velocities: joint coordinates, positions, angles (or quaternions)."""
+    """Plain numbers whose rates are the velocities: those of joints, positions, and angles or quaternions of balls."""
 
     name = "generalized"
 
     def __init__(self, flat: Flat, options: Generalized | None = None):
         self.options = options or Generalized()
-        self.axes = euler.axes_of(self.options.sequence)
         super().__init__(flat)
-        self.slot_of_joint = {name: slot for name, slot in self.slot_of_joint.items() if not self._is_rated(slot)}
+        self.velocities = dict(self.options.velocities)
+        self.slot_of_joint = {name: s for name, s in self.slot_of_joint.items() if rated(self.joint_at(s)) is None}
+        check_velocities(self)
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
         slots, cut = super()._layout()
-        return self._slots(
-            [(s.body, s.parent, s.joint, s.reversed, joint.nq, joint.nv) for s in slots for joint in [self.joint_at(s)]]
-        ), cut
+        joints = [(slot, self.joint_at(slot)) for slot in slots]
+        return self._slots([(s.body, s.parent, s.joint, s.reversed, j.nq, j.nv) for s, j in joints]), cut
+
+    @property
+    def is_constrained(self) -> bool:
+        return super().is_constrained or (self.options.axes is None and bool(self.turns))
 
     def described(self, joint: Joint) -> Joint:
         """A joint of the model by numbers whose rates are its velocities."""
-        return joint if joint.nq == joint.nv else Rated(joint, self.axes)
+        return joint if joint.nq == joint.nv else Rated(joint, self.options.axes)
 
     def joint_at(self, slot: Slot) -> Joint:
         assert slot.joint is not None
         joint = self.described(self.nominal_joint(slot.joint).joint)
         return Reversed(joint) if slot.reversed and not is_free(joint) else joint
 
-    def _is_rated(self, slot: Slot) -> bool:
-        joint = self.joint_at(slot)
-        return isinstance(joint.joint if isinstance(joint, Reversed) else joint, Rated)
-
     def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedGeneralized:
         return PlacedGeneralized(self, self._mechanism(al, parameters))
 
+    # What the entries of q are
 
-def is_free(joint: Joint) -> bool:
-    """True for six numbers (seven with a quaternion) that are the pose of the second body in the first."""
-    return isinstance(joint, Rated) and joint.is_free
-
-
-class PlacedGeneralized(PlacedTree):
-    """The tree of joints in an algebra, each by numbers whose rates are its velocities."""
-
-    coordinates: GeneralizedCoordinates
-    derives = True
-
-    def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
-        """As in any tree; free joints lead from the parent's own frame to the body's own."""
-        assert slot.joint is not None
-        placed = self.mechanism.joint(slot.joint)
-        joint = self.coordinates.described(placed.joint)
-        if is_free(joint):
-            return joint, Pose.identity(self.al), Pose.identity(self.al)
-        if slot.reversed:
-            return Reversed(joint), placed.X_2S, placed.X_1P.inverse()
-        return joint, placed.X_1P, placed.X_2S.inverse()
-
-    def derived(self, al: Algebra, t: Any, q: np.ndarray, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        found = {}
-        for slot, joint in self._rated():
-            if not joint.is_free:
-                assert slot.joint is not None
-                found[slot.joint] = joint.own(al, q[slot.q], u[slot.u])
-        return found
-
-    def _rated(self) -> list[tuple[Slot, Rated]]:
-        """Joints that are described in another way than the model does."""
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """Where q describes balls."""
         found = []
-        for slot, link in zip(self.coordinates.slots, self.links, strict=True):
-            joint = link.joint.joint if isinstance(link.joint, Reversed) else link.joint
-            if isinstance(joint, Rated):
-                found.append((slot, joint))
+        for slot in self.slots:
+            how = rated(self.joint_at(slot))
+            if how is not None:
+                begin = slot.q.start
+                found += [Turn(slot.joint or "", slice(begin + at.start, begin + at.stop), how) for at in how.balls]
         return found
 
-    def rigid(self, al: Algebra, q: np.ndarray) -> list[tuple[str, list[Any]]]:
-        """|Q|² = 1 of every quaternion."""
-        norms = [(slot.body, joint.norms(q[slot.q])) for slot, joint in self._rated()]
-        return [(body, values) for body, values in norms if values]
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        """What each entry of q is."""
+        parts = [(slot.joint or "", *part) for slot in self.slots for part in _parts(self.joint_at(slot))]
+        parts += [(w.joint, f"turns_{w.index}", "turns") for w in self.windings]
+        count = Counter(part or joint for joint, part, _ in parts)
+        names = [(part or joint) if count[part or joint] == 1 else f"{part}_{joint}" for joint, part, _ in parts]
+        return [Symbol(*part, name) for part, name in zip(parts, names, strict=True)]
 
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
-        rated = {slot.body: described for slot, described in self._rated()}
-        for slot in self.coordinates.slots:
-            described = rated.get(slot.body)
-            if described is None:
-                q[slot.q], u[slot.u] = joint(slot.joint)  # type: ignore[arg-type]
-            elif described.is_free:
-                q[slot.q], u[slot.u] = self._free(described, slot, body)
-            else:
-                q[slot.q], u[slot.u] = described.of_own(*joint(slot.joint))  # type: ignore[arg-type]
+    def labels(self) -> tuple[list[str], list[str]]:
+        names = [f"{s.joint}.{s.part}" if s.part else s.joint for s in self.symbols[: self.nv]]
+        return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
 
-    def _free(self, described: Rated, slot: Slot, body: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Pose and motion of a body in its parent."""
-        X_WP, V_P = (Pose.identity(NUMPY), np.zeros(6)) if slot.parent == "ground" else body(slot.parent)
-        X_WB, V_B = body(slot.body)
-        X = X_WP.inverse() @ X_WB
-        q = described.coordinates(NUMPY, X)
-        return q, described.rates(NUMPY, q, V_B - X.motion_inverse(V_P))
+
+def _parts(joint: Joint) -> list[tuple[str, str]]:
+    """Part and kind of each coordinate of a joint."""
+    joint = joint.joint if isinstance(joint, Reversed) else joint
+    if not isinstance(joint, Product):
+        return [(f"q{i}" if joint.nq > 1 else "", "number") for i in range(joint.nq)]
+    numbers = ("e0 e1 e2 e3" if isinstance(joint, Rated) and joint.axes is None else "psi theta phi").split()
+    own = [factor for factor in _own(joint) if factor.nq]
+    turning = [f for f in own if not isinstance(f, (Ball, Translation))]
+    letters = iter({1: ["angle"], 2: ["alpha", "beta"], 3: ["psi", "theta", "phi"]}.get(len(turning), []))
+    found: list[tuple[str, str]] = []
+    for factor in own:
+        if isinstance(factor, Ball):
+            found += [(name, "quaternion" if len(numbers) == 4 else "angle") for name in numbers]
+        elif isinstance(factor, Translation):
+            found.append(("xyz"[factor.axis], "length"))
+        else:
+            found.append((next(letters), "angle"))
+    return found if len(found) > 1 else [("", found[0][1])] if found else []
+
+
+def _own(joint: Product) -> list[Any]:
+    """The factors of a joint as the model knows them."""
+    return [factor for factor, _, _, _ in joint.parts] if isinstance(joint, Rated) else list(joint.factors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.coordinates import COORDINATES, Coordinates
+from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.coordinates.base import joints_asked
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -18,14 +18,21 @@ LOOPS_ROLLED_FROM = 20
 ROLLED = ("relative", "absolute")
 
 
-def choose(flat: Flat, formulation: str | Formulation, coordinates: str) -> tuple[Coordinates, Formulation, str]:
-    """Coordinates and formulation by name, or a formulation with its options; ``auto`` looks at the topology."""
-    _known("coordinates", coordinates, COORDINATES)
+def choose(
+    flat: Flat, formulation: str | Formulation, coordinates: str | Generalized
+) -> tuple[Coordinates, Formulation, str]:
+    """Coordinates and formulation by name, or with their options; ``auto`` looks at the topology."""
+    if not isinstance(coordinates, Generalized):
+        _known("coordinates", coordinates, COORDINATES)
     if not isinstance(formulation, Formulation):
         _known("formulation", formulation, FORMULATIONS)
     if coordinates == "auto":
         coordinates = _first_coordinates(formulation)
-    chosen = COORDINATES[coordinates](flat)
+    chosen = (
+        GeneralizedCoordinates(flat, coordinates)
+        if isinstance(coordinates, Generalized)
+        else COORDINATES[coordinates](flat)
+    )
     if isinstance(formulation, Formulation):
         return chosen, formulation, "as asked"
     if formulation != "auto":

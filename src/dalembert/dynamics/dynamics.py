@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import native, traces
 from dalembert.dynamics.choose import choose, is_constrained, is_rolled
 from dalembert.dynamics.context import Context
@@ -60,7 +61,7 @@ class Dynamics:
             redundant equations look independent where the position is a little off.
     """
 
-    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str = "auto"):
+    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
         model.validate()
         self.model = model
         self.flat: Flat = flatten(model)
@@ -525,7 +526,9 @@ class Dynamics:
         return make_problem(self, parameters, needs, start, active)
 
 
-def compile(model: Model, *, formulation: str | Formulation = "auto", coordinates: str = "auto") -> Dynamics:
+def compile(
+    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+) -> Dynamics:
     """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
     return Dynamics(model, formulation, coordinates)
 

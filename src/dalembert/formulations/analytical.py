@@ -168,7 +168,7 @@ class QuasiVelocityFormulation(ReducedFormulation):
         none = m.al.zeros(0, len(u)), m.al.zeros(0)
         return Derived(m.velocity_names, u, m.Y @ m.qd + m.Z, qdot, K, k, *none, functions=functions)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
 
 

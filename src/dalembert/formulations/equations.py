@@ -52,7 +52,7 @@ class Equations:
     """
 
     def __init__(self, tree: Placed, t: Any, q: np.ndarray, u: np.ndarray, tau: np.ndarray | None = None):
-        self.tree, self.al = tree, tree.al
+        self.tree, self.al = tree.at(t), tree.al
         self.t, self.q, self.u = t, q, u
         self.flat = tree.coordinates.flat
         self.nv = tree.coordinates.nv

@@ -53,7 +53,7 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     Args:
         symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
     """
-    make = symbol or (lambda kind, name: al.symbol({"rate": f"d/dt {name}"}.get(kind, name)))
+    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
     names, rates = coordinates.labels()
     parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
     t, q = make("time", "t"), al.vector(make("q", name) for name in names)
@@ -61,36 +61,37 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     return Equations(coordinates.place(al, parameters), t, q, qd), parameters
 
 
-def _own(coordinates: Any) -> bool:
-    return bool(getattr(coordinates, "velocities", None))
-
-
-def _natural(equations: Any) -> tuple[list[str], np.ndarray, np.ndarray]:
-    if hasattr(equations.tree, "quasi_velocities"):
-        return equations.tree.quasi_velocities(equations.t, equations.q)
-    n = equations.nv
-    return [f"u_{name}" for name in equations.tree.coordinates.labels()[1]], equations.al.eye(n), equations.al.zeros(n)
-
-
-def offered(equations: Equations, constrained: bool) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Quasi-velocities on offer: names, Y, Z. The natural ones first; twists of bodies in their own axes are good
-    where constraints turn with a body."""
-    names, Y, Z = _natural(equations)
-    if not constrained or _own(equations.tree.coordinates):
+def offered(equations: Equations) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Quasi-velocities on offer: names, Y, Z. Those that the user gave; else the natural ones, then plain rates; twists
+    of bodies in their own axes are good where constraints turn with a body.
+    """
+    coordinates: Any = equations.tree.coordinates
+    tree: Any = equations.tree
+    names, Y, Z = tree.quasi_velocities(equations.t, equations.q)
+    if coordinates.velocities:
         return names, Y, Z
     al, parts = equations.al, [(names, Y, Z)]
+    rates = [f"d/dt {name}" for name in coordinates.labels()[1]]
+    new = [i for i, rate in enumerate(rates) if rate not in names]
+    parts.append(([rates[i] for i in new], al.eye(equations.nv)[new], al.zeros(len(new))))
+    if not equations.rows:
+        return _joined(al, parts)
     for link, state in zip(equations.tree.links, equations.states, strict=True):
         twist = state.V
         partial = al.jacobian(twist, equations.u)
         rest = al.substitute(twist, equations.u, al.zeros(equations.nv))
         parts.append(([f"{c}_{link.body}" for c in ("wx", "wy", "wz", "vx", "vy", "vz")], partial, rest))
+    return _joined(al, parts)
+
+
+def _joined(al: Algebra, parts: list[tuple[list[str], np.ndarray, np.ndarray]]) -> tuple[list[str], Any, Any]:
     names = [name for some, _, _ in parts for name in some]
     return names, np.concatenate([part[1] for part in parts]), al.concatenate([part[2] for part in parts])
 
 
 def mechanics_of(equations: Equations, plan: Plan, tidy: Any = None) -> Mechanics:
     """A mechanism with its chosen rows and quasi-velocities."""
-    names, Y, Z = offered(equations, bool(len(plan.rows)))
+    names, Y, Z = offered(equations)
     chosen = list(plan.velocities)
     return Mechanics(equations, plan.rows, ([names[i] for i in chosen], Y[chosen], Z[chosen]), tidy)
 
@@ -131,7 +132,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
     sampled = _Sampled(coordinates)
     e = sampled.equations
     constrained = bool(len(e.rows))
-    names, Y, _ = offered(e, constrained)
+    names, Y, _ = offered(e)
     if not constrained:
         return Plan((), tuple(_agreed(coordinates, names, e.nv)))
     holonomic = any(row.holonomic and not row.rigid for row in e.rows)
@@ -139,7 +140,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
-    if _own(coordinates):
+    if coordinates.velocities:
         return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
     candidates = sampled.values(Y, still, vary=False)
     return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
@@ -167,7 +168,7 @@ def _check(coordinates: Coordinates) -> None:
 
 def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
     """All of them, if there are as many as freedoms."""
-    if len(names) < p or (len(names) > p and not _own(coordinates)):
+    if len(names) < p:
         raise ModelError(f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom")
     return list(range(p))
 
@@ -293,7 +294,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     sampled = _Sampled(coordinates, seed=2)
     e = sampled.equations
     mechanics = mechanics_of(e, plan)
-    names, Y, _ = offered(e, bool(plan.rows))
+    names, Y, _ = offered(e)
     al, count = CASADI, mechanics.p - len(ignorable)
     momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
     known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
@@ -301,7 +302,13 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
-        pool = list(plan.velocities) if _own(coordinates) else list(range(len(names)))
+        # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
+        rates = [names.index(f"d/dt {mechanics.names[i]}") for i in range(e.nv) if i not in ignorable]
+        pool = (
+            list(plan.velocities)
+            if coordinates.velocities
+            else rates + [i for i in range(len(names)) if i not in rates]
+        )
         chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
         if len(chosen) == count:
             return chosen

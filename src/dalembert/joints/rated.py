@@ -50,6 +50,10 @@ class Rated(Product):
     Args:
         joint: as the model gives it.
         axes: of the three rotations that describe a ball; None for quaternions.
+
+    Attributes:
+        balls: where the numbers of each ball are in q.
+        parts: each factor of the joint itself, and where it is in q, in the joint's own q and in its own u.
     """
 
     kind = "rated"
@@ -60,8 +64,7 @@ class Rated(Product):
         own = (*(Translation(i) for i in range(3)), Ball()) if self.is_free else joint.factors  # type: ignore[attr-defined]
         turn: tuple[Factor, ...] = (Quaternion(),) if axes is None else tuple(Rotation(axis) for axis in axes)
         self.balls: list[slice] = []
-        # Each of the joint's own factors: where its coordinates are here, in the joint's own q and in its own u.
-        self._parts: list[tuple[Factor, slice, slice, slice]] = []
+        self.parts: list[tuple[Factor, slice, slice, slice]] = []
         factors: list[Factor] = []
         at = q = u = 0
         for factor in own:
@@ -69,7 +72,7 @@ class Rated(Product):
             size = sum(part.nq for part in turn) if is_ball else factor.nq
             factors += turn if is_ball else (factor,)
             here = slice(at, at + size)
-            self._parts.append((factor, here, slice(q, q + factor.nq), slice(u, u + factor.nv)))
+            self.parts.append((factor, here, slice(q, q + factor.nq), slice(u, u + factor.nv)))
             if is_ball:
                 self.balls.append(here)
             at, q, u = at + size, q + factor.nq, u + factor.nv
@@ -80,7 +83,7 @@ class Rated(Product):
     def own(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joint as the model knows it."""
         positions, rates = [], []
-        for factor, here, _, _ in self._parts:
+        for factor, here, _, _ in self.parts:
             is_ball = isinstance(factor, Ball)
             positions.append(self._quaternion(al, q[here]) if is_ball else q[here])
             rates.append(self.omega(al, q[here]) @ u[here] if is_ball else u[here])
@@ -89,7 +92,7 @@ class Rated(Product):
     def of_own(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inverse of ``own`` in floats; at singular angles the least rates."""
         positions, rates = np.zeros(self.nq), np.zeros(self.nv)
-        for factor, here, at, rate in self._parts:
+        for factor, here, at, rate in self.parts:
             if isinstance(factor, Ball):
                 positions[here] = self._turned(NUMPY, quaternion.to_matrix(NUMPY, q[at]))
                 rates[here] = np.linalg.lstsq(self.omega(NUMPY, positions[here]), u[rate], rcond=1e-12)[0]
@@ -133,13 +136,17 @@ class Rated(Product):
         if self.is_free:
             return al.concatenate([X.p, self._turned(al, X.R)])
         own, parts = self.joint.coordinates(al, X), []
-        for factor, _, at, _ in self._parts:
+        for factor, _, at, _ in self.parts:
             is_ball = isinstance(factor, Ball)
             parts.append(self._turned(al, quaternion.to_matrix(al, own[at])) if is_ball else own[at])
         return al.concatenate(parts)
 
     def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
         return self.joint.velocity(al, X, V)
+
+    def steepness(self, q: np.ndarray) -> np.ndarray:
+        """How far the numbers of one ball (in the last axis) are from singular; 1 for quaternions."""
+        return np.ones_like(q[..., 0]) if self.axes is None else euler.steepness(self.axes, q[..., 1])
 
     def norms(self, q: np.ndarray) -> list[Any]:
         """½ (|Q|² − 1) of its quaternions."""

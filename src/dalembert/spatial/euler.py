@@ -6,8 +6,6 @@ Of the twelve sequences i ≠ j ≠ k, six are of Tait-Bryan (three different ax
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dalembert.algebra import Algebra
@@ -29,7 +27,7 @@ def _sign(i: int, j: int) -> int:
 
 
 def angles(al: Algebra, axes: tuple[int, int, int], R: np.ndarray) -> np.ndarray:
-    """The angles of a rotation matrix; the outer ones in (−π, π], the middle one in [−π/2, π/2] or, of Euler, [0, π]."""
+    """The angles of a rotation matrix: a and c in (−π, π], b in [−π/2, π/2], or of Euler in [0, π]."""
     i, j, k = axes
     e = _sign(i, j)
     if i != k:
@@ -42,6 +40,6 @@ def angles(al: Algebra, axes: tuple[int, int, int], R: np.ndarray) -> np.ndarray
     return al.array([a, b, al.atan2(R[i, j], e * R[i, m])])
 
 
-def steepness(al: Algebra, axes: tuple[int, int, int], middle: Any) -> Any:
-    """How far from singular: cos b or sin b, zero where the first and the last axis are parallel."""
-    return al.cos(middle) if axes[0] != axes[2] else al.sin(middle)
+def steepness(axes: tuple[int, int, int], middle: np.ndarray) -> np.ndarray:
+    """How far from singular, in floats: |cos b| or |sin b|, zero where the first and the last axis are parallel."""
+    return np.abs(np.cos(middle) if axes[0] != axes[2] else np.sin(middle))

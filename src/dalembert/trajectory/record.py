@@ -32,6 +32,8 @@ ACCELERATION_LIMIT = 1e-6
 CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump
 ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves about
 NORM_LIMIT = 1e-12
+OTHER_ANGLES = "better: coordinates=da.Generalized(sequence=…) with other axes, or rotations='quaternions'"
+STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors grow by it
 CONDITION_LIMIT = 1e5
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
@@ -188,13 +190,14 @@ def certify(dynamics: Dynamics, outcome: Outcome, data: xr.Dataset, context: Con
         *_constraint_checks(dynamics, data, context, outcome, solved),
         *_energy_checks(data),
         *_norm_checks(dynamics, data),
+        *_angle_checks(dynamics, data),
     ]
     checks += _momentum_checks(dynamics, data)
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
     finished = result.status == Status.FINISHED or outcome.ended_by is not None
     if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
         finished = False
-    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects))
+    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects), *_angle_remarks(dynamics, data))
     return Certificate(finished, ending(dynamics, outcome, context), tuple(checks), remarks, counts)
 
 
@@ -235,6 +238,9 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
             weights = np.abs(left[:, weak]).max(axis=1)
             owners = dict.fromkeys(dynamics.rows[i].owner for i in np.argsort(-weights) if weights[i] > 0.3)
             said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
+    for turn in getattr(dynamics.coordinates, "turns", []):
+        if turn.steepness(q) < NEARLY_SINGULAR:
+            said.append(f"the angles of joint {turn.joint!r} are close to singular there; {OTHER_ANGLES}")
     if dynamics.nv:
         fastest = int(np.argmax(np.abs(np.nan_to_num(u, nan=np.inf))))
         said.append(f"fastest: {dynamics.u_names[fastest]} ({u[fastest]:.3g})")
@@ -320,6 +326,28 @@ def _norm_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
             unit = np.array([joint.normalise(NUMPY, row) for row in some])
             worst = max(worst, _largest(unit - some))
     return [Check("quaternion norm", worst, NORM_LIMIT, "", "| |Q| − 1 |")] if found else []
+
+
+def _angle_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
+    """How near three angles came to where they do not describe rotations any more."""
+    turns = getattr(dynamics.coordinates, "turns", [])
+    if not turns or turns[0].described.axes is None or not np.any(np.isfinite(data.q.values)):
+        return []
+    nearest = [float(np.nanmin(turn.steepness(data.q.values))) for turn in turns]
+    worst = int(np.argmin(nearest))
+    about = f"1/cos or 1/sin of the second angle of joint {turns[worst].joint!r}, by which its rates grow"
+    return [Check("steepness of angles", 1 / max(nearest[worst], 1e-300), STEEPNESS_LIMIT, "", about)]
+
+
+def _angle_remarks(dynamics: Dynamics, data: xr.Dataset) -> list[str]:
+    """Joints whose angles came close to singular, or passed through."""
+    found = []
+    for turn in getattr(dynamics.coordinates, "turns", []):
+        near = turn.steepness(data.q.values)
+        step = np.abs(np.diff(data.q.values[:, turn.at.start + 1], prepend=data.q.values[0, turn.at.start + 1]))
+        if np.any(near < np.maximum(step, NEARLY_SINGULAR)):
+            found.append(f"the angles of joint {turn.joint!r} came close to singular; {OTHER_ANGLES}")
+    return found
 
 
 def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
