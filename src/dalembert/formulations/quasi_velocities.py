@@ -128,7 +128,6 @@ class _Sampled:
 @lru_cache(maxsize=64)
 def plan_of(coordinates: Coordinates) -> Plan:
     """Independent rows and quasi-velocities of a mechanism."""
-    _check(coordinates)
     sampled = _Sampled(coordinates)
     e = sampled.equations
     constrained = bool(len(e.rows))
@@ -155,15 +154,6 @@ def independent_rates(coordinates: Coordinates) -> list[int]:
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
     A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
     return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
-
-
-def _check(coordinates: Coordinates) -> None:
-    if coordinates.windings:
-        names = ", ".join(sorted({winding.joint for winding in coordinates.windings}))
-        raise ModelError(
-            f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
-            f"({names}). Fix: formulation='lagrange-multipliers'"
-        )
 
 
 def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
@@ -270,7 +260,7 @@ def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tu
     found = ignorable_of(coordinates)
     if named is None:
         return found.indices
-    names = coordinates.labels()[0]
+    names = coordinates.labels()[1]
     for name in named:
         if name not in names:
             raise ModelError(f"no coordinate is called {name!r}; expected some of {', '.join(names)}")
