@@ -26,10 +26,11 @@ __all__ = [
     "reduced_choice", "symbolic",
 ]  # fmt: skip
 
-SAMPLES = 24
+SAMPLES = 48
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
 
@@ -183,6 +184,16 @@ def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
     return row
 
 
+def _first_good(score: np.ndarray, left: np.ndarray) -> int:
+    """The first good candidate that is never bad; if there is none, one that is not bad as drawn."""
+    good = score >= GOOD * score.max()
+    for never_bad in (left.min(axis=0) > BAD, left[0] > BAD):
+        for fine in (good & never_bad, never_bad):
+            if fine.any():
+                return int(np.argmax(fine))
+    return int(np.argmax(good))
+
+
 def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
     bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
@@ -196,7 +207,7 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
         score = np.quantile(left, FEW, axis=0)
         if score.max() < DEPENDENT:
             break
-        best = int(np.argmax(score >= GOOD * score.max()))
+        best = _first_good(score, left)
         chosen.append(best)
         for k, basis in enumerate(bases):
             rest = _rest(basis, candidates[k, best])
