@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.pairs import PAIRS
 from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, transfer
 
 import dalembert as da
-from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 
@@ -19,12 +19,7 @@ SEEDS = (0, 1)
 TIME = 0.3
 # Of the largest acceleration. What a penalty leaves open is of the order 1/α of the forces.
 AGREEMENT, PENALTY = 1e-9, 1e-5
-PAIRS = [
-    (formulation, coordinates)
-    for formulation, kind in FORMULATIONS.items()
-    for coordinates in COORDINATES
-    if coordinates in kind.supports().coordinates and kind.supports().nonholonomic
-]
+TAKEN = [(f, c) for f, c in PAIRS if FORMULATIONS[f].supports().nonholonomic]
 
 
 @cache
@@ -44,7 +39,7 @@ def every_day(name: str, coordinates: str) -> bool:
 CASES = [
     pytest.param(name, *pair, marks=() if every_day(name, pair[1]) else pytest.mark.slow, id=" ".join((name, *pair)))
     for name in NAMES
-    for pair in PAIRS
+    for pair in TAKEN
 ]
 
 
