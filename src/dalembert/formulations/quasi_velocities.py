@@ -22,8 +22,8 @@ from dalembert.formulations.equations import Equations
 from dalembert.formulations.mechanics import Mechanics
 
 __all__ = [
-    "Ignorable", "Plan", "ignorable_of", "independent_rates", "mechanics_of", "named_ignorable", "offered", "plan_of",
-    "reduced_choice", "symbolic",
+    "Ignorable", "Plan", "ignorable_of", "independent_rates", "massless_rates", "mechanics_of", "named_ignorable",
+    "offered", "plan_of", "reduced_choice", "symbolic",
 ]  # fmt: skip
 
 SAMPLES = 48
@@ -33,6 +33,7 @@ GOOD = 0.3  # the first candidate is taken that is so good, compared with the be
 BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,19 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     return sorted(chosen)
 
 
+@lru_cache(maxsize=64)
+def massless_rates(coordinates: Coordinates) -> str:
+    """A combination of rates without inertia, in words; empty if there is none."""
+    sampled = _Sampled(coordinates)
+    e = sampled.equations
+    M = sampled.values(e.mass_matrix, [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(False)[1:]], vary=False)
+    spectra = [np.linalg.eigh(matrix) for matrix in M]
+    if not e.nv or max(values[0] / max(values[-1], 1e-300) for values, _ in spectra) > ROUNDING:
+        return ""
+    names, direction = coordinates.labels()[1], spectra[0][1][:, 0]
+    return " and ".join(name for name, share in zip(names, direction, strict=True) if abs(share) > 1e-6)
+
+
 # Ignorable coordinates
 
 
@@ -333,7 +347,8 @@ def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
     worst = [np.linalg.svd(stack) for stack in stacks]
     if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
         return
-    combination = worst[int(np.argmin([s[1][-1] for s in worst]))][0][:, -1]
+    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
+    combination = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
     raise ModelError(
         f"the non-ignorable quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, "
