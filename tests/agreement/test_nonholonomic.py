@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, transfer
 
 import dalembert as da
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
@@ -67,9 +69,42 @@ def test_states_are_in_motion(name):
     assert max(np.abs(twist).max() for twist in twists.values()) > 0.1
 
 
+ANALYTICAL = [(name, "generalized") for name, kind in FORMULATIONS.items() if hasattr(kind, "derive")]
+
+
+@pytest.mark.parametrize(("name", "formulation", "coordinates"), cases(*ANALYTICAL))
+def test_derived_equations_hold(name, formulation, coordinates):
+    """What a formalism derives, and prints:  K ẇ = k + Aᵀλ  and  A ẇ + γ = 0  along the true motion, for some λ."""
+    dynamics = Dynamics(da.library.build(name), formulation, coordinates)
+    e, al, symbols = dynamics.equations(), CASADI, dynamics.symbols
+    derived = dynamics.formulation.derive(dynamics.formulation.mechanics(e))  # type: ignore[attr-defined]
+    definition = al.concatenate([derived.definition, derived.constant_definitions])
+    acceleration = al.symbols("acceleration", dynamics.nv)
+    rates = al.rate(definition, e.q, e.qdot()) + al.rate(definition, e.u, acceleration[1])
+    rates = rates + al.rate(definition, al.vector([e.t]), al.vector([1.0]))
+    S = al.eye(len(derived.w)) if derived.metric is None else derived.metric
+    parts = [S @ derived.matrix, S @ derived.forcing, derived.jacobian, derived.gamma]
+    known = al.concatenate([derived.w, derived.constants])
+    parts = [al.substitute(np.asarray(part), known, definition) for part in parts]
+    given = [*(symbols[key][0] for key in "tqup"), acceleration[0]]
+    evaluate = ca.Function("derived", given, [al.to_sx(part) for part in (*parts, rates)])
+    reference_dynamics = Dynamics(dynamics.model, "lagrange-multipliers", coordinates)
+    for seed in SEEDS:
+        q, u = transfer(dynamics.coordinates, *reference(name, seed)[1])
+        du = reference_dynamics.acceleration(q, u, t=TIME)
+        found = [np.array(value, dtype=float) for value in evaluate(TIME, q, u, dynamics.parameters(), du)]
+        K, k, A, gamma, dw = (value.reshape(np.shape(part)) for value, part in zip(found, (*parts, rates), strict=True))
+        dw, G_dot = dw[: len(derived.w)], dw[len(derived.w) :]
+        left = K @ dw - k
+        left = left - A.T @ np.linalg.lstsq(A.T, left, rcond=None)[0]
+        size = max(np.abs(K * dw).max(), np.abs(k).max(), 1.0)
+        np.testing.assert_allclose(left, 0, rtol=0, atol=AGREEMENT * size)
+        np.testing.assert_allclose(A @ dw + gamma, 0, rtol=0, atol=AGREEMENT * max(1.0, np.abs(gamma).max(initial=0)))
+        np.testing.assert_allclose(G_dot, 0, rtol=0, atol=AGREEMENT * size)
+
+
 # Runs
 
-ANALYTICAL = [(name, "generalized") for name, kind in FORMULATIONS.items() if hasattr(kind, "derive")]
 # Long enough for the sleigh to turn round, in which rates of its x or y would fail as quasi-velocities.
 DURATION = {"knife-edge": 3.0}
 
