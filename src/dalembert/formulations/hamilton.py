@@ -38,8 +38,8 @@ class Hamilton(ReducedFormulation):
         if massless:
             raise ModelError(
                 f"Hamilton's equations need a regular mass matrix, so that rates follow from momenta; {massless}: no "
-                f"inertia in some direction (a quaternion has none along itself). Fix: angles instead of quaternions, mass for massless "
-                f"parts, or another formulation, such as 'lagrange'"
+                f"inertia in some direction (a quaternion has none along itself). Fix: angles instead of quaternions, "
+                f"mass for massless parts, or another formulation, such as 'lagrange'"
             )
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
