@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 from pydantic import ValidationError
 
-from dalembert.constraints import Coupler, Drive, Equation, Gear, Rack
+from dalembert.constraints import Coupler, Drive, Equation, Explicit, Gear, Rack
 from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
@@ -211,6 +211,11 @@ class Model:
     def constraint(self, name: str, formula: Any, level: str = "position", *, active: bool = True) -> Equation:
         """A formula that must vanish, at ``position`` or at ``velocity`` level."""
         return self._constraint(Equation, name, formula=formula, level=level, active=active)
+
+    def explicit(self, name: str, joint: Any, formulas: Any, *, active: bool = True) -> Explicit:
+        """The coordinates of a joint as formulas of those of others, e.g. ``model.explicit("c", "B", "-q(A)")``."""
+        formulas = formulas if isinstance(formulas, (list, tuple)) else (formulas,)
+        return self._constraint(Explicit, name, joint=joint, formulas=formulas, active=active)
 
     def drive(self, joint: Any, motion: Any, *, index: int = 0, name: str | None = None, active: bool = True) -> Drive:
         """Prescribe the motion of a joint coordinate, e.g. ``model.drive("A", "2*pi*t")``."""

@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import Drive, Equation
+from dalembert.constraints import Drive, Equation, Explicit
 from dalembert.elements import Record
 from dalembert.errors import ExpressionError
 from dalembert.expressions import TIME, Reference, evaluate, to_text
@@ -44,6 +44,7 @@ PARAMETERS = Allowed("only parameters may stand here")
 OF_TIME = Allowed("a drive may name t and parameters only", time=True)
 MOTION = Allowed("", True, POSITIONS | VELOCITIES)
 _POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
+_EXPLICIT = Allowed("an explicit constraint may name t, parameters and joint coordinates", True, frozenset({"q"}))
 _POTENTIAL = Allowed("a potential may name joint coordinates and positions only", False, POSITIONS)
 _MOVING = {
     (PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula"),
@@ -58,6 +59,8 @@ def _allowed(record: Any, key: str) -> Allowed:
         return _POTENTIAL
     if isinstance(record, Drive) and key == "motion":
         return OF_TIME
+    if isinstance(record, Explicit):
+        return _EXPLICIT
     if isinstance(record, Equation):
         return _POSITION if record.level == "position" else MOTION
     if isinstance(record, CustomMotion):
