@@ -8,5 +8,6 @@ from dalembert.constraints.explicit import Explicit
 __all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Rack"]
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
-    constraint.model_fields["kind"].default: constraint for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit)
+    constraint.model_fields["kind"].default: constraint
+    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit)
 }

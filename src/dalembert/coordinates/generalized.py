@@ -45,7 +45,8 @@ class Generalized:
         rotations: how balls and free bodies turn: three ``angles``, or ``quaternions`` of four numbers with |Q|² = 1.
         sequence: axes of the angles, each about the moved axis: ``zyx`` (ψ about z, θ about y, φ about x), ``zxz``, …
         velocities: quasi-velocities by name, formulas linear in the rates, e.g. ``{"omega": "u(A) - u(B)"}``; without
-            them the natural ones: rates of joints, angular velocities of what turns freely.
+            them those of the model (``Model.velocities``), else the natural ones: rates of joints, angular velocities
+            of what turns freely.
     """
 
     rotations: Literal["angles", "quaternions"] = "angles"
@@ -77,7 +78,7 @@ class Generalized:
 
 def _formula(name: str, value: Any) -> sp.Expr:
     try:
-        return Equation(name=name, formula=value, level="velocity").formula
+        return Equation.model_validate({"name": name, "formula": value, "level": "velocity"}).formula
     except ValidationError as error:
         said = "; ".join(part["msg"].removeprefix("Value error, ") for part in error.errors())
         raise ModelError(Problem(f"velocity {name!r}: {said}", f"velocities.{name}")) from None
@@ -125,7 +126,7 @@ class GeneralizedCoordinates(Relative):
         if eliminate:
             self.elimination = find_elimination(self._full)
         super().__init__(flat)
-        self.velocities: dict[str, sp.Expr] = dict(self.options.velocities)
+        self.velocities: dict[str, sp.Expr] = dict(self.options.velocities) or dict(flat.quasi_velocities)
         self.slot_of_joint = {name: s for name, s in self.slot_of_joint.items() if rated(self.joint_at(s)) is None}
         if eliminate:
             check_velocities(self)

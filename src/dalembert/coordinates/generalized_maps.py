@@ -133,8 +133,8 @@ def _check_references(full: GeneralizedCoordinates, entries: Any, name: str, for
         if ref.element in full.cut:
             raise ModelError(
                 Problem(
-                    f"constraint {name!r}: refers to joint {ref.element!r}, which closes a loop, so that nothing follows "
-                    f"from its coordinates",
+                    f"constraint {name!r}: refers to joint {ref.element!r}, which closes a loop; nothing can follow from "
+                    f"its coordinates",
                     "constraints",
                     "mark another joint of the loop with cut: true, or take a constraint of kind equation",
                 )
@@ -171,7 +171,9 @@ def _cycle(found: dict[int, tuple[str, sp.Expr]], needs: dict[int, set[int]], do
         i = next(k for k in sorted(needs[i]) if k not in done)
     names = [found[k][0] for k in [*line[line.index(i) :], i]]
     said = " → ".join(repr(name) for name in dict.fromkeys(names)) + f" → {names[0]!r}"
-    return Problem(f"explicit constraints need each other in a circle: {said}", "constraints", "give one of them freely")
+    return Problem(
+        f"explicit constraints need each other in a circle: {said}", "constraints", "give one of them freely"
+    )
 
 
 class MappedStates(list[Any]):
@@ -228,9 +230,7 @@ class PlacedMapped(Placed):
         moving = jets.jets(q[:n], u, al.zeros(n) if du is None else du)
         return jets.parts(self._expand(jets, time, moving))  # type: ignore[return-value]
 
-    def states(
-        self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None
-    ) -> MappedStates:
+    def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> MappedStates:
         moved = self.moved(q, u, du)
         return MappedStates(self.inner.states(*moved, base), self, q, u, moved)
 

@@ -52,7 +52,7 @@ class PlacedGeneralized(PlacedTree):
 
     def _armature(self, slot: Slot) -> Any:
         """Rotors of joints whose own velocities are among the rates; others act along them from outside."""
-        return super()._armature(slot) if slot.joint in self._own else None
+        return super()._armature(slot) if (slot.joint or "") in self._own else None
 
     def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
         """As in any tree; free joints lead from the parent's own frame to the body's own."""

@@ -55,6 +55,7 @@ class Model:
         self.submodels: list[SubModel] = []
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
         self.initial_rates: dict[str, tuple[sp.Expr, ...]] = {}
+        self.quasi_velocities: dict[str, sp.Expr] = {}
         self.sources: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -298,6 +299,12 @@ class Model:
                     JointData, f"initial of {name!r}", name=name, kind="", bodies=("a", "b"), reference=given
                 )
                 target[name] = drawn.reference or ()
+
+    def velocities(self, **formulas: Any) -> None:
+        """Quasi-velocities for analytical formalisms, linear in rates, e.g. ``model.velocities(w="u(A) - u(B)")``."""
+        for name, value in formulas.items():
+            given = _checked(Equation, f"velocity {name!r}", name=name, formula=value, level="velocity")
+            self.quasi_velocities[name] = given.formula
 
     def add(
         self, model: Model, name: str, *, pose: Any = None, base: Any = "ground", parameters: Any = None

@@ -18,7 +18,7 @@ from dalembert.model.floating import floating
 from dalembert.model.model import Model
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_events import check_event, check_switches
-from dalembert.model.validate_formulas import check_formula, check_formulas
+from dalembert.model.validate_formulas import check_formula, check_formulas, check_velocity
 from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
 
@@ -171,6 +171,8 @@ def _check_place(place: Place) -> None:
                 at = f"{section}.{name}" + (f"[{i}]" if len(values) > 1 else "")
                 check_formula(place, at, f"{section} of joint {name!r}", value)
     check_initial(place)
+    for name, formula in model.quasi_velocities.items():
+        check_velocity(place, f"velocities.{name}", f"velocity {name!r}", formula)
 
 
 def printable(text: str) -> bool:

@@ -21,7 +21,7 @@ from dalembert.forces import JointForce, PointForce, Potential, Torque
 from dalembert.model.data import CustomMotion, Event, Output
 from dalembert.model.validate_scope import Place, hint
 
-__all__ = ["check_formula", "check_formulas"]
+__all__ = ["check_formula", "check_formulas", "check_velocity"]
 
 POSITIONS = frozenset({"q", "x", "y", "z"})
 VELOCITIES = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - POSITIONS)
@@ -89,6 +89,12 @@ def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
                         f"{title}: {at}: {name!r} is both a parameter and a quantity of the custom joint",
                         "rename the parameter",
                     )
+
+
+def check_velocity(place: Place, path: str, title: str, formula: sp.Expr) -> None:
+    """Check a formula that must be linear in velocities."""
+    if check_formula(place, path, title, formula, MOTION):
+        _check_linear(place, path, title, formula)
 
 
 def _moves(formula: Any) -> bool:

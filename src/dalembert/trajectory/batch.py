@@ -13,7 +13,7 @@ import xarray as xr
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.trajectory.outcome import Outcome
-from dalembert.trajectory.record import gained, certify, observe_along, record
+from dalembert.trajectory.record import certify, gained, observe_along, record
 from dalembert.trajectory.trajectory import Trajectory, write_netcdf
 
 __all__ = ["Batch", "SampleRun"]
