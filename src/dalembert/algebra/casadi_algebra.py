@@ -150,7 +150,7 @@ class CasadiAlgebra(Algebra):
         rows, columns = J.sparsity().get_triplet()
         out = self.zeros(len(values), len(symbols))
         for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True):
-            out[i, j] = _element(entry)
+            out[i, j] = _element(entry)  # pyright: ignore[reportArgumentType]
         return out
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:

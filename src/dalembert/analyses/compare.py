@@ -452,7 +452,8 @@ def _conditioning(run: Trajectory) -> tuple[int, float | None]:
         values = run.segments[int(np.searchsorted(starts, i, side="right")) - 1][1]
         seen = dynamics.residuals(t[i], q[i], u[i], values)
         M = np.asarray(seen.mass_matrix).reshape(dynamics.nv, dynamics.nv)
-        K = dynamics.formulation.matrix(M, np.asarray(seen.jacobian).reshape(len(dynamics.rows), dynamics.nv))
+        A = np.asarray(seen.jacobian).reshape(len(dynamics.rows), dynamics.nv)
+        K = dynamics.formulation.matrix(M, A, dynamics.coordinates)
         if K is None or not np.all(np.isfinite(K)):
             return unknowns, None if K is None else math.inf
         unknowns = K.shape[1]

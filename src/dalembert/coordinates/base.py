@@ -9,11 +9,13 @@ is the contract of :class:`Placed`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import sympy as sp
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.coordinates.kinematics import outward
@@ -89,9 +91,11 @@ class Coordinates:
         eliminated: constraints that the coordinates satisfy by themselves.
         rheonomic: True if the position depends on time besides q.
         nq, nv: lengths of q and u.
+        velocities: quasi-velocities that the user gave, by name (see ``generalized``).
     """
 
     name: ClassVar[str]
+    velocities: Mapping[str, sp.Expr] = MappingProxyType({})
     options: Any = None
     eliminated: frozenset[str] = frozenset()
     rheonomic: bool = False

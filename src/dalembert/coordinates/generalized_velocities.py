@@ -52,7 +52,7 @@ def _natural(tree: Placed, q: np.ndarray) -> tuple[list[str], np.ndarray, np.nda
     while k < n:
         turn = turns.get(k)
         if turn is None:
-            names.append(coordinates.symbols[k].name)
+            names.append(f"d/dt {coordinates.labels()[1][k]}")
             rows.append(al.eye(n)[k])
             k += 1
             continue

@@ -145,7 +145,7 @@ class ReducedFormulation(AnalyticalFormulation):
             power = power + x @ (M @ motion.bend - moved.equations.forcing)
             carried = x @ M @ motion.W
         parts = {
-            "qdot": derived.qdot, "power": al.vector([power]), "K": motion.K, "k": motion.k,
+            "qdot": moved.equations.qdot(), "power": al.vector([power]), "K": motion.K, "k": motion.k,
             "A": motion.A, "gamma": derived.gamma, "carried": carried, "E": E, "e": e,
         }  # fmt: skip
         given = equations.u[: n + len(derived.constants)]
@@ -168,7 +168,7 @@ class QuasiVelocityFormulation(ReducedFormulation):
         none = m.al.zeros(0, len(u)), m.al.zeros(0)
         return Derived(m.velocity_names, u, m.Y @ m.qd + m.Z, qdot, K, k, *none, functions=functions)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
 
 

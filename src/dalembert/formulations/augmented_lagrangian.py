@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.penalty import check_penalty, penalised, penalised_matrix
@@ -73,7 +74,7 @@ class AugmentedLagrangian(BlockFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return penalised_matrix(self.alpha, M, A)
 
 

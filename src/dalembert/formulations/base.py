@@ -120,10 +120,11 @@ class Formulation(ABC):
         """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
         return {}
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
 
-        For tables of sizes and conditions (``da.compare``); M and A in floats. Default: that of u̇ and λ together.
+        For tables of sizes and conditions (``da.compare``); M and A in floats, in these coordinates. Default: that of
+        u̇ and λ together.
         """
         return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.augmented_lagrangian import augmented_route, check_turns
 from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, momenta_from, write_rates
@@ -155,7 +156,7 @@ class CanonicalAugmented(CanonicalFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return penalised_matrix(self.alpha, M, A)
 
     def form(self, sizes: Sizes) -> Form:

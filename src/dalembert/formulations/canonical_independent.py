@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, rates_at
 from dalembert.formulations.independent import boolean_route
@@ -121,7 +122,7 @@ class CanonicalIndependent(CanonicalFormulation):
     title: ClassVar[str] = "Canonical equations in independent momenta"
     route = staticmethod(boolean_route)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
 from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
@@ -100,5 +101,5 @@ class CoordinatePartitioning(BlockFormulation):
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)

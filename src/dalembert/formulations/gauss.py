@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.system import received
 from dalembert.formulations.udwadia_kalaba import has_inverse
@@ -93,7 +94,7 @@ class Gauss(BlockFormulation):
     title: ClassVar[str] = "Gauss's least constraint"
     route = staticmethod(_route)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         _, L, _ = _weight(M, np.zeros(len(M)), A, np.zeros(len(A)))
         rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
         return (Q[rank:] @ L).T

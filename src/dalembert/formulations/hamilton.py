@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived, ReducedFormulation
@@ -27,6 +29,9 @@ class Hamilton(ReducedFormulation):
 
     def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
         return coordinates.nv, 0
+
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+        return M
 
     def derive(self, mechanics: Mechanics) -> Derived:
         m, al = mechanics, mechanics.al

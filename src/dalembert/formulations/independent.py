@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.partition import chosen_partition
@@ -138,7 +139,7 @@ class Independent(BlockFormulation):
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         if self.basis == "boolean":
             return reduced_mass(M, A)
         _, _, R, _ = (_by_qr if self.basis == "qr" else _by_svd)(A, np.zeros(len(A)))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
 from dalembert.numerics.elimination import echelon, echelon_basis
@@ -42,5 +43,5 @@ class Jourdain(BlockFormulation):
     title: ClassVar[str] = "Jourdain's virtual power"
     route = staticmethod(_route)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)

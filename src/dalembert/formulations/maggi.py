@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
 from dalembert.formulations.base import native_address, usual_blocks
@@ -52,5 +53,5 @@ class Maggi(AnalyticalFormulation):
         own = al.concatenate([derived.matrix.reshape(-1), derived.forcing, which])
         return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": own}
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return M

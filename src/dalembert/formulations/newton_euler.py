@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Support
 from dalembert.formulations.system import largest_residual, received
 from dalembert.numerics.elimination import equilibrate, semi_cholesky, upper_substitute
@@ -155,7 +156,7 @@ class NewtonEuler(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("absolute",))
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         size = _block_size(M)
         G, N = _inverse(M, size)
         if not len(A):

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
 from dalembert.formulations.system import received
@@ -86,7 +87,7 @@ class Penalty(BlockFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return penalised_matrix(self.alpha, M, A)
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.system import conflict_below, received
 from dalembert.numerics.elimination import echelon, echelon_basis
@@ -75,7 +76,7 @@ class Projection(BlockFormulation):
     title: ClassVar[str] = "Projection matrix R, dependent accelerations"
     route = staticmethod(_route)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         n = len(M)
         rank, _, T, _, columns = echelon(A, np.zeros(len(A)))
         R, _ = echelon_basis(T, rank, columns)

@@ -26,10 +26,11 @@ __all__ = [
     "reduced_choice", "symbolic",
 ]  # fmt: skip
 
-SAMPLES = 24
+SAMPLES = 48
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
 
@@ -53,7 +54,7 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     Args:
         symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
     """
-    make = symbol or (lambda kind, name: al.symbol({"rate": f"d/dt {name}"}.get(kind, name)))
+    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
     names, rates = coordinates.labels()
     parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
     t, q = make("time", "t"), al.vector(make("q", name) for name in names)
@@ -61,36 +62,37 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     return Equations(coordinates.place(al, parameters), t, q, qd), parameters
 
 
-def _own(coordinates: Any) -> bool:
-    return bool(getattr(coordinates, "velocities", None))
-
-
-def _natural(equations: Any) -> tuple[list[str], np.ndarray, np.ndarray]:
-    if hasattr(equations.tree, "quasi_velocities"):
-        return equations.tree.quasi_velocities(equations.t, equations.q)
-    n = equations.nv
-    return [f"u_{name}" for name in equations.tree.coordinates.labels()[1]], equations.al.eye(n), equations.al.zeros(n)
-
-
-def offered(equations: Equations, constrained: bool) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Quasi-velocities on offer: names, Y, Z. The natural ones first; twists of bodies in their own axes are good
-    where constraints turn with a body."""
-    names, Y, Z = _natural(equations)
-    if not constrained or _own(equations.tree.coordinates):
+def offered(equations: Equations) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Quasi-velocities on offer: names, Y, Z. Those that the user gave; else the natural ones, then plain rates; twists
+    of bodies in their own axes are good where constraints turn with a body.
+    """
+    coordinates: Any = equations.tree.coordinates
+    tree: Any = equations.tree
+    names, Y, Z = tree.quasi_velocities(equations.t, equations.q)
+    if coordinates.velocities:
         return names, Y, Z
     al, parts = equations.al, [(names, Y, Z)]
+    rates = [f"d/dt {name}" for name in coordinates.labels()[1]]
+    new = [i for i, rate in enumerate(rates) if rate not in names]
+    parts.append(([rates[i] for i in new], al.eye(equations.nv)[new], al.zeros(len(new))))
+    if not equations.rows:
+        return _joined(al, parts)
     for link, state in zip(equations.tree.links, equations.states, strict=True):
         twist = state.V
         partial = al.jacobian(twist, equations.u)
         rest = al.substitute(twist, equations.u, al.zeros(equations.nv))
         parts.append(([f"{c}_{link.body}" for c in ("wx", "wy", "wz", "vx", "vy", "vz")], partial, rest))
+    return _joined(al, parts)
+
+
+def _joined(al: Algebra, parts: list[tuple[list[str], np.ndarray, np.ndarray]]) -> tuple[list[str], Any, Any]:
     names = [name for some, _, _ in parts for name in some]
     return names, np.concatenate([part[1] for part in parts]), al.concatenate([part[2] for part in parts])
 
 
 def mechanics_of(equations: Equations, plan: Plan, tidy: Any = None) -> Mechanics:
     """A mechanism with its chosen rows and quasi-velocities."""
-    names, Y, Z = offered(equations, bool(len(plan.rows)))
+    names, Y, Z = offered(equations)
     chosen = list(plan.velocities)
     return Mechanics(equations, plan.rows, ([names[i] for i in chosen], Y[chosen], Z[chosen]), tidy)
 
@@ -127,11 +129,10 @@ class _Sampled:
 @lru_cache(maxsize=64)
 def plan_of(coordinates: Coordinates) -> Plan:
     """Independent rows and quasi-velocities of a mechanism."""
-    _check(coordinates)
     sampled = _Sampled(coordinates)
     e = sampled.equations
     constrained = bool(len(e.rows))
-    names, Y, _ = offered(e, constrained)
+    names, Y, _ = offered(e)
     if not constrained:
         return Plan((), tuple(_agreed(coordinates, names, e.nv)))
     holonomic = any(row.holonomic and not row.rigid for row in e.rows)
@@ -139,7 +140,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
-    if _own(coordinates):
+    if coordinates.velocities:
         return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
     candidates = sampled.values(Y, still, vary=False)
     return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
@@ -156,18 +157,9 @@ def independent_rates(coordinates: Coordinates) -> list[int]:
     return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
 
 
-def _check(coordinates: Coordinates) -> None:
-    if coordinates.windings:
-        names = ", ".join(sorted({winding.joint for winding in coordinates.windings}))
-        raise ModelError(
-            f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
-            f"({names}). Fix: formulation='lagrange-multipliers'"
-        )
-
-
 def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
     """All of them, if there are as many as freedoms."""
-    if len(names) < p or (len(names) > p and not _own(coordinates)):
+    if len(names) < p:
         raise ModelError(f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom")
     return list(range(p))
 
@@ -192,6 +184,16 @@ def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
     return row
 
 
+def _first_good(score: np.ndarray, left: np.ndarray) -> int:
+    """The first good candidate that is never bad; if there is none, one that is not bad as drawn."""
+    good = score >= GOOD * score.max()
+    for never_bad in (left.min(axis=0) > BAD, left[0] > BAD):
+        for fine in (good & never_bad, never_bad):
+            if fine.any():
+                return int(np.argmax(fine))
+    return int(np.argmax(good))
+
+
 def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
     bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
@@ -205,7 +207,7 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
         score = np.quantile(left, FEW, axis=0)
         if score.max() < DEPENDENT:
             break
-        best = int(np.argmax(score >= GOOD * score.max()))
+        best = _first_good(score, left)
         chosen.append(best)
         for k, basis in enumerate(bases):
             rest = _rest(basis, candidates[k, best])
@@ -269,7 +271,7 @@ def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tu
     found = ignorable_of(coordinates)
     if named is None:
         return found.indices
-    names = coordinates.labels()[0]
+    names = coordinates.labels()[1]
     for name in named:
         if name not in names:
             raise ModelError(f"no coordinate is called {name!r}; expected some of {', '.join(names)}")
@@ -293,7 +295,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     sampled = _Sampled(coordinates, seed=2)
     e = sampled.equations
     mechanics = mechanics_of(e, plan)
-    names, Y, _ = offered(e, bool(plan.rows))
+    names, Y, _ = offered(e)
     al, count = CASADI, mechanics.p - len(ignorable)
     momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
     known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
@@ -301,7 +303,13 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
-        pool = list(plan.velocities) if _own(coordinates) else list(range(len(names)))
+        # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
+        rates = [names.index(f"d/dt {mechanics.names[i]}") for i in range(e.nv) if i not in ignorable]
+        pool = (
+            list(plan.velocities)
+            if coordinates.velocities
+            else rates + [i for i in range(len(names)) if i not in rates]
+        )
         chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
         if len(chosen) == count:
             return chosen

@@ -60,7 +60,7 @@ class Recursive(Formulation):
             coordinates=("relative", "absolute", "generalized"),
         )
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         """A Y of the multipliers; the joints themselves are eliminated one by one."""
         return A @ np.linalg.solve(M, A.T) if len(A) else None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived, ReducedFormulation
@@ -43,6 +45,12 @@ class Routh(ReducedFormulation):
 
     def check(self, coordinates: Coordinates) -> None:
         self.remembered(coordinates)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+        ignored = self.remembered(coordinates)
+        kept = [i for i in range(len(M)) if i not in ignored]
+        across = M[np.ix_(ignored, kept)]
+        return M[np.ix_(kept, kept)] - across.T @ np.linalg.solve(M[np.ix_(ignored, ignored)], across)
 
     def derive(self, mechanics: Mechanics) -> Derived:
         m, al = mechanics, mechanics.al

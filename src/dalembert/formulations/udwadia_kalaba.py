@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.system import largest_residual, received
 from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute
@@ -105,7 +106,7 @@ class UdwadiaKalaba(BlockFormulation):
     title: ClassVar[str] = "Udwadia-Kalaba"
     route = staticmethod(_route)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         if has_inverse(M):
             return np.linalg.solve(np.linalg.cholesky(M), A.T).T if len(A) else M
         free = np.eye(len(M)) - np.linalg.pinv(A) @ A

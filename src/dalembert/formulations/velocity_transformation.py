@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.equations import Equations
@@ -90,9 +91,9 @@ class VelocityTransformation(BlockFormulation):
     def options(self) -> tuple[float, ...]:
         return self.alpha, self.omega, self.mu, float(CLOSINGS.index(self.closing))
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray | None:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         if self.closing == "multipliers":
-            return super().matrix(M, A)
+            return super().matrix(M, A, coordinates)
         if self.closing == "independent":
             return reduced_mass(M, A)
         return penalised_matrix(self.alpha, M, A)

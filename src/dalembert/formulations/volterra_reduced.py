@@ -11,6 +11,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived, ReducedFormulation
 from dalembert.formulations.mechanics import Mechanics
 from dalembert.formulations.quasi_velocities import named_ignorable, offered, plan_of, reduced_choice
+from dalembert.formulations.system import reduced_mass
 from dalembert.formulations.volterra import volterra_terms
 
 __all__ = ["VolterraReduced"]
@@ -51,12 +52,15 @@ class VolterraReduced(ReducedFormulation):
     def check(self, coordinates: Coordinates) -> None:
         reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities_kept)
 
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+        return reduced_mass(M, np.concatenate([A, M[self.remembered(coordinates)]]))
+
     def derive(self, mechanics: Mechanics) -> Derived:
         m, al = mechanics, mechanics.al
         coordinates = m.equations.tree.coordinates
         ignorable = self.remembered(coordinates)
         chosen = reduced_choice(coordinates, tuple(ignorable), self.velocities_kept)
-        names, Y, Z = offered(m.equations, bool(m.r))
+        names, Y, Z = offered(m.equations)
         names, Y, Z = [names[i] for i in chosen], Y[chosen], Z[chosen]
         momenta = al.gradient(m.T, m.qd)[ignorable]
         M, N = m.affine(momenta, m.qd)

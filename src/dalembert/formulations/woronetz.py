@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.equations import Equations
@@ -156,5 +157,5 @@ class Woronetz(BlockFormulation):
     def mechanics(self, equations: Equations, tidy: Any = None) -> Mechanics:
         return mechanics_of(equations, plan_of(equations.tree.coordinates), tidy)
 
-    def matrix(self, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
