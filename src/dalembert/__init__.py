@@ -27,6 +27,7 @@ _HOMES = {
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
     "State": "dalembert.analyses",
+    "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
@@ -60,6 +61,7 @@ __all__ = [
     "ReadWarning",
     "SimulationError",
     "State",
+    "System",
     "Trajectory",
     "assemble",
     "compare",
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
     from dalembert.io import read, write
-    from dalembert.model import Model
+    from dalembert.model import Model, System
     from dalembert.trajectory import Batch, Certificate, Trajectory, load
 
 

@@ -22,16 +22,18 @@ from dalembert.formulations.equations import Equations
 from dalembert.formulations.mechanics import Mechanics
 
 __all__ = [
-    "Ignorable", "Plan", "ignorable_of", "independent_rates", "mechanics_of", "named_ignorable", "offered", "plan_of",
-    "reduced_choice", "symbolic",
+    "Ignorable", "Plan", "ignorable_of", "independent_rates", "massless_rates", "mechanics_of", "named_ignorable",
+    "offered", "plan_of", "reduced_choice", "symbolic",
 ]  # fmt: skip
 
-SAMPLES = 24
+SAMPLES = 48
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,12 @@ class _Sampled:
         )
         return [q0, *(q0 + other for other in others)]
 
+    def at_rest(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """States (t, q, q̇) without motion: close to the drawn position if constraints hold the mechanism there."""
+        e = self.equations
+        holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+        return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
+
     def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
         """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""
         al, e = CASADI, self.equations
@@ -127,50 +135,38 @@ class _Sampled:
 
 @lru_cache(maxsize=64)
 def plan_of(coordinates: Coordinates) -> Plan:
-    """Independent rows and quasi-velocities of a mechanism."""
-    _check(coordinates)
+    """Independent rows and quasi-velocities of a mechanism.
+
+    Raises:
+        ModelError: if the quasi-velocities that the user gave are too few, or depend on each other or on constraints.
+    """
     sampled = _Sampled(coordinates)
     e = sampled.equations
-    constrained = bool(len(e.rows))
     names, Y, _ = offered(e)
-    if not constrained:
-        return Plan((), tuple(_agreed(coordinates, names, e.nv)))
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    if not e.rows and not coordinates.velocities:
+        return Plan((), tuple(range(e.nv)))
+    still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
-    p = e.nv - len(rows)
-    if coordinates.velocities:
-        return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
-    candidates = sampled.values(Y, still, vary=False)
-    return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
+    p, candidates = e.nv - len(rows), sampled.values(Y, still, vary=False)
+    if not coordinates.velocities:
+        return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
+    if len(names) < p:
+        raise ModelError(
+            f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom. Fix: give {p} of them"
+        )
+    labels = [*names[:p], *(f"constraint {e.rows[i]}" for i in rows)]
+    _check_regular(np.concatenate([candidates[:, :p], A[:, rows]], axis=1), labels)
+    return Plan(tuple(rows), tuple(range(p)))
 
 
 @lru_cache(maxsize=64)
 def independent_rates(coordinates: Coordinates) -> list[int]:
     """Entries of q̇ that determine the others by the constraints."""
     plan, sampled = plan_of(coordinates), _Sampled(coordinates)
-    e = sampled.equations
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    e, still = sampled.equations, sampled.at_rest()
     A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
     return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
-
-
-def _check(coordinates: Coordinates) -> None:
-    if coordinates.windings:
-        names = ", ".join(sorted({winding.joint for winding in coordinates.windings}))
-        raise ModelError(
-            f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
-            f"({names}). Fix: formulation='lagrange-multipliers'"
-        )
-
-
-def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
-    """All of them, if there are as many as freedoms."""
-    if len(names) < p:
-        raise ModelError(f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom")
-    return list(range(p))
 
 
 def _independent_rows(A: np.ndarray) -> list[int]:
@@ -193,6 +189,16 @@ def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
     return row
 
 
+def _first_good(score: np.ndarray, left: np.ndarray) -> int:
+    """The first good candidate that is never bad; if there is none, one that is not bad as drawn."""
+    good = score >= GOOD * score.max()
+    for never_bad in (left.min(axis=0) > BAD, left[0] > BAD):
+        for fine in (good & never_bad, never_bad):
+            if fine.any():
+                return int(np.argmax(fine))
+    return int(np.argmax(good))
+
+
 def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
     bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
@@ -206,7 +212,7 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
         score = np.quantile(left, FEW, axis=0)
         if score.max() < DEPENDENT:
             break
-        best = int(np.argmax(score >= GOOD * score.max()))
+        best = _first_good(score, left)
         chosen.append(best)
         for k, basis in enumerate(bases):
             rest = _rest(basis, candidates[k, best])
@@ -214,6 +220,19 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
             if size > DEPENDENT:
                 bases[k] = np.vstack([basis, rest / size])
     return sorted(chosen)
+
+
+@lru_cache(maxsize=64)
+def massless_rates(coordinates: Coordinates) -> str:
+    """A combination of rates without inertia, in words; empty if there is none."""
+    sampled = _Sampled(coordinates)
+    e = sampled.equations
+    M = sampled.values(e.mass_matrix, [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(False)[1:]], vary=False)
+    spectra = [np.linalg.eigh(matrix) for matrix in M]
+    if not e.nv or max(values[0] / max(values[-1], 1e-300) for values, _ in spectra) > ROUNDING:
+        return ""
+    names, direction = coordinates.labels()[1], spectra[0][1][:, 0]
+    return " and ".join(name for name, share in zip(names, direction, strict=True) if abs(share) > 1e-6)
 
 
 # Ignorable coordinates
@@ -270,7 +289,7 @@ def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tu
     found = ignorable_of(coordinates)
     if named is None:
         return found.indices
-    names = coordinates.labels()[0]
+    names = coordinates.labels()[1]
     for name in named:
         if name not in names:
             raise ModelError(f"no coordinate is called {name!r}; expected some of {', '.join(names)}")
@@ -298,8 +317,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     al, count = CASADI, mechanics.p - len(ignorable)
     momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
     known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    still = sampled.at_rest()
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
         # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
@@ -332,10 +350,10 @@ def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
     worst = [np.linalg.svd(stack) for stack in stacks]
     if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
         return
-    combination = worst[int(np.argmin([s[1][-1] for s in worst]))][0][:, -1]
+    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
+    combination = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
     raise ModelError(
-        f"the non-ignorable quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, "
-        f"so that [Y; M'; a] has no inverse. Fix: choose quasi-velocities that the momenta and the constraints leave "
-        f"free"
+        f"the quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, so that the "
+        f"rates do not follow from them. Fix: choose quasi-velocities that constraints and momenta leave free"
     )
