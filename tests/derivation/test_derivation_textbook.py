@@ -74,6 +74,20 @@ def test_double_pendulum():
     prove(d.equations, [first, second])
 
 
+@pytest.mark.parametrize("formulation", ["lagrange", "kane"])
+def test_double_pendulum_of_a_system(formulation):
+    """Angles from the vertical: the equations of every book."""
+    d = da.derive(textbook.double_pendulum_absolute(), formulation)
+    assert rows(d) == [
+        r"\left(m_{1} + m_{2}\right) l_{1} \ddot{\theta}_{1} "
+        r"+ m_{2} l_{2} \ddot{\theta}_{2} \cos\left(\theta_{1} - \theta_{2}\right) "
+        r"+ m_{2} l_{2} \dot{\theta}_{2}^{2} \sin\left(\theta_{1} - \theta_{2}\right) "
+        r"+ \left(m_{1} + m_{2}\right) g \sin \theta_{1} = 0",
+        r"l_{1} \ddot{\theta}_{1} \cos\left(\theta_{1} - \theta_{2}\right) + l_{2} \ddot{\theta}_{2} "
+        r"- l_{1} \dot{\theta}_{1}^{2} \sin\left(\theta_{1} - \theta_{2}\right) + g \sin \theta_{2} = 0",
+    ]
+
+
 @pytest.mark.parametrize("formulation", ["lagrange", "kane", "gibbs-appell", "boltzmann-hamel", "volterra", "maggi"])
 def test_cart_pendulum(formulation):
     d = da.derive(textbook.cart_pendulum(), formulation)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sympy as sp
+
 import dalembert as da
 
 __all__ = [
-    "cart_pendulum", "double_pendulum", "pendulum", "rolling_disc", "spherical_by_angles", "spherical_by_height",
-    "spherical_by_positions", "top",
+    "cart_pendulum", "double_pendulum", "double_pendulum_absolute", "pendulum", "rolling_disc", "spherical_by_angles",
+    "spherical_by_height", "spherical_by_positions", "top",
 ]  # fmt: skip
 
 
@@ -27,6 +29,17 @@ def double_pendulum() -> da.Model:
     model.revolute("theta_1", model.ground, upper, point=(0, 0, 0), axis="z")
     model.revolute("theta_2", upper, lower, point=(0, -l1, 0), axis="z")
     return model
+
+
+def double_pendulum_absolute() -> da.System:
+    """Both angles from the vertical."""
+    system = da.System("double pendulum, absolute", gravity=(0, -9.81, 0))
+    m1, m2, l1, l2 = system.parameters(m_1=1.3, m_2=0.4, l_1=0.7, l_2=0.9)
+    a, b = system.coordinate("theta_1").q, system.coordinate("theta_2").q
+    x, y = l1 * sp.sin(a), -l1 * sp.cos(a)
+    system.particle("upper", m1, (x, y, 0))
+    system.particle("lower", m2, (x + l2 * sp.sin(b), y - l2 * sp.cos(b), 0))
+    return system
 
 
 def cart_pendulum(*, friction: bool = False) -> da.Model:

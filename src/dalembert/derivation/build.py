@@ -14,6 +14,7 @@ import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.codegen.tape import trace
 from dalembert.coordinates import Coordinates
 from dalembert.derivation.graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names
@@ -319,7 +320,7 @@ class Graph:
         known = {inputs[k].element_hash() for k in range(inputs.numel())}
         strangers = [s for s in ca.symvar(outputs) if s.element_hash() not in known]
         symbols += [setup.other(s.name(), d.names) for s in strangers]
-        found = define(ca.Function("equations", [ca.vertcat(inputs, *strangers)], [outputs]), symbols)
+        found = define(trace("equations", {"x": ca.vertcat(inputs, *strangers)}, {"y": outputs}), symbols)
         results, read = iter(found.results), {}
         for name, part in parts.items():
             shape = np.shape(part)

@@ -56,7 +56,7 @@ class Collector:
 
     def _joined(self, coefficient: Any, factors: list[sp.Expr]) -> sp.Expr:
         """A product; a number is not multiplied into a sum:  2 (a + b)."""
-        product = sp.Mul(*factors)
+        product: Any = sp.Mul(*factors)
         if coefficient == 1:
             return product
         if coefficient == -1 and product.is_Add:
@@ -66,7 +66,7 @@ class Collector:
         return self.number(coefficient) * product
 
     @staticmethod
-    def _times(monomial: sp.Expr, rest: sp.Expr) -> sp.Expr:
+    def _times(monomial: sp.Expr, rest: Any) -> sp.Expr:
         """A monomial times a collected factor, whose number comes to the front."""
         if rest.is_Mul and rest.args[0].is_Number:
             number, *others = rest.args

@@ -153,7 +153,8 @@ def _abbreviated(found: Mathematics, short: Abbreviations) -> Mathematics:
     def renamed(values: np.ndarray) -> np.ndarray:
         out = np.empty(values.shape, dtype=object)
         for index in np.ndindex(*values.shape):
-            out[index] = values[index].xreplace(swap)
+            value: Any = values[index]
+            out[index] = value.xreplace(swap)
         return out
 
     found.abbreviations = {swap[symbol]: short.known[symbol] for symbol in kept}
@@ -162,7 +163,8 @@ def _abbreviated(found: Mathematics, short: Abbreviations) -> Mathematics:
             setattr(found, name, renamed(array))
         found.functions = {name: renamed(value) for name, value in found.functions.items()}
         found.Q = found.functions["Q"] if found.Q is not None else None
-        found.position = [None if value is None else value.xreplace(swap) for value in found.position]
+        given: list[Any] = found.position
+        found.position = [None if value is None else value.xreplace(swap) for value in given]
     return found
 
 
@@ -252,7 +254,7 @@ class Derivation:
         """Symbols of the parameters and abbreviations, and their values."""
         values = {symbol: self._setup.values[name] for name, symbol in self._setup.parameters.items()}
         for symbol, expression in self._mathematics.abbreviations.items():
-            values[symbol] = float(expression.subs(values))
+            values[symbol] = float(expression.subs(list(values.items())))
         return values
 
     def symbol(self, name: str) -> sp.Symbol:
@@ -405,7 +407,7 @@ class Derivation:
 
 
 def _equation(left: Any, right: Any) -> sp.Eq:
-    return sp.Eq(left, right, evaluate=False)
+    return sp.Eq(left, right, evaluate=False)  # pyright: ignore[reportReturnType]
 
 
 def _matrix(values: np.ndarray) -> sp.Matrix:

@@ -154,7 +154,7 @@ def python_source(derivation: Derivation, graph: Graph) -> str:
     arrays = {}
     for name, block in blocks.items():
         shape = np.shape(block)
-        values = [printer.doprint(next(results)) for _ in range(int(np.prod(shape)))]
+        values = [str(printer.doprint(next(results))) for _ in range(int(np.prod(shape)))]
         if len(shape) == 2:
             rows = [f"        [{', '.join(values[i * shape[1] : (i + 1) * shape[1]])}]," for i in range(shape[0])]
         else:

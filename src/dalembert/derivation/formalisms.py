@@ -68,8 +68,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "gibbs-appell": Idea(
-        r"The energy of accelerations $S$ is to accelerations what $T$ is to velocities; its derivatives are the forces "
-        r"$U$ along the quasi-velocities.",
+        r"The energy of accelerations $S$ is to accelerations what $T$ is to velocities; its derivatives are the "
+        r"forces $U$ along the quasi-velocities.",
         (
             r"\frac{\partial S}{\partial \dot{u}_{i}} = U_{i}, \quad",
             r"S = \sum \frac{1}{2} m a \cdot a",
@@ -86,8 +86,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "volterra": Idea(
-        r"As many equations as freedoms from velocities alone: kinetic energy in quasi-velocities, and momenta $P$, $H$ "
-        r"of the bodies times the rates of their partial velocities.",
+        r"As many equations as freedoms from velocities alone: kinetic energy in quasi-velocities, and momenta $P$, "
+        r"$H$ of the bodies times the rates of their partial velocities.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{j}}",
             r"- \sum (P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",

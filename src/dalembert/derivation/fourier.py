@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from typing import Any
 
 import sympy as sp
@@ -109,7 +110,7 @@ def _squares_of_sines(powers: dict[tuple[int, ...], Any], n: int) -> dict[tuple[
                 half, rest = divmod(m[2 * i + 1], 2)
                 for k in range(half + 1):
                     new = (*m[: 2 * i], m[2 * i] + 2 * k, rest, *m[2 * i + 2 :])
-                    trial[new] = trial.get(new, QQ(0)) + v * (-1) ** k * sp.binomial(half, k).p
+                    trial[new] = trial.get(new, QQ(0)) + v * (-1) ** k * math.comb(half, k)
             trial = {m: v for m, v in trial.items() if v}
             if _cost(_plain(trial, n)) < _cost(_plain(powers, n)):
                 powers = trial

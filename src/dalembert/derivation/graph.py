@@ -239,20 +239,27 @@ def _made(value: Any) -> Any:
 
 
 def _product(parts: list[Any]) -> Any:
-    """A product of different symbols with a number, or None."""
-    numbers = [part for part in parts if part.is_Number]
-    symbols = [part for part in parts if part.is_Symbol]
-    if len(numbers) + len(symbols) < len(parts) or not symbols or len(set(symbols)) < len(symbols):
+    """A product of different symbols, functions and sums with a number, or None."""
+    number, factors = sp.S.One, []
+    for part in parts:
+        for factor in part.args if part.is_Mul else (part,):
+            if factor.is_Number:
+                number = number * factor
+            elif factor.is_Pow:
+                return None
+            else:
+                factors.append(factor)
+    if not factors or not number.is_Rational or number is sp.S.Zero or len(set(factors)) < len(factors):
         return None
-    number = sp.S.One
-    for part in numbers:
-        number = number * part
-    if not number.is_Rational or number == 0:
-        return None
-    symbols.sort(key=_name)  # SymPy's own order of symbols
+    if len(factors) == 1 and factors[0].is_Add and number is not sp.S.One:
+        return None  # SymPy multiplies a number into a sum
+    if all(factor.is_Symbol for factor in factors):
+        factors.sort(key=_name)  # SymPy's own order of symbols
+    else:
+        factors.sort(key=_args_sortkey)
     if number is not sp.S.One:
-        return sp.Mul._from_args([number, *symbols], is_commutative=True)
-    return symbols[0] if len(symbols) == 1 else sp.Mul._from_args(symbols, is_commutative=True)
+        return sp.Mul._from_args([number, *factors], is_commutative=True)
+    return factors[0] if len(factors) == 1 else sp.Mul._from_args(factors, is_commutative=True)
 
 
 def _sum(parts: list[Any]) -> Any:

@@ -86,7 +86,7 @@ class Typesetter(LatexPrinter):
         above, below = _fraction(expr)
         number, above = _split_number(above)
         over, below = _split_number(below)
-        ratio = sp.Rational(number, over) if number.is_Rational and over.is_Rational else number / over
+        ratio: Any = sp.Rational(number, over) if number.is_Rational and over.is_Rational else number / over
         front = "-" if sign < 0 else ""
         if below:
             over, under = (ratio.p, ratio.q) if ratio.is_Rational else (ratio, 1)
@@ -216,7 +216,8 @@ def _sign(term: Any) -> tuple[int, Any]:
 def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:
     """Factors above and below the line."""
     above, below = [], []
-    for factor in sp.Mul.make_args(expr):
+    factors: Any = sp.Mul.make_args(expr)
+    for factor in factors:
         if factor.is_Mul:
             a, b = _fraction(factor)
             above, below = above + a, below + b

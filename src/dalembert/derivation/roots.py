@@ -58,7 +58,7 @@ class Roots:
 
     def _replaced(self, node: Any) -> Any:
         """√(p²) without its root; None if there is none to be drawn."""
-        if isinstance(node, sp.Abs):
+        if not node.is_Pow:
             inner = node.args[0]
             base = inner if inner.free_symbols else None
         else:
@@ -73,7 +73,7 @@ class Roots:
         positive = simplify(sign * base, self.moving, self.budget)
         if positive not in self.assumptions:
             self.assumptions.append(positive)
-        return positive if isinstance(node, sp.Abs) else positive ** (2 * node.exp)
+        return positive ** (2 * node.exp) if node.is_Pow else positive
 
     def _root(self, base: Any) -> Any:
         """p of p², if the radicand is a square."""

@@ -32,7 +32,8 @@ class Rows:
         return [self._row(i, budget) for i in range(len(self.mathematics.k))]
 
     def _row(self, i: int, budget: Budget) -> tuple[sp.Expr, sp.Expr]:
-        m, zero = self.mathematics, sp.S.Zero
+        m: Any = self.mathematics
+        zero = sp.S.Zero
         D = [m.D[j, i] for j in range(len(m.D))]
         multipliers = self.setup.multipliers[: len(D)]
         held = [d * symbol for d, symbol in zip(D, multipliers, strict=True) if d != 0]
@@ -63,7 +64,7 @@ def _times(value: Any, symbol: sp.Symbol) -> sp.Expr:
     return value * symbol
 
 
-def _negative(value: sp.Expr) -> sp.Expr:
+def _negative(value: Any) -> sp.Expr:
     if value.is_Add:
         return sp.Add(*(-term for term in value.args))
     return -value

@@ -70,14 +70,14 @@ def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | flo
     known: dict[Any, sp.Expr] = {}
     out = np.empty(np.shape(values), dtype=object)
     for index in np.ndindex(*out.shape):
-        value = values[index]
+        value: Any = values[index]
         if value not in known:
             known[value] = simplify(value, moving, budget.share(budget.seconds / 4))
         out[index] = known[value]
     return out
 
 
-def common_factor(expressions: Sequence[sp.Expr], moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
+def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
     """What divides all of some expressions and does not move: a number, parameters, sums of parameters."""
     budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
     moving = _told(moving)
@@ -159,7 +159,7 @@ class _Writer:
         for f, e in factors:
             content, f = f.primitive()
             number *= content**e
-            written = self.polynomial(f)
+            written: Any = self.polynomial(f)
             if written.is_Add and 2 * sum(term.could_extract_minus_sign() for term in written.args) > len(written.args):
                 written, number = sp.Add(*(-term for term in written.args)), number * (-1) ** e
             parts.append(written**e)

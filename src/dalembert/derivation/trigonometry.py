@@ -145,7 +145,8 @@ class TrigonometricField:
             terms = sp.Add.make_args(argument if argument.is_Symbol else sp.expand(argument))
             parts: dict[Any, Any] | None = {}
             for term in terms if len(terms) <= _LONGEST_ANGLE else ():
-                coefficient, rest = term.as_coeff_Mul()
+                split: Any = term.as_coeff_Mul()
+                coefficient, rest = split
                 if rest is sp.S.One or not coefficient.is_Rational:  # a number: its own angle
                     coefficient, rest = sp.S.One, term
                 if rest is sp.pi:
