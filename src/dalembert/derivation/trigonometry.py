@@ -277,8 +277,8 @@ class TrigonometricField:
         return result
 
     def reduce(self, a: Polynomial) -> Polynomial:
-        """s² → 1 − c², and roots likewise."""
-        for place, degree, value in self._squares:
+        """s² → 1 − c², and roots likewise: those first whose radicands contain others."""
+        for place, degree, value in reversed(self._squares):
             high = {m: v for m, v in a.items() if m[place] >= degree}
             while high:
                 rest = self.ring.from_dict({m: v for m, v in a.items() if m[place] < degree})
