@@ -8,8 +8,10 @@ import numpy as np
 
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
+from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
 from dalembert.formulations.mechanics import Mechanics
+from dalembert.formulations.quasi_velocities import massless
 
 __all__ = ["Hamilton"]
 
@@ -29,6 +31,15 @@ class Hamilton(ReducedFormulation):
 
     def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
         return coordinates.nv, 0
+
+    def check(self, coordinates: Coordinates) -> None:
+        super().check(coordinates)
+        if massless(coordinates):
+            raise ModelError(
+                f"Hamilton's equations need momenta that determine all rates, but some change of "
+                f"{', '.join(massless(coordinates))} moves no mass: ∂²L/∂q̇² has no inverse. Fix: mass for every "
+                f"freedom, angles instead of quaternions (da.Generalized(rotations='angles')), or 'lagrange'"
+            )
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return M

@@ -22,8 +22,8 @@ from dalembert.formulations.equations import Equations
 from dalembert.formulations.mechanics import Mechanics
 
 __all__ = [
-    "Ignorable", "Plan", "ignorable_of", "independent_rates", "mechanics_of", "named_ignorable", "offered", "plan_of",
-    "reduced_choice", "symbolic",
+    "Ignorable", "Plan", "ignorable_of", "independent_rates", "massless", "mechanics_of", "named_ignorable", "offered",
+    "plan_of", "reduced_choice", "symbolic",
 ]  # fmt: skip
 
 SAMPLES = 24
@@ -133,16 +133,22 @@ def plan_of(coordinates: Coordinates) -> Plan:
     e = sampled.equations
     constrained = bool(len(e.rows))
     names, Y, _ = offered(e)
-    if not constrained:
-        return Plan((), tuple(_agreed(coordinates, names, e.nv)))
+    if not constrained and not coordinates.velocities:
+        return Plan((), tuple(range(e.nv)))
     holonomic = any(row.holonomic and not row.rigid for row in e.rows)
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
-    if coordinates.velocities:
-        return Plan(tuple(rows), tuple(_agreed(coordinates, names, p)))
     candidates = sampled.values(Y, still, vary=False)
+    if coordinates.velocities:
+        if len(names) != p:
+            raise ModelError(
+                f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom. Fix: give {p}"
+            )
+        labels = [*names, *(f"constraint {e.rows[i]}" for i in rows)]
+        _check_regular(np.concatenate([candidates, A[:, rows]], axis=1), labels, "quasi-velocities", "[Y; a]")
+        return Plan(tuple(rows), tuple(range(p)))
     return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
 
 
@@ -164,13 +170,6 @@ def _check(coordinates: Coordinates) -> None:
             f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
             f"({names}). Fix: formulation='lagrange-multipliers'"
         )
-
-
-def _agreed(coordinates: Coordinates, names: list[str], p: int) -> list[int]:
-    """All of them, if there are as many as freedoms."""
-    if len(names) < p:
-        raise ModelError(f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom")
-    return list(range(p))
 
 
 def _independent_rows(A: np.ndarray) -> list[int]:
@@ -265,6 +264,29 @@ def ignorable_of(coordinates: Coordinates) -> Ignorable:
     return Ignorable(tuple(int(i) for i in np.flatnonzero(free & unbound & forceless)), reasons)
 
 
+@lru_cache(maxsize=64)
+def massless(coordinates: Coordinates, indices: tuple[int, ...] | None = None) -> list[str]:
+    """Names of coordinates of which some combination moves no mass, while all others stand still, at all positions."""
+    sampled = _Sampled(coordinates)
+    e = sampled.equations
+    which = list(range(e.nv) if indices is None else indices)
+    if not which:
+        return []
+    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(True)]
+    found = []
+    for M in sampled.values(e.mass_matrix, still, vary=False)[:, which][:, :, which]:
+        size = np.sqrt(np.maximum(np.diag(M), 0.0))
+        if not size.all():
+            found.append((0.0, size == 0))
+            continue
+        values, vectors = np.linalg.eigh(M / np.outer(size, size))
+        found.append((values[0], np.abs(vectors[:, 0]) > 1e-3))
+    if max(value for value, _ in found) > DEPENDENT:
+        return []
+    moves = np.any([involved for _, involved in found], axis=0)
+    return [coordinates.labels()[1][i] for i, some in zip(which, moves, strict=True) if some]
+
+
 def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tuple[int, ...]:
     """The ignorable coordinates: all that are found, or those of them that are named."""
     found = ignorable_of(coordinates)
@@ -302,13 +324,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
-        # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
-        rates = [names.index(f"d/dt {mechanics.names[i]}") for i in range(e.nv) if i not in ignorable]
-        pool = (
-            list(plan.velocities)
-            if coordinates.velocities
-            else rates + [i for i in range(len(names)) if i not in rates]
-        )
+        pool = list(plan.velocities) if coordinates.velocities else _pool(coordinates, names, ignorable)
         chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
         if len(chosen) == count:
             return chosen
@@ -322,11 +338,24 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     chosen = [names.index(name) for name in asked]
     labels = [*asked, *(f"the momentum of {mechanics.names[i]}" for i in ignorable)]
     labels += [f"constraint {e.rows[i]}" for i in plan.rows]
-    _check_regular(np.concatenate([candidates[:, chosen], seen], axis=1), labels)
+    stacks = np.concatenate([candidates[:, chosen], seen], axis=1)
+    _check_regular(stacks, labels, "non-ignorable quasi-velocities", "[Y; M'; a]")
     return chosen
 
 
-def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
+def _pool(coordinates: Any, names: list[str], ignorable: tuple[int, ...]) -> list[int]:
+    """Quasi-velocities on offer, the best first: rates of the coordinates that stay are independent of the momenta
+    wherever the mechanism has mass. Rates of a quaternion are not, because of its length; ω stands for them.
+    """
+    lengths = {
+        i for turn in coordinates.turns if turn.described.axes is None for i in range(turn.at.start, turn.at.stop)
+    }
+    labels = coordinates.labels()[1]
+    first = [names.index(f"d/dt {name}") for i, name in enumerate(labels) if i not in lengths and i not in ignorable]
+    return first + [i for i in range(len(names)) if i not in first]
+
+
+def _check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str) -> None:
     """An explanation if rows depend on each other at (nearly) all positions."""
     stacks = stacks / np.maximum(np.linalg.norm(stacks, axis=2, keepdims=True), 1e-300)
     worst = [np.linalg.svd(stack) for stack in stacks]
@@ -334,8 +363,8 @@ def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
         return
     combination = worst[int(np.argmin([s[1][-1] for s in worst]))][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
+    held = "momenta and constraints" if "M" in matrix else "constraints"
     raise ModelError(
-        f"the non-ignorable quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, "
-        f"so that [Y; M'; a] has no inverse. Fix: choose quasi-velocities that the momenta and the constraints leave "
-        f"free"
+        f"the {what} do not determine the motion: {', '.join(involved)} depend on each other, so that {matrix} has no "
+        f"inverse. Fix: choose quasi-velocities that {held} leave free"
     )
