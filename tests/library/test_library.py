@@ -25,6 +25,10 @@ FREEDOM = {
     "slider-crank-3d": 1,
     "spinning-top": 3,
     "rolling-disc": 3,
+    "rolling-sphere": 3,
+    "knife-edge": 2,
+    "snakeboard": 4,
+    "bicycle": 3,
     "stewart-platform": 0,
     "satellite": 4,
     "andrews": 1,
@@ -36,7 +40,7 @@ FREEDOM = {
 }
 # The same with the drives taken out.
 MOBILITY = {"crank-rocker": 1, "stewart-platform": 6}
-DRIVEN = {*MOBILITY, "andrews"}  # by a motion or by a torque
+DRIVEN = {*MOBILITY, "andrews", "snakeboard"}  # by a motion, a force or a torque
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
@@ -50,6 +54,10 @@ CHANGES = {
     "slider-crank-3d": {"rod": 0.33, "height": 0.1},
     "spinning-top": {"height": 0.12, "spin": 180.0, "tilt": 0.3},
     "rolling-disc": {"radius": 0.25, "spin": 7.0},
+    "rolling-sphere": {"bead": 0.3, "spin": 5.0, "slope": 0.1},
+    "knife-edge": {"offset": 0.2, "slope": 0.2, "turn": 1.0},
+    "snakeboard": {"length": 0.7, "amplitude": 0.6},
+    "bicycle": {"speed": 5.0, "rF": 0.33, "c": 0.07},
     "stewart-platform": {"height": 1.1, "base_radius": 0.9},
     "satellite": {"length": 0.4, "boom": 0.2},
     "andrews": {"torque": 0.05},

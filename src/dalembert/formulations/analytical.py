@@ -145,7 +145,7 @@ class ReducedFormulation(AnalyticalFormulation):
             power = power + x @ (M @ motion.bend - moved.equations.forcing)
             carried = x @ M @ motion.W
         parts = {
-            "qdot": derived.qdot, "power": al.vector([power]), "K": motion.K, "k": motion.k,
+            "qdot": moved.equations.qdot(), "power": al.vector([power]), "K": motion.K, "k": motion.k,
             "A": motion.A, "gamma": derived.gamma, "carried": carried, "E": E, "e": e,
         }  # fmt: skip
         given = equations.u[: n + len(derived.constants)]

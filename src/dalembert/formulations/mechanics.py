@@ -98,11 +98,11 @@ class Mechanics:
     @property
     def names(self) -> list[str]:
         """Of the coordinates."""
-        return self.equations.tree.coordinates.labels()[0]
+        return self.equations.tree.coordinates.labels()[1]
 
     @property
     def rate_names(self) -> list[str]:
-        return [f"d/dt {name}" for name in self.names[: self.m]]
+        return [f"d/dt {name}" for name in self.names]
 
     # Energies and forces
 

@@ -26,10 +26,11 @@ __all__ = [
     "plan_of", "reduced_choice", "symbolic",
 ]  # fmt: skip
 
-SAMPLES = 24
+SAMPLES = 48
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
 
@@ -128,7 +129,6 @@ class _Sampled:
 @lru_cache(maxsize=64)
 def plan_of(coordinates: Coordinates) -> Plan:
     """Independent rows and quasi-velocities of a mechanism."""
-    _check(coordinates)
     sampled = _Sampled(coordinates)
     e = sampled.equations
     constrained = bool(len(e.rows))
@@ -163,15 +163,6 @@ def independent_rates(coordinates: Coordinates) -> list[int]:
     return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
 
 
-def _check(coordinates: Coordinates) -> None:
-    if coordinates.windings:
-        names = ", ".join(sorted({winding.joint for winding in coordinates.windings}))
-        raise ModelError(
-            f"analytical formalisms cannot count the turns of cut joints, which something in the model asks for "
-            f"({names}). Fix: formulation='lagrange-multipliers'"
-        )
-
-
 def _independent_rows(A: np.ndarray) -> list[int]:
     """Rows of A that do not depend on those before them."""
     kept: list[int] = []
@@ -192,6 +183,16 @@ def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
     return row
 
 
+def _first_good(score: np.ndarray, left: np.ndarray) -> int:
+    """The first good candidate that is never bad; if there is none, one that is not bad as drawn."""
+    good = score >= GOOD * score.max()
+    for never_bad in (left.min(axis=0) > BAD, left[0] > BAD):
+        for fine in (good & never_bad, never_bad):
+            if fine.any():
+                return int(np.argmax(fine))
+    return int(np.argmax(good))
+
+
 def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
     bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
@@ -205,7 +206,7 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
         score = np.quantile(left, FEW, axis=0)
         if score.max() < DEPENDENT:
             break
-        best = int(np.argmax(score >= GOOD * score.max()))
+        best = _first_good(score, left)
         chosen.append(best)
         for k, basis in enumerate(bases):
             rest = _rest(basis, candidates[k, best])
@@ -292,7 +293,7 @@ def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tu
     found = ignorable_of(coordinates)
     if named is None:
         return found.indices
-    names = coordinates.labels()[0]
+    names = coordinates.labels()[1]
     for name in named:
         if name not in names:
             raise ModelError(f"no coordinate is called {name!r}; expected some of {', '.join(names)}")

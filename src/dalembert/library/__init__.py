@@ -19,20 +19,24 @@ from dalembert.errors import DalembertError
 if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
     from dalembert.library.mechanisms.bennett import bennett
+    from dalembert.library.mechanisms.bicycle import bicycle
     from dalembert.library.mechanisms.bricard import bricard
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.four_bar import four_bar
+    from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
+    from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
     from dalembert.library.mechanisms.satellite import satellite
     from dalembert.library.mechanisms.slider_crank import slider_crank
     from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
+    from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
     from dalembert.model import Model
@@ -41,22 +45,26 @@ __all__ = [
     "LIBRARY",
     "andrews",
     "bennett",
+    "bicycle",
     "bricard",
     "build",
     "cart_pendulum",
     "crank_rocker",
     "double_pendulum",
     "four_bar",
+    "knife_edge",
     "n_four_bar",
     "n_pendulum",
     "names",
     "parallelogram",
     "pendulum",
     "rolling_disc",
+    "rolling_sphere",
     "sarrus",
     "satellite",
     "slider_crank",
     "slider_crank_3d",
+    "snakeboard",
     "spinning_top",
     "stewart_platform",
 ]
@@ -100,6 +108,10 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "slider-crank-3d",
         "spinning-top",
         "rolling-disc",
+        "rolling-sphere",
+        "knife-edge",
+        "snakeboard",
+        "bicycle",
         "stewart-platform",
         "satellite",
         "andrews",
