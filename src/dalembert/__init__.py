@@ -26,6 +26,7 @@ _HOMES = {
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
     "State": "dalembert.analyses",
+    "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
@@ -57,6 +58,7 @@ __all__ = [
     "ReadWarning",
     "SimulationError",
     "State",
+    "System",
     "Trajectory",
     "assemble",
     "compare",
@@ -79,7 +81,7 @@ if TYPE_CHECKING:
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
     from dalembert.io import read, write
-    from dalembert.model import Model
+    from dalembert.model import Model, System
     from dalembert.trajectory import Batch, Certificate, Trajectory, load
 
 

@@ -85,7 +85,7 @@ def expected(name: str, coordinates: str = "relative") -> tuple[np.ndarray, np.n
     """Accelerations of bodies, multipliers, reactions."""
     dynamics, q, u = placed(name, coordinates)
     du, multipliers = dynamics.solve(q, u, t=TIME)
-    bodies = accelerations_in_world(dynamics.coordinates, q, u, du)
+    bodies = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
     return bodies, multipliers, reactions(name, coordinates, du, multipliers)
 
 
@@ -141,7 +141,7 @@ def test_bodies_and_unique_reactions_agree(name, formulation, coordinates):
     dynamics = equations_by(name, formulation, coordinates)
     _, q, u = placed(name, coordinates)
     du, multipliers = dynamics.solve(q, u, t=TIME)
-    bodies = accelerations_in_world(dynamics.coordinates, q, u, du)
+    bodies = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
     tolerance = AGREEMENT if FORMULATIONS[formulation].supports().exact else APPROXIMATE
     wanted, _, wrenches = expected(name)
     np.testing.assert_allclose(bodies, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())

@@ -103,7 +103,7 @@ def test_bodies_accelerate_as_the_oracle_says(name, formulation, coordinates):
         expected, _, _ = truth(name, seed)
         q, u = state_in(name, seed, dynamics.coordinates)
         du, _ = dynamics.solve(q, u, t=TIME)
-        got = accelerations_in_world(dynamics.coordinates, q, u, du)
+        got = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
         np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max(initial=1.0))
 
 
@@ -191,7 +191,7 @@ def test_an_over_constrained_mechanism_moves(coordinates):
     joints = {joint: equations.joint_coordinates(joint)[0] for joint in dynamics.flat.joints}
     expected, _, _ = Oracle(dynamics.flat, TIME, poses, twists, joints).solve()
     du, _ = dynamics.solve(q, u, t=TIME)
-    got = accelerations_in_world(dynamics.coordinates, q, u, du)
+    got = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
     np.testing.assert_allclose(got, expected, atol=AGREEMENT * np.abs(expected).max())
     assert abs(expected[1, 2]) > 0.1
 

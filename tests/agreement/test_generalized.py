@@ -56,7 +56,7 @@ def test_bodies_accelerate_as_the_oracle_says(name):
     e = equations_at(coordinates, TIME, q, u)
     np.testing.assert_array_equal(e.tree.qdot(q, u), u)
     expected, _, _ = truth(name, 0)
-    got = accelerations_in_world(coordinates, q, u, accelerations(e))
+    got = accelerations_in_world(coordinates, q, u, accelerations(e), TIME)
     np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max(initial=1.0))
 
 
@@ -69,7 +69,7 @@ def test_every_description_gives_the_same_accelerations(name, options):
         [v for v, row in zip(e.position_residual(), e.rows, strict=False) if row.rigid], 0, atol=1e-14
     )
     expected, _, _ = truth(name, 0)
-    got = accelerations_in_world(coordinates, q, u, accelerations(e))
+    got = accelerations_in_world(coordinates, q, u, accelerations(e), TIME)
     np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max(initial=1.0))
     names, Y, Z = e.tree.quasi_velocities(TIME, q)
     norms = sum(row.rigid for row in e.rows)

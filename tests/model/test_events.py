@@ -213,7 +213,8 @@ def test_a_constraint_that_is_off_has_zero_rows(kind: str, on: float):
     model = rotors()
     model.gear("gear", "A", "B", ratio=2, active=False)
     model.coupler("coupler", {"A": 1, "B": 3}, offset=0.5, active=False)
-    model.drive("A", "0.3 + t", active=False)
+    if kind != "generalized":  # which eliminate drives that cannot be off
+        model.drive("A", "0.3 + t", active=False)
     flat = flatten(model)
     plain = flatten(_always(model))
     rng = np.random.default_rng(0)

@@ -66,9 +66,11 @@ def body_motion(
     return poses, twists
 
 
-def accelerations_in_world(coordinates: Coordinates, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> np.ndarray:
+def accelerations_in_world(
+    coordinates: Coordinates, q: np.ndarray, u: np.ndarray, du: np.ndarray, t: float = 0.0
+) -> np.ndarray:
     """For each body of the model in order: angular acceleration and acceleration of its origin, world axes."""
-    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).at(t)
     found = {}
     for link, state in zip(tree.links, tree.states(q, u, du), strict=True):
         R, V, A = state.X_WB.R, state.V, state.A

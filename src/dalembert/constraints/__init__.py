@@ -3,9 +3,11 @@
 from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
+from dalembert.constraints.explicit import Explicit
 
-__all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Gear", "Rack"]
+__all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Rack"]
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
-    constraint.model_fields["kind"].default: constraint for constraint in (Coupler, Gear, Rack, Equation, Drive)
+    constraint.model_fields["kind"].default: constraint
+    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit)
 }

@@ -3,6 +3,7 @@
 from dalembert.coordinates.absolute import Absolute
 from dalembert.coordinates.base import Coordinates, Placed, PlacedTree
 from dalembert.coordinates.generalized import Generalized, GeneralizedCoordinates
+from dalembert.coordinates.generalized_maps import PlacedMapped
 from dalembert.coordinates.generalized_tree import PlacedGeneralized
 from dalembert.coordinates.natural import Natural
 from dalembert.coordinates.natural_tree import PlacedNatural
@@ -17,6 +18,7 @@ __all__ = [
     "Natural",
     "Placed",
     "PlacedGeneralized",
+    "PlacedMapped",
     "PlacedNatural",
     "PlacedTree",
     "Relative",

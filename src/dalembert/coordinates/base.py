@@ -88,6 +88,8 @@ class Coordinates:
         bodies: their names, in the order of the states.
         cut: names of the joints that are closed by constraints.
         windings: extra entries at the end of q.
+        eliminated: constraints that the coordinates satisfy by themselves.
+        rheonomic: True if the position depends on time besides q.
         nq, nv: lengths of q and u.
         velocities: quasi-velocities that the user gave, by name (see ``generalized``).
     """
@@ -95,6 +97,8 @@ class Coordinates:
     name: ClassVar[str]
     velocities: Mapping[str, sp.Expr] = MappingProxyType({})
     options: Any = None
+    eliminated: frozenset[str] = frozenset()
+    rheonomic: bool = False
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -324,10 +328,13 @@ class PlacedTree(Placed):
             parent = index[slot.parent]
             X_PJ = self.links[parent].X_LB @ X_BJ if parent >= 0 else X_BJ
             inertia = mechanism.inertia(slot.body).moved(X_LB).about_origin(self.al)
-            armature = None if slot.joint is None else mechanism.armature(slot.joint)
-            self.links.append(Link(slot.body, parent, joint, X_PJ, X_LB, inertia, slot.q, slot.u, armature))
+            link = Link(slot.body, parent, joint, X_PJ, X_LB, inertia, slot.q, slot.u, self._armature(slot))
+            self.links.append(link)
             index[slot.body] = len(self.links) - 1
         self.index = index
+
+    def _armature(self, slot: Slot) -> Any:
+        return None if slot.joint is None else self.mechanism.armature(slot.joint)
 
     def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> list[Any]:
         return outward(self, q, u, du, base)

@@ -10,8 +10,8 @@ Reference: docs/theory/generalized-coordinates.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from dalembert.algebra import Algebra
 from dalembert.constraints import Equation
 from dalembert.coordinates.base import Slot
+from dalembert.coordinates.generalized_maps import Elimination, PlacedMapped, find_elimination
 from dalembert.coordinates.generalized_tree import PlacedGeneralized, is_free, rated
 from dalembert.coordinates.generalized_velocities import check_velocities
 from dalembert.coordinates.relative import Relative
@@ -44,7 +45,8 @@ class Generalized:
         rotations: how balls and free bodies turn: three ``angles``, or ``quaternions`` of four numbers with |Q|² = 1.
         sequence: axes of the angles, each about the moved axis: ``zyx`` (ψ about z, θ about y, φ about x), ``zxz``, …
         velocities: quasi-velocities by name, formulas linear in the rates, e.g. ``{"omega": "u(A) - u(B)"}``; without
-            them the natural ones: rates of joints, angular velocities of what turns freely.
+            them those of the model (``Model.velocities``), else the natural ones: rates of joints, angular velocities
+            of what turns freely.
     """
 
     rotations: Literal["angles", "quaternions"] = "angles"
@@ -76,7 +78,7 @@ class Generalized:
 
 def _formula(name: str, value: Any) -> sp.Expr:
     try:
-        return Equation(name=name, formula=value, level="velocity").formula  # pyright: ignore[reportCallIssue]
+        return Equation.model_validate({"name": name, "formula": value, "level": "velocity"}).formula
     except ValidationError as error:
         said = "; ".join(part["msg"].removeprefix("Value error, ") for part in error.errors())
         raise ModelError(Problem(f"velocity {name!r}: {said}", f"velocities.{name}")) from None
@@ -117,17 +119,56 @@ class GeneralizedCoordinates(Relative):
 
     name = "generalized"
 
-    def __init__(self, flat: Flat, options: Generalized | None = None):
+    def __init__(self, flat: Flat, options: Generalized | None = None, *, eliminate: bool = True):
         self.options = options or Generalized()
+        self.elimination: Elimination | None = None
+        self._full = GeneralizedCoordinates(flat, self.options, eliminate=False) if eliminate else self
+        if eliminate:
+            self.elimination = find_elimination(self._full)
         super().__init__(flat)
-        self.velocities = dict(self.options.velocities)
+        self.velocities: dict[str, sp.Expr] = dict(self.options.velocities) or dict(flat.quasi_velocities)
         self.slot_of_joint = {name: s for name, s in self.slot_of_joint.items() if rated(self.joint_at(s)) is None}
-        check_velocities(self)
+        if eliminate:
+            check_velocities(self)
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
+        if self._full is not self:
+            return self._left_slots(), self._full.cut
         slots, cut = super()._layout()
         joints = [(slot, self.joint_at(slot)) for slot in slots]
         return self._slots([(s.body, s.parent, s.joint, s.reversed, j.nq, j.nv) for s, j in joints]), cut
+
+    def _left_slots(self) -> list[Slot]:
+        """Those of joints all of whose numbers stay."""
+        place = {old: new for new, old in enumerate(self._kept)}
+        found = []
+        for slot in self._full.slots:
+            mine = range(slot.q.start, slot.q.stop)
+            if all(i in place for i in mine):
+                begin = place[mine[0]] if mine else 0
+                at = slice(begin, begin + len(mine))
+                found.append(replace(slot, q=at, u=at))
+        return found
+
+    def _sizes(self) -> tuple[int, int]:
+        return (len(self._kept), len(self._kept)) if self._full is not self else super()._sizes()
+
+    @property
+    def _kept(self) -> Sequence[int]:
+        """Which numbers of the tree are those of q."""
+        return range(self._full.nv) if self.elimination is None else self.elimination.kept
+
+    @property
+    def eliminated(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset() if self.elimination is None else self.elimination.owners
+
+    @property
+    def rheonomic(self) -> bool:  # type: ignore[override]
+        return self.elimination is not None and self.elimination.rheonomic
+
+    @property
+    def bodies(self) -> list[str]:
+        return [slot.body for slot in self._full.slots]
 
     @property
     def is_constrained(self) -> bool:
@@ -142,26 +183,30 @@ class GeneralizedCoordinates(Relative):
         joint = self.described(self.nominal_joint(slot.joint).joint)
         return Reversed(joint) if slot.reversed and not is_free(joint) else joint
 
-    def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedGeneralized:
-        return PlacedGeneralized(self, self._mechanism(al, parameters))
+    def place(self, al: Algebra, parameters: dict[str, Any]) -> PlacedGeneralized | PlacedMapped:  # type: ignore[override]
+        if self.elimination is None:
+            return PlacedGeneralized(self, self._mechanism(al, parameters))
+        inner = PlacedGeneralized(self._full, self._mechanism(al, parameters), self.slot_of_joint)
+        return PlacedMapped(self, inner, self.elimination)
 
     # What the entries of q are
 
     @cached_property
     def turns(self) -> list[Turn]:
         """Where q describes balls."""
-        found = []
-        for slot in self.slots:
+        found, place = [], {old: new for new, old in enumerate(self._kept)}
+        for slot in self._full.slots:
             how = rated(self.joint_at(slot))
             if how is not None:
-                begin = slot.q.start
+                begin = place[slot.q.start + how.balls[0].start] - how.balls[0].start
                 found += [Turn(slot.joint or "", slice(begin + at.start, begin + at.stop), how) for at in how.balls]
         return found
 
     @cached_property
     def symbols(self) -> list[Symbol]:
         """What each entry of q is."""
-        parts = [(slot.joint or "", *part) for slot in self.slots for part in _parts(self.joint_at(slot))]
+        parts = [(slot.joint or "", *part) for slot in self._full.slots for part in _parts(self.joint_at(slot))]
+        parts = [parts[i] for i in self._kept]
         parts += [(w.joint, f"turns_{w.index}", "turns") for w in self.windings]
         count = Counter(part or joint for joint, part, _ in parts)
         names = [(part or joint) if count[part or joint] == 1 else f"{part}_{joint}" for joint, part, _ in parts]

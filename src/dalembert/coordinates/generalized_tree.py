@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dalembert.errors import ModelError
 from dalembert.joints import Joint
 from dalembert.joints.rated import Rated
 from dalembert.joints.reversed import Reversed
+from dalembert.model import Mechanism
 from dalembert.spatial import Pose
 
 if TYPE_CHECKING:
@@ -36,10 +37,22 @@ def is_free(joint: Joint) -> bool:
 
 
 class PlacedGeneralized(PlacedTree):
-    """The tree of joints, each by numbers whose rates are its velocities."""
+    """The tree of joints, each by numbers whose rates are its velocities.
+
+    Args:
+        own: joints whose own coordinates are entries of q; by default those that the coordinates name so.
+    """
 
     coordinates: GeneralizedCoordinates
     derives = True
+
+    def __init__(self, coordinates: GeneralizedCoordinates, mechanism: Mechanism, own: Container[str] | None = None):
+        self._own = coordinates.slot_of_joint if own is None else own
+        super().__init__(coordinates, mechanism)
+
+    def _armature(self, slot: Slot) -> Any:
+        """Rotors of joints whose own velocities are among the rates; others act along them from outside."""
+        return super()._armature(slot) if (slot.joint or "") in self._own else None
 
     def _frames(self, slot: Slot) -> tuple[Joint, Pose, Pose]:
         """As in any tree; free joints lead from the parent's own frame to the body's own."""

@@ -58,7 +58,7 @@ def _first_coordinates(formulation: str | Formulation) -> str:
 def is_constrained(coordinates: Coordinates) -> bool:
     """True if coordinates depend on each other, some constraint is given, or some joint is nonholonomic."""
     flat = coordinates.flat
-    return bool(coordinates.is_constrained or flat.constraints) or any(
+    return bool(coordinates.is_constrained or flat.constraints.keys() - coordinates.eliminated) or any(
         coordinates.nominal_joint(name).joint.nonholonomic for name in flat.joints
     )
 

@@ -203,9 +203,11 @@ class Dynamics:
             poses.append(al.concatenate([state.X_WB.R.reshape(-1), state.X_WB.p]))
             twists.append(al.concatenate([state.X_WB.R @ state.V[:3], state.X_WB.R @ state.V[3:]]))
         joints = [al.concatenate(list(equations.joint_coordinates(name))) for name in self.measurable]
+        carried = {"carried": equations.carried()} if self.coordinates.rheonomic else {}
         return self._compile(
             "observer",
             {
+                **carried,
                 "pose": al.concatenate(poses),
                 "twist": al.concatenate(twists),
                 "kinetic": equations.kinetic_energy(),

@@ -204,6 +204,9 @@ class Equations:
     @cached_property
     def momentum_rate(self) -> np.ndarray:
         """∂L/∂q + Q: what changes the momenta p = M u besides constraints; found without M."""
+        if self.tree.coordinates.rheonomic:
+            # M q̇ is then only a part of the momenta.
+            return self.along(self.mass_matrix) @ self.u + self.forcing
         wrenches, tau = self._applied()
         rate = tau + self.tree.momentum_rates(self.states, self.q, self.u, wrenches)
         for placed, a, B, _ in self._cut_rotors:
@@ -330,12 +333,30 @@ class Equations:
         return energy
 
     def power(self) -> Any:
-        """Power of the forces that have no potential (W)."""
+        """Power of the forces that have no potential (W).
+
+        If coordinates are given functions of time, what changes T₂ − T₀ + V:  q̇ᵀQ − ∂L/∂t;  see ``carried``.
+        """
+        if self.tree.coordinates.rheonomic:
+            return self.u @ self.work_forces() - self._explicit_rate()
         wrenches, tau = self._applied(only_work=True)
         power = tau @ self.u if self.nv else self.al.constant(0)
         for wrench, state in zip(wrenches, self.states, strict=True):
             power = power + wrench @ state.V_L
         return power
+
+    def _explicit_rate(self) -> Any:
+        """∂L/∂t where q and q̇ do not change; over algebras with symbols."""
+        instant = self.al.variables(["instant"])
+        other = Equations(self.tree, instant[0], self.q, self.u)
+        L = self.al.vector([other.kinetic_energy() - other.potential_energy()])
+        slope = self.al.jacobian(L, instant)[0]
+        return self.al.substitute(slope, instant, self.al.vector([self.t]))[0]
+
+    def carried(self) -> Any:
+        """T₁ + 2 T₀, the energy beside T₂ − T₀ that motion has which is a given function of time; with symbols."""
+        T = self.kinetic_energy()
+        return 2 * T - self.u @ self.al.gradient(T, self.u)
 
     def momentum(self) -> np.ndarray:
         """Angular (about the world origin) and linear momentum in world axes."""
@@ -405,7 +426,9 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
         q = motion.joint(name)[0] if placed.joint.measured else None
         values = placed.joint.position(motion.al, X, q) if tree.coordinates.kept(name) else []
         found += [(values[i], Row(name, i, True)) for i in tree.coordinates.kept(name)]
-    for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
+    constraints = tree.coordinates.flat.constraints.items()
+    imposed = [(name, *given) for name, given in constraints if name not in tree.coordinates.eliminated]
+    for name, constraint, scope in imposed:
         values = _switched(motion, name, constraint.position(motion.within(scope)))
         found += [(value, Row(name, i, True)) for i, value in enumerate(values)]
     for name in tree.coordinates.flat.joints:
@@ -415,7 +438,7 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
             start = len([row for _, row in found if row.owner == name and not row.rigid])
             values = placed.joint.velocity(motion.al, X, V)
             found += [(value, Row(name, start + i, False)) for i, value in enumerate(values)]
-    for name, (constraint, scope) in tree.coordinates.flat.constraints.items():
+    for name, constraint, scope in imposed:
         values = _switched(motion, name, constraint.velocity(motion.within(scope)))
         found += [(value, Row(name, i, False)) for i, value in enumerate(values)]
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import Jets
-from dalembert.coordinates import PlacedGeneralized, PlacedNatural, PlacedTree
+from dalembert.coordinates import PlacedGeneralized, PlacedMapped, PlacedNatural, PlacedTree
 from dalembert.coordinates.kinematics import BodyState, pose_jets
 from dalembert.coordinates.motion import TreeMotion, moving
 from dalembert.coordinates.recursions import tip_wrenches
@@ -28,9 +28,13 @@ __all__ = ["REACTIONS"]
 
 def _of_tree(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
     """Tree joints: from the balance of all bodies beyond them, less what springs, motors and drives exert along the
-    joint's own freedom (see ``Joint.wrench``).
+    joint's own freedom (see ``Joint.wrench``). Where coordinates follow from others, what makes them do so is such a
+    drive, and all that acts along the freedom counts.
     """
-    al, tree = e.al, e.tree
+    al, tree, q = e.al, e.tree, e.q
+    mapped = isinstance(tree, PlacedMapped)
+    if mapped:
+        tree, q = tree.inner, e.states.q  # type: ignore[attr-defined]
     assert isinstance(tree, PlacedTree)
     applied, motors = e._applied()
     constrained, drives = _constraint_forces(e, multipliers)
@@ -42,13 +46,16 @@ def _of_tree(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[str,
         reactions[name] = (e.motion.body(placed.second)[0] @ placed.X_2S).force(F)
         _act(e, wrenches, placed, X, F)
     _let_rotors_act(e, du, wrenches)
-    states = tree.states(e.q, e.u, du, e.gravity)
+    states = e.tree.states(e.q, e.u, du, e.gravity)
     through = tip_wrenches(tree, states, wrenches)
     for slot, link, state, F in zip(tree.coordinates.slots, tree.links, states, through, strict=True):
         if slot.joint is None:
             continue
-        force = tau[link.u] if state.rotor is None else tau[link.u] - state.rotor
-        own = link.joint.wrench(al, e.q[link.q], force) if link.joint.nv else al.zeros(6)
+        if mapped:
+            force = state.S.T @ F
+        else:
+            force = tau[link.u] if state.rotor is None else tau[link.u] - state.rotor
+        own = link.joint.wrench(al, q[link.q], force) if link.joint.nv else al.zeros(6)
         on_child = state.X_WL.force(F - own)
         extra = reactions.get(slot.joint, al.zeros(6))
         reactions[slot.joint] = extra + (-on_child if slot.reversed else on_child)
@@ -209,5 +216,6 @@ def _through_welds(
 REACTIONS: dict[type, Callable[[Any, np.ndarray, np.ndarray], dict[str, np.ndarray]]] = {
     PlacedTree: _of_tree,
     PlacedGeneralized: _of_tree,
+    PlacedMapped: _of_tree,
     PlacedNatural: _of_natural,
 }

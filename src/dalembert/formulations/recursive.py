@@ -66,6 +66,12 @@ class Recursive(Formulation):
 
     def check(self, coordinates: Coordinates) -> None:
         """Every joint of the tree must move inertia in all its directions; looked at up to a size."""
+        if coordinates.eliminated:
+            names = ", ".join(sorted(coordinates.eliminated))
+            raise ModelError(
+                f"formulation 'recursive' eliminates joint by joint and cannot take joints that follow from others "
+                f"({names}).  Fix: formulation='lagrange-multipliers'"
+            )
         if len(coordinates.slots) > MOST_CHECKED:
             return
         tree, still = coordinates.place(NUMPY, coordinates.flat.parameters), np.zeros(coordinates.nv)

@@ -119,6 +119,7 @@ What may stand where:
 |---|---|
 | geometry, inertia, stiffness, sizes, initial values | nothing |
 | `motion` of a drive | `t` |
+| `formulas` of an explicit constraint | `t`, `q` of other joints |
 | `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
 | `formula` of a potential | `q`, `x`, `y`, `z` |
@@ -142,6 +143,8 @@ _SECTION_NOTES = {
     "Names are letters, digits and `_`; `t` and `pi` are taken.",
     "initial": "A mapping of joints to coordinates: one value, or a list of nq; assembly finds the rest.",
     "initial_rates": "A mapping of joints to velocities: one value, or a list of nv.",
+    "velocities": "A mapping of names to formulas of `t` and all references, linear in velocities; analytical "
+    "formalisms take them as quasi-velocities.",
     "gravity": "A vector in world axes; default `[0, 0, -9.81]`.",
 }
 

@@ -4,6 +4,7 @@ from dalembert.model.data import Body, CustomMotion, Event, JointData, Output, S
 from dalembert.model.flatten import Flat, flatten
 from dalembert.model.mechanism import Mechanism
 from dalembert.model.model import Model
+from dalembert.model.system import System
 
 __all__ = [
     "Body",
@@ -16,5 +17,6 @@ __all__ = [
     "Output",
     "Shape",
     "SubModel",
+    "System",
     "flatten",
 ]

@@ -68,6 +68,9 @@ class Document(Record):
     initial_rates: dict[JointName, Formula | tuple[Formula, ...]] = Field(
         {}, description="velocities of joints at the start: a value or a list"
     )
+    velocities: dict[str, Formula] = Field(
+        {}, description="quasi-velocities for analytical formalisms: formulas linear in rates"
+    )
     submodels: list[SubModel] = Field([], description="models inside this one; their elements are called name.element")
 
 
@@ -94,6 +97,7 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     data["ground_shapes"] = [_element(shape) for shape in model.ground_shapes]
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}
     data["initial_rates"] = {name: _scalar(values) for name, values in model.initial_rates.items()}
+    data["velocities"] = {name: _plain(formula) for name, formula in model.quasi_velocities.items()}
     data["submodels"] = [_submodel(sub, line) for sub in model.submodels]
     return {key: value for key, value in data.items() if key == "name" or value not in ([], {})}
 
@@ -237,6 +241,9 @@ class _Reader:
         self.ground_shapes(model, data.get("ground_shapes"), f"{at}ground_shapes")
         self.initial(model.initial_values, data.get("initial"), f"{at}initial")
         self.initial(model.initial_rates, data.get("initial_rates"), f"{at}initial_rates")
+        given: dict[str, tuple[sp.Expr, ...]] = {}
+        self.initial(given, data.get("velocities"), f"{at}velocities", "velocity")
+        model.quasi_velocities = {name: formulas[0] for name, formulas in given.items() if formulas}
         model.sources = self.below(at)
         return model
 
@@ -303,7 +310,7 @@ class _Reader:
             return {}
         return given
 
-    def initial(self, target: dict[str, tuple[sp.Expr, ...]], given: Any, path: str) -> None:
+    def initial(self, target: dict[str, tuple[sp.Expr, ...]], given: Any, path: str, title: str = "initial of") -> None:
         for name, value in self.mapping(given, path).items():
             values = value if isinstance(value, list) else [value]
             try:
@@ -312,7 +319,7 @@ class _Reader:
                 for part in error.errors():
                     steps = _path(part["loc"]) if isinstance(value, list) else ""
                     _, message, fix = _explain(None, part)
-                    self.report(f"{path}.{_clip(name)}{steps}", f"initial of {_clip(name)!r}: {message}", fix)
+                    self.report(f"{path}.{_clip(name)}{steps}", f"{title} {_clip(name)!r}: {message}", fix)
 
     def ground_shapes(self, model: Model, given: Any, path: str) -> None:
         if given is None:

@@ -56,6 +56,7 @@ class Flat:
     ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
     initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
+    quasi_velocities: dict[str, sp.Expr] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     nominal: Any = field(default=None, repr=False, compare=False)
 
@@ -142,6 +143,8 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
         flat.initial_values[prefix + name] = tuple(formula(value) for value in values)
     for name, values in model.initial_rates.items():
         flat.initial_rates[prefix + name] = tuple(formula(value) for value in values)
+    for name, expression in model.quasi_velocities.items():
+        flat.quasi_velocities[prefix + name] = formula(expression)
     for sub in model.submodels:
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in sub.parameters.items()}

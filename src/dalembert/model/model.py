@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 from pydantic import ValidationError
 
-from dalembert.constraints import Coupler, Drive, Equation, Gear, Rack
+from dalembert.constraints import Coupler, Drive, Equation, Explicit, Gear, Rack
 from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
@@ -55,6 +55,7 @@ class Model:
         self.submodels: list[SubModel] = []
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
         self.initial_rates: dict[str, tuple[sp.Expr, ...]] = {}
+        self.quasi_velocities: dict[str, sp.Expr] = {}
         self.sources: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -212,6 +213,11 @@ class Model:
         """A formula that must vanish, at ``position`` or at ``velocity`` level."""
         return self._constraint(Equation, name, formula=formula, level=level, active=active)
 
+    def explicit(self, name: str, joint: Any, formulas: Any, *, active: bool = True) -> Explicit:
+        """The coordinates of a joint as formulas of those of others, e.g. ``model.explicit("c", "B", "-q(A)")``."""
+        formulas = formulas if isinstance(formulas, (list, tuple)) else (formulas,)
+        return self._constraint(Explicit, name, joint=joint, formulas=formulas, active=active)
+
     def drive(self, joint: Any, motion: Any, *, index: int = 0, name: str | None = None, active: bool = True) -> Drive:
         """Prescribe the motion of a joint coordinate, e.g. ``model.drive("A", "2*pi*t")``."""
         joint = getattr(joint, "name", joint)
@@ -293,6 +299,12 @@ class Model:
                     JointData, f"initial of {name!r}", name=name, kind="", bodies=("a", "b"), reference=given
                 )
                 target[name] = drawn.reference or ()
+
+    def velocities(self, **formulas: Any) -> None:
+        """Quasi-velocities for analytical formalisms, linear in rates, e.g. ``model.velocities(w="u(A) - u(B)")``."""
+        for name, value in formulas.items():
+            given = _checked(Equation, f"velocity {name!r}", name=name, formula=value, level="velocity")
+            self.quasi_velocities[name] = given.formula
 
     def add(
         self, model: Model, name: str, *, pose: Any = None, base: Any = "ground", parameters: Any = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.constraints import Coupler, Drive, Gear, Rack
+from dalembert.constraints import Coupler, Drive, Explicit, Gear, Rack
 from dalembert.errors import Problem
 from dalembert.expressions import TIME, references
 from dalembert.forces import Bushing, JointForce, PointForce, Potential, Spring, Torque, TorsionalSpring
@@ -18,7 +18,7 @@ from dalembert.model.floating import floating
 from dalembert.model.model import Model
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_events import check_event, check_switches
-from dalembert.model.validate_formulas import check_formula, check_formulas
+from dalembert.model.validate_formulas import check_formula, check_formulas, check_velocity
 from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
 
@@ -171,6 +171,8 @@ def _check_place(place: Place) -> None:
                 at = f"{section}.{name}" + (f"[{i}]" if len(values) > 1 else "")
                 check_formula(place, at, f"{section} of joint {name!r}", value)
     check_initial(place)
+    for name, formula in model.quasi_velocities.items():
+        check_velocity(place, f"velocities.{name}", f"velocity {name!r}", formula)
 
 
 def printable(text: str) -> bool:
@@ -227,12 +229,33 @@ def _check_constraint(place: Place, path: str, constraint: Any) -> None:
             _check_coordinate(place, f"{path}.terms.{joint}", title, joint)
         if place.vector(constraint.terms.values()) == [0.0] * len(constraint.terms):
             place.report(f"{path}.terms", f"{title}: all coefficients are zero", "e.g. terms: {A: 1, B: -2}")
+    elif isinstance(constraint, Explicit):
+        _check_explicit(place, path, title, constraint)
     elif isinstance(constraint, Drive) and place.check_joint(f"{path}.joint", title, constraint.joint):
         _check_index(place, path, title, constraint.joint, constraint.index, "coordinates")
         start, later = (place.value(constraint.motion.xreplace({TIME: sp.Integer(t)})) for t in (0, 1))
         if start is None and later is not None:
             message = f"{title}: motion has no finite value at t = 0"
             place.report(f"{path}.motion", message, "give a value with 'a if t > 0 else b'")
+
+
+def _check_explicit(place: Place, path: str, title: str, constraint: Explicit) -> None:
+    joint, sizes = constraint.joint, place.sizes(constraint.joint)
+    if not _check_coordinate(place, f"{path}.joint", title, joint) or sizes is None:
+        return
+    if sizes.quaternions:
+        message = f"{title}: joint {joint!r} turns freely, which no angles or lengths say"
+        place.report(f"{path}.joint", message, "build it of joints with angles and lengths")
+    elif len(constraint.formulas) != sizes.nq:
+        message = f"{title}: expected {sizes.nq} formulas for joint {joint!r}, got {len(constraint.formulas)}"
+        place.report(f"{path}.formulas", message, "one for each coordinate")
+    for i, formula in enumerate(constraint.formulas):
+        for ref in references(formula):
+            if ref.element == joint:
+                message = f"{title}: a coordinate of joint {joint!r} cannot follow from its own coordinates"
+                place.report(f"{path}.formulas[{i}]", message, "name other joints")
+            elif ref.quantity == "q" and place.is_joint(ref.element):
+                _check_coordinate(place, f"{path}.formulas[{i}]", title, ref.element, ref.index)
 
 
 def _check_not_zero(place: Place, path: str, title: str, formula: Any) -> None:

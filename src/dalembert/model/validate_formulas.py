@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import Drive, Equation
+from dalembert.constraints import Drive, Equation, Explicit
 from dalembert.elements import Record
 from dalembert.errors import ExpressionError
 from dalembert.expressions import TIME, Reference, evaluate, to_text
@@ -21,7 +21,7 @@ from dalembert.forces import JointForce, PointForce, Potential, Torque
 from dalembert.model.data import CustomMotion, Event, Output
 from dalembert.model.validate_scope import Place, hint
 
-__all__ = ["check_formula", "check_formulas"]
+__all__ = ["check_formula", "check_formulas", "check_velocity"]
 
 POSITIONS = frozenset({"q", "x", "y", "z"})
 VELOCITIES = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - POSITIONS)
@@ -44,6 +44,7 @@ PARAMETERS = Allowed("only parameters may stand here")
 OF_TIME = Allowed("a drive may name t and parameters only", time=True)
 MOTION = Allowed("", True, POSITIONS | VELOCITIES)
 _POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
+_EXPLICIT = Allowed("an explicit constraint may name t, parameters and joint coordinates", True, frozenset({"q"}))
 _POTENTIAL = Allowed("a potential may name joint coordinates and positions only", False, POSITIONS)
 _MOVING = {
     (PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula"),
@@ -58,6 +59,8 @@ def _allowed(record: Any, key: str) -> Allowed:
         return _POTENTIAL
     if isinstance(record, Drive) and key == "motion":
         return OF_TIME
+    if isinstance(record, Explicit):
+        return _EXPLICIT
     if isinstance(record, Equation):
         return _POSITION if record.level == "position" else MOTION
     if isinstance(record, CustomMotion):
@@ -86,6 +89,12 @@ def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
                         f"{title}: {at}: {name!r} is both a parameter and a quantity of the custom joint",
                         "rename the parameter",
                     )
+
+
+def check_velocity(place: Place, path: str, title: str, formula: sp.Expr) -> None:
+    """Check a formula that must be linear in velocities."""
+    if check_formula(place, path, title, formula, MOTION):
+        _check_linear(place, path, title, formula)
 
 
 def _moves(formula: Any) -> bool:

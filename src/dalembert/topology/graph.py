@@ -161,7 +161,7 @@ class Graph:
         total -= sum(6 - self.joint(name).nv for name in self.flat.joints)
         off = self.flat.off(parameters)
         acting = [data for name, (data, _) in self.flat.constraints.items() if name not in off]
-        return total - sum(1 for data in acting if not _velocity_level(data))
+        return total - sum(len(getattr(data, "formulas", "1")) for data in acting if not _velocity_level(data))
 
 
 def _velocity_level(constraint: object) -> bool:

@@ -13,7 +13,7 @@ import xarray as xr
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.trajectory.outcome import Outcome
-from dalembert.trajectory.record import certify, observe_along, record
+from dalembert.trajectory.record import certify, gained, observe_along, record
 from dalembert.trajectory.trajectory import Trajectory, write_netcdf
 
 __all__ = ["Batch", "SampleRun"]
@@ -83,7 +83,7 @@ class Batch:
     def energy(self) -> xr.Dataset:
         """kinetic, potential, work and balance = T + V − W (J) by sample and time."""
         t, q, u = self.data.time.values, self.data.q.values, self.data.u.values
-        kinetic, potential = np.empty(q.shape[:2]), np.empty(q.shape[:2])
+        kinetic, potential, work = np.empty(q.shape[:2]), np.empty(q.shape[:2]), self.data.work.values.copy()
         if self.dynamics.is_large or self.dynamics.flat.events:
             kinetic[:], potential[:] = np.nan, np.nan
             for i in range(len(self)):
@@ -91,6 +91,7 @@ class Batch:
                 if n:
                     seen = observe_along(self.dynamics, t[:n], q[i, :n], u[i, :n], self._look(i).outcome.segments)
                     kinetic[i, :n], potential[i, :n] = seen.kinetic, seen.potential
+                    work[i, :n] += gained(seen)
         else:
             size = max(1, _ROWS // len(t))
             for first in range(0, len(self), size):
@@ -101,8 +102,11 @@ class Batch:
                 seen = self.dynamics.observer(np.tile(t, count), *rows, p)
                 kinetic[part] = np.reshape(seen.kinetic, (count, -1))
                 potential[part] = np.reshape(seen.potential, (count, -1))
+                if self.dynamics.coordinates.rheonomic:
+                    carried = np.reshape(seen.carried, (count, -1))
+                    work[part] += carried - carried[:, :1]
         dims, units = ("sample", "time"), {"units": "J"}
-        fields = {"kinetic": kinetic, "potential": potential, "work": self.data.work.values}
+        fields = {"kinetic": kinetic, "potential": potential, "work": work}
         fields["balance"] = kinetic + potential - fields["work"]
         coords = {"time": self.data.time, "sample": self.data.sample}
         return xr.Dataset({name: (dims, values, units) for name, values in fields.items()}, coords=coords)

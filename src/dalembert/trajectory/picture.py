@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.constraints import Explicit
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
 from dalembert.model.flatten import Scope
@@ -33,6 +34,8 @@ def scene(run: Trajectory) -> Scene:
     builder = _Builder(run)
     bodies = []
     for i, name in enumerate(str(body) for body in data.body.values):
+        if name in builder.hidden:
+            continue
         position, turn = data.position.values[keep, i], data.orientation.values[keep, i]
         bodies.append(SceneBody(name, builder.shapes(name), position, turn))
     plots = [
@@ -71,11 +74,30 @@ class _Builder:
     def __init__(self, run: Trajectory):
         self.flat = run.dynamics.flat
         self.mechanism = Mechanism.nominal(self.flat, run.segments[0][1])
+        self.given = {c.joint for c, _ in self.flat.constraints.values() if isinstance(c, Explicit)}
+        self.hidden = self._signs()
         self.points = self._joint_points()
         spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
+        if self.given:
+            # Positions that formulas give are not drawn in the reference configuration.
+            spots += list(run.data.position.values[[0, -1]].reshape(-1, 3))
         spots += [self.mechanism.body_pose(body).apply(p) for body, points in self.points.items() for p in points]
         extent = np.ptp(np.array([*spots, np.zeros(3)]), axis=0).max() if spots else 1.0
         self.thickness = 0.02 * (extent if extent > 0 else 1.0)
+
+    def _signs(self) -> set[str]:
+        """Massless bodies that only carry a coordinate, or a joint whose coordinates are given."""
+        around: dict[str, list[str]] = {body: [] for body in ["ground", *self.flat.bodies]}
+        for name, (data, _) in self.flat.joints.items():
+            for body in data.bodies:
+                around[body].append(name)
+        return {
+            body
+            for body, (data, _) in self.flat.bodies.items()
+            if data.mass == 0
+            and not data.shapes
+            and (len(around[body]) == 1 or any(name in self.given for name in around[body]))
+        }
 
     def up(self) -> tuple[float, float, float] | str:
         g = self.mechanism.gravity
@@ -84,7 +106,7 @@ class _Builder:
     def _joint_points(self) -> dict[str, list[np.ndarray]]:
         points: dict[str, list[np.ndarray]] = {}
         for name, (data, _) in self.flat.joints.items():
-            if data.kind == "free":
+            if data.kind == "free" or self.hidden.intersection(data.bodies):
                 continue
             placed = self.mechanism.joint(name)
             points.setdefault(placed.first, []).append(placed.X_1P.p)
@@ -149,7 +171,9 @@ class _Builder:
     def joints(self) -> list[SceneJoint]:
         marks = []
         for name, (data, _) in self.flat.joints.items():
-            if data.kind in ("free", "fixed", "rolling-disc", "rolling-sphere"):
+            if data.kind in ("free", "fixed", "rolling-disc", "rolling-sphere") or name in self.given:
+                continue
+            if self.hidden.intersection(data.bodies):
                 continue
             placed = self.mechanism.joint(name)
             on = placed.second if data.kind != "prismatic" else placed.first

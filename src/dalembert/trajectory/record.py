@@ -57,7 +57,7 @@ def record(
     n, bodies = len(t), dynamics.coordinates.bodies
     pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)
-    kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0]
+    kinetic, potential, work = np.asarray(seen.kinetic), np.asarray(seen.potential), work[:, 0] + gained(seen)
     joint_q, joint_u, at_q, at_u = _joint_entries(dynamics)
     joints = _continuous(dynamics, t, np.array(seen.joints).reshape(n, -1), start)
     return xr.Dataset(
@@ -110,6 +110,12 @@ def observe_along(
     return SimpleNamespace(
         **{name: np.concatenate([np.atleast_1d(getattr(part, name)) for part in seen]) for name in seen[0]._fields}
     )
+
+
+def gained(seen: Any) -> Any:
+    """Work that drives did besides what the run counts, where coordinates are given functions of time."""
+    carried = np.asarray(getattr(seen, "carried", 0.0))
+    return carried - carried[..., :1] if carried.ndim else carried
 
 
 def _continuous(
