@@ -108,7 +108,7 @@ class Case:
 
     @property
     def methods(self) -> dict[str, Any]:
-        reduced = VolterraReduced(velocities_kept=self.kept)
+        reduced = VolterraReduced(velocities=self.kept)
         return {"lagrange": "lagrange", "maggi": "maggi", "gibbs-appell": "gibbs-appell", "volterra-reduced": reduced}
 
 

@@ -106,7 +106,7 @@ def test_momentum_as_a_quasi_velocity_is_refused():
     with pytest.raises(da.ModelError, match=r"P, the momentum of x depend on each other.*no inverse"):
         da.compile(
             CASES[TITLES[0]].model,
-            formulation=VolterraReduced(velocities_kept=("P",)),
+            formulation=VolterraReduced(velocities=("P",)),
             coordinates=da.Generalized(velocities=velocities),
         )
 

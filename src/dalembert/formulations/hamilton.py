@@ -29,7 +29,7 @@ class Hamilton(ReducedFormulation):
     title: ClassVar[str] = "Hamilton's equations"
     what = "momenta"
 
-    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
         return coordinates.nv, 0
 
     def check(self, coordinates: Coordinates) -> None:

@@ -33,6 +33,7 @@ GOOD = 0.3  # the first candidate is taken that is so good, compared with the be
 BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 ZERO = 1e-9
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -282,7 +283,7 @@ def massless(coordinates: Coordinates, indices: tuple[int, ...] | None = None) -
             continue
         values, vectors = np.linalg.eigh(M / np.outer(size, size))
         found.append((values[0], np.abs(vectors[:, 0]) > 1e-3))
-    if max(value for value, _ in found) > DEPENDENT:
+    if max(value for value, _ in found) > ROUNDING:
         return []
     moves = np.any([involved for _, involved in found], axis=0)
     return [coordinates.labels()[1][i] for i, some in zip(which, moves, strict=True) if some]
@@ -362,7 +363,8 @@ def _check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str
     worst = [np.linalg.svd(stack) for stack in stacks]
     if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
         return
-    combination = worst[int(np.argmin([s[1][-1] for s in worst]))][0][:, -1]
+    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
+    combination = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
     held = "momenta and constraints" if "M" in matrix else "constraints"
     raise ModelError(
