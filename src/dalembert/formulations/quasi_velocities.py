@@ -143,10 +143,9 @@ def plan_of(coordinates: Coordinates) -> Plan:
     sampled = _Sampled(coordinates)
     e = sampled.equations
     names, Y, _ = offered(e)
-    if not constrained and not coordinates.velocities:
+    if not e.rows and not coordinates.velocities:
         return Plan((), tuple(range(e.nv)))
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
