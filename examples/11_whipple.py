@@ -32,10 +32,11 @@ PUBLISHED = {
     "K0": (("-80.95", "-2.59951685249872"), ("-2.59951685249872", "-0.80329488458618")),
     "K2": (("0", "76.59734589573222"), ("0", "2.65431523794604")),
 }
-LEAN_AND_STEER = ("rear contact[3]", "steering")
-SPEED = "rear contact[0]"
+# Coordinates: contact point x, y, heading, lean and spin of the rear wheel; angles of rear hub, steering, front hub.
+AHEAD, LEAN, SPIN, REAR_HUB, STEER, FRONT_HUB = 0, 3, 4, 5, 6, 7
+LEAN_AND_STEER = [LEAN, STEER]
 # Where the bicycle is, where it heads, and how far its wheels have turned should not matter.
-IGNORABLE = ("rear contact[0]", "rear contact[1]", "rear contact[2]", "rear contact[4]", "front hub")
+IGNORABLE = [AHEAD, 1, 2, SPIN, FRONT_HUB]
 
 
 # Numbers with many digits: what CasADi traced, one instruction after the other
@@ -117,7 +118,6 @@ class Bicycle:
 
     def __init__(self, formulation, coordinates):
         dynamics = da.compile(da.library.bicycle(), formulation=formulation, coordinates=coordinates)
-        self.names = dynamics.q_names
         self.symbols, functions, definition = equations_of(dynamics)
         t, q, u, p = (dynamics.symbols[name][0] for name in "tqup")
         every = ca.vertcat(*self.symbols.values())
@@ -131,9 +131,8 @@ class Bicycle:
     def at(self, v):
         """All functions in straight rolling at the speed v."""
         turn_R, turn_F = v / self.parameters["rR"], v / self.parameters["rF"]
-        ahead = {SPEED: v, "rear contact[4]": turn_R, "rear hub": -turn_R, "front hub": turn_F}
-        state = {"t": [0], "p": list(self.parameters.values()), "q": [0] * len(self.names)}
-        state["u"] = [ahead.get(name, 0) for name in self.names]
+        ahead = {AHEAD: v, SPIN: turn_R, REAR_HUB: -turn_R, FRONT_HUB: turn_F}
+        state = {"t": [0], "p": list(self.parameters.values()), "q": [0] * 8, "u": [ahead.get(i, 0) for i in range(8)]}
         state["w"] = self.velocities(state)["w"][:, 0]
         state |= {name: [0] * self.symbols[name].numel() for name in ("dw", "lambda", "tau")}
         # The laws are linear in ẇ and λ, which come from a first look.
@@ -145,18 +144,17 @@ class Bicycle:
         """Accelerations of lean and steer due to unit torques on them, to unit rates, to unit lean and steer; and to
         units of what should not matter."""
         seen = self.at(v)
-        n = self.symbols["tau"].numel()
-        chosen, ignorable = ([self.names.index(name) for name in some] for some in (LEAN_AND_STEER, IGNORABLE))
-        laws, by_torque = seen["d laws"][:, :-n], seen["d laws"][:, -n:][:, chosen]
+        laws, by_torque = seen["d laws"][:, :-8], seen["d laws"][:, -8:][:, LEAN_AND_STEER]
         # A disturbance (δq, δw, δẇ, δλ) obeys the laws to first order and has given rates and coordinates.
-        rates = seen["d rates"][[*chosen, self.names.index(SPEED)], :-n]
-        places = np.array([[mpf(i == j) for j in range(laws.shape[1])] for i in (*chosen, *ignorable)], dtype=object)
+        rates = seen["d rates"][[*LEAN_AND_STEER, AHEAD], :-8]
+        given = (*LEAN_AND_STEER, *IGNORABLE)
+        places = np.array([[mpf(i == j) for j in range(laws.shape[1])] for i in given], dtype=object)
         units = len(rates) + len(places)
         right = np.full((len(laws) + units, 2 + units), mpf(0))
         right[: len(laws), :2] = -by_torque
         right[len(laws) :, 2:] = np.diag([mpf(1)] * units)
         disturbances = solved(np.concatenate([laws, rates, places]), right)
-        found = seen["d accelerations"][chosen, :-n] @ disturbances
+        found = seen["d accelerations"][LEAN_AND_STEER, :-8] @ disturbances
         return found[:, :2], found[:, 2:4], found[:, 5:7], np.concatenate([found[:, 4:5], found[:, 7:]], axis=1)
 
     def matrices(self):

@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 from support.family import FAMILY
+from support.pairs import PAIRS
 from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 import dalembert as da
-from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS, BlockFormulation
 
@@ -31,8 +31,6 @@ QUICK = (
     "over-constrained bennett",
 )
 MEMBERS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FAMILY]
-
-COMBINATIONS = [(f, c) for f in FORMULATIONS for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
 
 
 @cache
@@ -133,7 +131,7 @@ def test_the_family_is_what_it_says(name):
     assert np.abs(expected(name)[0]).max() > 1e-2
 
 
-@pytest.mark.parametrize(("formulation", "coordinates"), COMBINATIONS, ids=lambda part: part)
+@pytest.mark.parametrize(("formulation", "coordinates"), PAIRS, ids=lambda part: part)
 @pytest.mark.parametrize("name", MEMBERS)
 def test_bodies_and_unique_reactions_agree(name, formulation, coordinates):
     if refused(formulation, name):

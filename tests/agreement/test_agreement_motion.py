@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.cases import CASES, TREES, case, parallelogram
 from support.oracle import Oracle
+from support.pairs import ANALYTICAL, PAIRS
 from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
@@ -26,7 +27,7 @@ TIME = 0.3
 SEEDS = (0, 1)
 
 EXACT = [name for name, formulation in FORMULATIONS.items() if formulation.supports().exact]
-COMBINATIONS = [(f, c) for f in EXACT for c in COORDINATES if c in FORMULATIONS[f].supports().coordinates]
+COMBINATIONS = [(f, c) for f, c in PAIRS if f in EXACT]
 # Most formulations get the same blocks: a few cases of each are enough for every day, the others are slow verification.
 EVERY_DAY = (
     "three loops", "driven slider crank", "a rolling disc in a loop", "welded and massless parts",
@@ -36,7 +37,8 @@ THOROUGH = {("lagrange-multipliers", "relative"), ("lagrange-multipliers", "natu
 
 
 def _combination(name: str, formulation: str, coordinates: str):
-    rare = (formulation, coordinates) not in THOROUGH and name not in EVERY_DAY
+    often = EVERY_DAY[1:3] if formulation in ANALYTICAL else EVERY_DAY
+    rare = (formulation, coordinates) not in THOROUGH and name not in often
     return pytest.param(name, formulation, coordinates, marks=pytest.mark.slow if rare else ())
 
 

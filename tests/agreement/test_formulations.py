@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.cases import LOOPS, case, parallelogram
+from support.pairs import coordinates_of as tested
 from support.states import equations_at, reference_coordinates, transfer
 from test_agreement_motion import EVERY_DAY, EXACT, TIME, dynamics_of, leaning, state_in
 
@@ -35,8 +36,7 @@ SOME = [
 
 def coordinates_of(name: str, case_name: str = EVERY_DAY[0]) -> list[str]:
     """Those that a formulation takes; natural ones only for the cases of every day."""
-    known = [c for c in COORDINATES if c in FORMULATIONS[name].supports().coordinates]
-    return [c for c in known if c != "natural" or case_name in EVERY_DAY]
+    return [c for c in tested(name) if c != "natural" or case_name in EVERY_DAY]
 
 
 # Multipliers

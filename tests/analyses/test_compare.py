@@ -12,7 +12,7 @@ import pytest
 
 import dalembert as da
 from dalembert.analyses.compare import Entry, label
-from dalembert.coordinates import COORDINATES
+from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
@@ -190,6 +190,12 @@ def test_bad_requests_are_told_at_once():
         four_bar()["penalty", "relative"]
 
 
+@cache
+def six_freedoms() -> Coordinates:
+    """Of a chain of which no coordinate is ignorable."""
+    return da.compile(da.library.n_pendulum(n=6), coordinates="generalized").coordinates
+
+
 @pytest.mark.parametrize("name", [name for name in FORMULATIONS if not FORMULATIONS[name].explicit])
 def test_matrices_have_a_column_for_each_unknown(name):
     """With redundant rows and without any; conditions are finite once redundant rows are left out."""
@@ -198,7 +204,7 @@ def test_matrices_have_a_column_for_each_unknown(name):
     M = L @ L.T + np.eye(6)
     A = rng.normal(size=(2, 6))
     for rows in (A, np.vstack([A, A[:1]]), np.zeros((0, 6))):
-        K = FORMULATIONS[name]().matrix(M, rows)
+        K = FORMULATIONS[name]().matrix(M, rows, six_freedoms())
         assert K is not None and 1 <= K.shape[1] <= 6 + len(rows)
         sizes = np.linalg.svd(K, compute_uv=False)
         sizes = sizes[sizes > 1e-14 * sizes[0]]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
+from support.pairs import coordinates_of
 from support.refusals import compiled
 from support.states import body_motion
 
@@ -154,7 +155,7 @@ SOLVED = [name for name in FORMULATIONS if name != "canonical"]
 @pytest.mark.parametrize("name", ["bennett", "bricard"])
 def test_every_formulation_moves_them(name, formulation):
     """Redundant equations that look independent off the closed positions, which stages of an integrator visit."""
-    for coordinates in FORMULATIONS[formulation].supports().coordinates:
+    for coordinates in coordinates_of(formulation):
         method = INTEGRATORS["dopri8"](max_steps=20_000)  # a wrong field is seen at once
         run = da.simulate(compiled(da.library.build(name), formulation, coordinates), 1.0, integrator=method)
         assert run.certificate.trusted, f"{coordinates}\n{run.certificate}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.pairs import coordinates_of as tested
 from support.states import transfer
 
 import dalembert as da
@@ -31,8 +32,7 @@ TIGHT, LOOSE = {"rtol": 1e-13, "atol": 1e-14}, {"rtol": 1e-10, "atol": 1e-11}
 
 def coordinates_of(name: str, formulation: str) -> tuple[str, ...]:
     """All for one disc; one each for the others. In natural coordinates the body itself would be made of penalties."""
-    support = FORMULATIONS[formulation].supports()
-    kinds = tuple(kind for kind in support.coordinates if formulation not in OPTIONS or kind != "natural")
+    kinds = tuple(kind for kind in tested(formulation) if formulation not in OPTIONS or kind != "natural")
     return {"tilt": kinds, "hante": kinds[:1], "rill": kinds[-1:]}[name]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.linalg import expm
 
 import dalembert as da
@@ -28,7 +29,7 @@ OWN_EQUATIONS = [
     ("lagrange-multipliers", "relative"), ("lie-group", "relative"), ("velocity-transformation", "relative"),
     *((name, "generalized") for name in ANALYTICAL),
 ]  # fmt: skip
-EVERY_DAY = ("lagrange-multipliers", "lagrange", "kane", "maggi", "boltzmann-hamel", "woronetz")
+EVERY_DAY = ("lagrange-multipliers", "lagrange", "kane", "maggi")
 
 
 def pairs(pairs: list[tuple[str, str]]) -> list[Any]:
@@ -109,6 +110,24 @@ def test_matrices_to_all_printed_digits(formulation, coordinates):
             assert example.agrees(value, rows[i][j]), f"{name}[{i},{j}] = {value}"
             assert float(rows[i][j]) == DATA["matrices"]["published"][name][i][j]
             assert abs(value - example.mpf(DATA["matrices"]["recomputed"][name][i][j])) < 1e-23
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formulation", ["kane", "boltzmann-hamel"])
+def test_matrices_in_quasi_velocities_of_the_users_own(formulation):
+    """Combinations that nobody would choose."""
+    model = da.library.bicycle()
+    heading = model.q("rear contact", 2)
+    u = [model.u("rear contact", i) for i in range(4)]
+    velocities = {
+        "ahead": u[0] * sp.cos(heading) + u[1] * sp.sin(heading),
+        "roll": model.u("steering") + u[3] * sp.cos(heading) + u[2] * sp.sin(model.q("rear contact", 3)),
+        "steer": model.u("steering"),
+    }
+    found = whipple().Bicycle(formulation, da.Generalized(velocities=velocities)).matrices()
+    for name, rows in whipple().PUBLISHED.items():
+        for (i, j), value in np.ndenumerate(found[name]):
+            assert whipple().agrees(value, rows[i][j]), f"{name}[{i},{j}] = {value}"
 
 
 @pytest.mark.parametrize("given", DATA["eigenvalues"], ids=lambda given: f"{given['v']} m/s")

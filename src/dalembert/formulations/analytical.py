@@ -91,7 +91,7 @@ class ReducedFormulation(AnalyticalFormulation):
 
     what: str
 
-    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
         """Numbers of velocities w and of constants G."""
         plan = plan_of(coordinates)
         return coordinates.nv - len(plan.rows), 0
@@ -100,7 +100,7 @@ class ReducedFormulation(AnalyticalFormulation):
         return native_address(native.route)
 
     def form(self, sizes: Sizes) -> Form:
-        n, s = self.velocities(sizes.coordinates)
+        n, s = self.count(sizes.coordinates)
         varying = sizes.nq + n + 1
         rhs, decode, encode = (native_address(f) for f in (native.rhs, native.decode, native.encode))
         return Form(self.what, varying + s + 1, varying, rhs, decode, encode)
@@ -153,7 +153,7 @@ class ReducedFormulation(AnalyticalFormulation):
         return {name: al.substitute(np.asarray(part), symbols, given) for name, part in parts.items()}
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
-        return sizes.nq + self.velocities(sizes.coordinates)[0]
+        return sizes.nq + self.count(sizes.coordinates)[0]
 
 
 class QuasiVelocityFormulation(ReducedFormulation):

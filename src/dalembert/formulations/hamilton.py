@@ -8,8 +8,10 @@ import numpy as np
 
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
+from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
 from dalembert.formulations.mechanics import Mechanics
+from dalembert.formulations.quasi_velocities import massless_rates
 
 __all__ = ["Hamilton"]
 
@@ -27,8 +29,18 @@ class Hamilton(ReducedFormulation):
     title: ClassVar[str] = "Hamilton's equations"
     what = "momenta"
 
-    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
         return coordinates.nv, 0
+
+    def check(self, coordinates: Coordinates) -> None:
+        super().check(coordinates)
+        massless = massless_rates(coordinates)
+        if massless:
+            raise ModelError(
+                f"Hamilton's equations need a regular mass matrix, so that rates follow from momenta; {massless}: no "
+                f"inertia in some direction (a quaternion has none along itself). Fix: angles instead of quaternions, "
+                f"mass for massless parts, or another formulation, such as 'lagrange'"
+            )
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return M

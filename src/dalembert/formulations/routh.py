@@ -39,7 +39,7 @@ class Routh(ReducedFormulation):
     def remembered(self, coordinates: Coordinates) -> list[int]:
         return list(named_ignorable(coordinates, self.ignorable))
 
-    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
         s = len(self.remembered(coordinates))
         return coordinates.nv - s, s
 

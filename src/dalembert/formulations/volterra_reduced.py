@@ -36,7 +36,7 @@ class VolterraReduced(ReducedFormulation):
     """
 
     ignorable: tuple[str, ...] | None = None
-    velocities_kept: tuple[str, ...] | None = None
+    velocities: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "volterra-reduced"
     title: ClassVar[str] = "Volterra's equations, reduced"
@@ -45,12 +45,12 @@ class VolterraReduced(ReducedFormulation):
     def remembered(self, coordinates: Coordinates) -> list[int]:
         return list(named_ignorable(coordinates, self.ignorable))
 
-    def velocities(self, coordinates: Coordinates) -> tuple[int, int]:
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
         s = len(self.remembered(coordinates))
         return coordinates.nv - len(plan_of(coordinates).rows) - s, s
 
     def check(self, coordinates: Coordinates) -> None:
-        reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities_kept)
+        reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, np.concatenate([A, M[self.remembered(coordinates)]]))
@@ -59,7 +59,7 @@ class VolterraReduced(ReducedFormulation):
         m, al = mechanics, mechanics.al
         coordinates = m.equations.tree.coordinates
         ignorable = self.remembered(coordinates)
-        chosen = reduced_choice(coordinates, tuple(ignorable), self.velocities_kept)
+        chosen = reduced_choice(coordinates, tuple(ignorable), self.velocities)
         names, Y, Z = offered(m.equations)
         names, Y, Z = [names[i] for i in chosen], Y[chosen], Z[chosen]
         momenta = al.gradient(m.T, m.qd)[ignorable]
