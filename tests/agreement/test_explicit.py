@@ -163,6 +163,8 @@ def test_drives_are_eliminated(formulation):
     run = da.simulate(model, 2.0, formulation=formulation, coordinates="generalized", initial={"B": 0.3}, **TIGHT)
     assert run.certificate.trusted
     assert run.dynamics.q_names == ["theta"]
+    with pytest.raises(da.DalembertError, match="it is eliminated in generalized coordinates"):
+        run.reaction("A drive")
     for what in ("position", "joint_velocities", "work"):
         np.testing.assert_allclose(run.data[what].values, expected.data[what].values, atol=2 * MOTION, err_msg=what)
     many = da.simulate_many(model, 0.5, initial={"B": np.array([0.1, 0.3])}, coordinates="generalized", rtol=1e-9)
