@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Model": "dalembert.model",
     "Placement": "dalembert.elements",
+    "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.coordinates",
     "Trajectory": "dalembert.trajectory",
@@ -30,6 +31,7 @@ _HOMES = {
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
+    "derive": "dalembert.derivation",
     "inspect": "dalembert.analyses",
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
@@ -49,6 +51,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "DalembertError",
+    "Derivation",
     "Dynamics",
     "ExpressionError",
     "Generalized",
@@ -63,6 +66,7 @@ __all__ = [
     "assemble",
     "compare",
     "compile",
+    "derive",
     "inspect",
     "library",
     "load",
@@ -77,6 +81,7 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
     from dalembert.coordinates import Generalized
+    from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError

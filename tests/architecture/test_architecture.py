@@ -30,6 +30,7 @@ LAYERS = (
     ("codegen",),
     ("integrators",),
     ("dynamics",),
+    ("derivation",),
     ("view",),
     ("io",),
     ("trajectory",),

@@ -43,7 +43,7 @@ def solve(al: Algebra, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """
     A, B = np.array(A, dtype=object, copy=True), np.array(B, dtype=object, copy=True)
     vector = B.ndim == 1
-    B = B.reshape(len(A), -1)
+    B = B.reshape(len(A), 1 if vector else B.shape[1])
     rows, columns = list(range(len(A))), list(range(len(A)))
     done: list[tuple[int, int]] = []
     while (pivot := _safe_pivot(al, A, rows, columns)) is not None:

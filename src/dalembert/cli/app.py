@@ -130,6 +130,34 @@ def compare(
 
 
 @app.command()
+def derive(
+    model: ModelArgument,
+    formulation: Annotated[str, typer.Option(help="Formalism, e.g. lagrange, hamilton, kane.")] = "lagrange",
+    sequence: Annotated[str | None, typer.Option(help="Axes of the three angles of a ball, e.g. zxz.")] = None,
+    simplify: Annotated[bool, typer.Option(help="Bring small systems into short forms.")] = True,
+    method: Annotated[
+        str, typer.Option(help="'symbolic' writes expressions out, 'graph' names shared parts, or 'auto'.")
+    ] = "auto",
+    latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX.")] = False,
+    html: Annotated[Path | None, typer.Option(help="File for a page with typeset equations.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for a page of Markdown.")] = None,
+    python: Annotated[Path | None, typer.Option(help="File for a Python function.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="File for a C function.")] = None,
+) -> None:
+    """Derive the equations of motion; print them, or write them typeset, as Markdown or as code."""
+    from dalembert.cli.derive import derive_model
+
+    derive_model(
+        model,
+        formulation=formulation,
+        options={"simplify": "auto" if simplify else False, "method": method},
+        sequence=sequence,
+        latex=latex,
+        files={"html": html, "markdown": markdown, "python": python, "c": c},
+    )
+
+
+@app.command()
 def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,

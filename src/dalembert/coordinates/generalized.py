@@ -126,7 +126,7 @@ class GeneralizedCoordinates(Relative):
         if eliminate:
             self.elimination = find_elimination(self._full)
         super().__init__(flat)
-        self.velocities: dict[str, sp.Expr] = dict(self.options.velocities) or dict(flat.quasi_velocities)
+        self.velocities = dict(self.options.velocities) or dict(flat.quasi_velocities)
         self.slot_of_joint = {name: s for name, s in self.slot_of_joint.items() if rated(self.joint_at(s)) is None}
         if eliminate:
             check_velocities(self)

@@ -133,7 +133,7 @@ def _check_references(full: GeneralizedCoordinates, entries: Any, name: str, for
         if ref.element in full.cut:
             raise ModelError(
                 Problem(
-                    f"constraint {name!r}: refers to joint {ref.element!r}, which closes a loop; nothing can follow from "
+                    f"constraint {name!r}: refers to joint {ref.element!r}, which closes a loop; nothing follows from "
                     f"its coordinates",
                     "constraints",
                     "mark another joint of the loop with cut: true, or take a constraint of kind equation",

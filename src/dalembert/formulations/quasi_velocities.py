@@ -114,6 +114,12 @@ class _Sampled:
         )
         return [q0, *(q0 + other for other in others)]
 
+    def at_rest(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """States (t, q, q̇) without motion: close to the drawn position if constraints hold the mechanism there."""
+        e = self.equations
+        holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+        return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
+
     def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
         """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""
         al, e = CASADI, self.equations
@@ -129,15 +135,17 @@ class _Sampled:
 
 @lru_cache(maxsize=64)
 def plan_of(coordinates: Coordinates) -> Plan:
-    """Independent rows and quasi-velocities of a mechanism."""
+    """Independent rows and quasi-velocities of a mechanism.
+
+    Raises:
+        ModelError: if the quasi-velocities that the user gave are too few, or depend on each other or on constraints.
+    """
     sampled = _Sampled(coordinates)
     e = sampled.equations
-    constrained = bool(len(e.rows))
     names, Y, _ = offered(e)
-    if not constrained and not coordinates.velocities:
+    if not e.rows and not coordinates.velocities:
         return Plan((), tuple(range(e.nv)))
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
     p = e.nv - len(rows)
@@ -157,9 +165,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
 def independent_rates(coordinates: Coordinates) -> list[int]:
     """Entries of q̇ that determine the others by the constraints."""
     plan, sampled = plan_of(coordinates), _Sampled(coordinates)
-    e = sampled.equations
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    e, still = sampled.equations, sampled.at_rest()
     A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
     return _greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
 
@@ -322,8 +328,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     al, count = CASADI, mechanics.p - len(ignorable)
     momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
     known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
-    holonomic = any(row.holonomic and not row.rigid for row in e.rows)
-    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(holonomic)]
+    still = sampled.at_rest()
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
         pool = list(plan.velocities) if coordinates.velocities else _pool(coordinates, names, ignorable)

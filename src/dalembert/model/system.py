@@ -77,17 +77,17 @@ class System(Model):
             if axis not in _ALONG:
                 raise ModelError(Problem(f"body {name!r}: expected an axis x, y or z, got {axis!r}", "bodies"))
         still = bool(turns) and not any(references(f) or TIME in f.free_symbols for f in place)
-        carriers = [f"{name} {i + 1}" for i in range(len(turns) - still)]
+        carriers = [f"{name}_{i + 1}" for i in range(len(turns) - still)]
         for carrier in carriers:
             super().body(carrier, frame="body")
         body = super().body(name, mass=mass, inertia=inertia, frame="body", **fields)
         chain = [self.ground, *carriers, name]
         if not still:
-            self._given("translational", f"{name} position", chain[0], chain[1], (0, 0, 0), _ALONG["z"], place)
+            self._given("translational", f"{name}_position", chain[0], chain[1], (0, 0, 0), _ALONG["z"], place)
             chain.pop(0)
         for i, (axis, angle) in enumerate(turns):
             point = place if still and i == 0 else (0, 0, 0)
-            self._given("revolute", f"{name} turn {i + 1}", chain[i], chain[i + 1], point, _ALONG[axis], (angle,))
+            self._given("revolute", f"{name}_turn_{i + 1}", chain[i], chain[i + 1], point, _ALONG[axis], (angle,))
         return body
 
     def _given(

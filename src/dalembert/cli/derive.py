@@ -1,0 +1,69 @@
+"""``dalembert derive``: equations of motion to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+from rich.console import Console
+from rich.table import Table
+
+from dalembert.cli.run import get_model
+
+__all__ = ["derive_model"]
+
+MOST_SHOWN = 12  # definitions
+
+
+def derive_model(
+    name: str,
+    *,
+    formulation: str,
+    options: dict[str, Any],
+    sequence: str | None,
+    latex: bool,
+    files: dict[str, Path | None],
+) -> None:
+    """Derive, print, write files."""
+    from dalembert.coordinates import Generalized
+    from dalembert.derivation import derive
+
+    console = Console(highlight=False, soft_wrap=True)
+    coordinates = "generalized" if sequence is None else Generalized(sequence=sequence)
+    found = derive(get_model(name), formulation, coordinates=coordinates, **options)
+    if latex:
+        console.print(found.latex(), markup=False)
+    else:
+        _show(console, found)
+    written: list[Path] = []
+    for kind, path in files.items():
+        if path is not None:
+            made = getattr(found, f"to_{kind}")(path)
+            written += list(made) if kind == "c" else [path]
+    for path in written:
+        console.print(f"  wrote {path}", style="dim", markup=False)
+
+
+def _show(console: Console, found: Any) -> None:
+    """Equations in Unicode, as far as a terminal can show them."""
+    console.print(f"[bold]{found.name}[/]  {found.title}", markup=True)
+    for value in found.assumptions:
+        console.print(f"  valid where {value} > 0", style="yellow", markup=False)
+    velocities = [equation for equation in found.definitions_of_velocities if equation.rhs not in found.rates]
+    sections = [("abbreviations", found.abbreviations), ("velocities", velocities), ("kinematics", found.kinematics)]
+    sections += [("constants", found.constants), ("equations", found.equations), ("constraints", found.constraints)]
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for title, equations in sections:
+        for k, equation in enumerate(equations):
+            table.add_row(title if k == 0 else "", _line(equation))
+    if found.definitions:
+        for k, equation in enumerate(found.definitions[:MOST_SHOWN]):
+            table.add_row("where" if k == 0 else "", _line(equation))
+        if len(found.definitions) > MOST_SHOWN:
+            table.add_row("", f"… {len(found.definitions)} definitions; all are in --html, --markdown and --python")
+    console.print(table)
+
+
+def _line(equation: sp.Eq) -> str:
+    return f"{sp.sstr(equation.lhs)} = {sp.sstr(equation.rhs)}".replace("[", "\\[")

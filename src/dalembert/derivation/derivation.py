@@ -1,0 +1,430 @@
+"""Equations of motion as mathematics: ``da.derive``."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
+from dalembert.derivation.abbreviations import Abbreviations
+from dalembert.derivation.build import Mathematics, Setup, build_symbolic
+from dalembert.derivation.document import aligned
+from dalembert.derivation.export import RightHandSide, python_source
+from dalembert.derivation.graph import Definitions
+from dalembert.derivation.printing import Typesetter
+from dalembert.derivation.report import document, equation_pieces
+from dalembert.derivation.roots import Roots
+from dalembert.derivation.rows import Rows, opened
+from dalembert.derivation.simplify import Budget, simplify_array
+from dalembert.errors import DalembertError
+from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.model import Flat, Model, flatten
+
+__all__ = ["Derivation", "derive"]
+
+METHODS = ("auto", "symbolic", "graph")
+SMALL = 1100  # instructions of a graph; what is longer is read as definitions
+SECONDS = 12.0  # for simplification in all
+PATIENCE = 8.0  # seconds after which a small system that does not come to an end is read as definitions, too
+_GRAVITY = "g"
+
+
+def derive(
+    model: Any,
+    formulation: str | Formulation = "lagrange",
+    *,
+    coordinates: str | Generalized = "generalized",
+    simplify: bool | str = "auto",
+    method: str = "auto",
+    symbols: dict[str, str] | None = None,
+) -> Derivation:
+    """The equations of motion as mathematics.
+
+    Args:
+        model: a model, or a system of coordinates and particles.
+        formulation: name of a formalism, or one with options: ``lagrange``, ``hamilton``, ``routh``, ``maggi``,
+            ``kane``, ``gibbs-appell``, ``boltzmann-hamel``, ``volterra``, ``volterra-reduced``, ``woronetz``.
+        coordinates: ``generalized``, or :class:`Generalized` with options, such as the angles of balls.
+        simplify: True, False, or ``auto``: small systems only.
+        method: ``symbolic`` writes expressions out, ``graph`` names what is used more than once, as z₁, z₂, …;
+            ``auto`` takes the first for small systems.
+        symbols: LaTeX forms of names, e.g. ``{"upper_length": "l_1"}``.
+
+    Raises:
+        DalembertError: for a formulation that cannot be derived, or unknown options.
+    """
+    if method not in METHODS:
+        raise DalembertError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    if simplify not in (True, False, "auto"):
+        raise DalembertError(f"simplify must be True, False or 'auto', got {simplify!r}")
+    chosen = _formulation(formulation)
+    placed = _coordinates(model, coordinates)
+    chosen.check(placed)
+    setup = Setup(placed, chosen, symbols or {})
+    if method == "graph" or (method == "auto" and setup.graph.length > SMALL):
+        return Derivation(setup, setup.graph.mathematics())
+    if simplify is False:
+        return Derivation(setup, build_symbolic(setup, None))
+    try:
+        return Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
+    except _TooSlow:
+        return Derivation(setup, setup.graph.mathematics())
+
+
+class _TooSlow(Exception):  # noqa: N818  (never seen by users)
+    """Expressions grow faster than they can be simplified."""
+
+
+def _written_out(setup: Setup, patience: float) -> Mathematics:
+    """The equations as expressions in short forms."""
+    budget, began = Budget(SECONDS), time.process_time()
+    roots = Roots(setup.reference, setup.moving, budget)
+    short = Abbreviations(setup, budget)
+
+    def tidy(values: np.ndarray) -> np.ndarray:
+        if time.process_time() - began > patience:
+            raise _TooSlow
+        return simplify_array(roots.array(values), setup.moving, budget)
+
+    found = build_symbolic(setup, tidy, short.array)
+    found.position = [None if value is None else roots.expression(value) for value in found.position]
+    found.assumptions = roots.assumptions
+    return _abbreviated(_simplified(found, setup, budget), short)
+
+
+def derivable() -> list[str]:
+    """Names of the formulations that can be derived."""
+    return [name for name, kind in FORMULATIONS.items() if hasattr(kind, "derive")]
+
+
+def _formulation(given: str | Formulation) -> Formulation:
+    if isinstance(given, str):
+        if given not in FORMULATIONS:
+            raise DalembertError(f"unknown formulation {given!r}; these can be derived: {', '.join(derivable())}")
+        given = FORMULATIONS[given]()
+    if not isinstance(given, Formulation):
+        raise DalembertError(f"formulation must be a name or a formulation, got {type(given).__name__}")
+    if not hasattr(given, "derive"):
+        raise DalembertError(
+            f"formulation {given.name!r} is solved in numbers and has no equations to read; these have: "
+            f"{', '.join(derivable())}"
+        )
+    return given
+
+
+def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
+    """The mechanism in generalized coordinates; gravity in numbers gets the letter g."""
+    if not isinstance(model, Model):
+        raise DalembertError(f"expected a model to derive equations of, got {type(model).__name__}")
+    if isinstance(given, str) and given not in ("generalized", "auto"):
+        raise DalembertError(f"equations are derived in generalized coordinates, got {given!r}")
+    if not isinstance(given, (str, Generalized)):
+        raise DalembertError(f"coordinates must be 'generalized' or da.Generalized(…), got {type(given).__name__}")
+    flat = flatten(model)
+    _name_gravity(flat)
+    return GeneralizedCoordinates(flat, given if isinstance(given, Generalized) else None)
+
+
+def _name_gravity(flat: Flat) -> None:
+    """(0, 0, −9.81) becomes (0, 0, −g), unless a parameter is called g already."""
+    acting = [value for value in flat.gravity if value != 0]
+    if len(acting) != 1 or not acting[0].is_number or _GRAVITY in flat.parameters:
+        return
+    size = abs(float(acting[0]))
+    g = sp.Symbol(_GRAVITY, real=True)
+    flat.gravity = tuple(sp.S.Zero if v == 0 else (g if float(v) > 0 else -g) for v in flat.gravity)
+    flat.parameters[_GRAVITY] = size
+
+
+def _abbreviated(found: Mathematics, short: Abbreviations) -> Mathematics:
+    """With the abbreviations that are in use, numbered anew."""
+    used: set[Any] = set()
+    for array in [*found.arrays().values(), *found.functions.values(), np.array(found.position, dtype=object)]:
+        used |= set().union(*(value.free_symbols for value in array.reshape(-1) if value is not None))
+    kept = [symbol for symbol in short.known if symbol in used]
+    swap = dict(zip(kept, short.known, strict=False))
+
+    def renamed(values: np.ndarray) -> np.ndarray:
+        out = np.empty(values.shape, dtype=object)
+        for index in np.ndindex(*values.shape):
+            out[index] = values[index].xreplace(swap)
+        return out
+
+    found.abbreviations = {swap[symbol]: short.known[symbol] for symbol in kept}
+    if any(old != new for old, new in swap.items()):
+        for name, array in found.arrays().items():
+            setattr(found, name, renamed(array))
+        found.functions = {name: renamed(value) for name, value in found.functions.items()}
+        found.Q = found.functions["Q"] if found.Q is not None else None
+        found.position = [None if value is None else value.xreplace(swap) for value in found.position]
+    return found
+
+
+def _simplified(found: Mathematics, setup: Setup, budget: Budget) -> Mathematics:
+    for name, array in found.arrays().items():
+        setattr(found, name, simplify_array(array, setup.moving, budget))
+    found.functions = {name: simplify_array(value, setup.moving, budget) for name, value in found.functions.items()}
+    for name, value in found.functions.items():
+        if value.ndim == 0:  # an energy is a sum of terms
+            found.functions[name] = np.array(sp.Add(*opened(value.item())), dtype=object)
+    if found.Q is not None:
+        found.Q = found.functions["Q"]
+    position = [value for value in found.position if value is not None]
+    values = iter(simplify_array(np.array(position, dtype=object), setup.moving, budget))
+    found.position = [None if value is None else next(values) for value in found.position]
+    return found
+
+
+class Derivation:
+    """Equations of motion by one formalism.
+
+        q̇ = q̇(t, q, w),      K(t, q) ẇ = k(t, q, w) + Dᵀλ,      constraints
+
+    w are rates, quasi-velocities or momenta, as the formalism has it. All expressions are SymPy's, in symbols that
+    carry the names of the model. In a notebook the object shows itself typeset.
+    """
+
+    def __init__(self, setup: Setup, mathematics: Mathematics):
+        self._setup, self._mathematics = setup, mathematics
+
+    def __repr__(self) -> str:
+        m, rows = self._mathematics, len(self._mathematics.position)
+        parts = [f"{len(self.coordinates)} coordinates", f"{len(m.w)} velocities", f"{rows} constraints"]
+        if m.definitions is not None:
+            parts.append(f"{len(m.definitions)} definitions")
+        return f"<Derivation of {self.name!r}: {self.title}, {', '.join(parts)}>"
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self._setup.coordinates.flat.name
+
+    @property
+    def formulation(self) -> Formulation:
+        return self._setup.formulation
+
+    @property
+    def title(self) -> str:
+        """Of the formalism."""
+        return self.formulation.title
+
+    # Symbols
+
+    @property
+    def time(self) -> sp.Symbol:
+        return self._setup.t
+
+    @property
+    def coordinates(self) -> list[sp.Symbol]:
+        """Symbols of q."""
+        return list(self._setup.q)
+
+    @property
+    def rates(self) -> list[sp.Symbol]:
+        """Symbols of q̇."""
+        return list(self._setup.qd)
+
+    @property
+    def velocities(self) -> list[sp.Symbol]:
+        """Symbols of w: what is integrated besides q."""
+        return list(self._mathematics.w)
+
+    @property
+    def accelerations(self) -> list[sp.Symbol]:
+        """Symbols of ẇ."""
+        return list(self._mathematics.dw)
+
+    @property
+    def multipliers(self) -> list[sp.Symbol]:
+        """Symbols of λ, one for each constraint that the formalism keeps."""
+        return list(self._setup.multipliers[: len(self._mathematics.D)])
+
+    @property
+    def parameters(self) -> dict[sp.Symbol, float]:
+        """Symbols of the parameters and abbreviations, and their values."""
+        values = {symbol: self._setup.values[name] for name, symbol in self._setup.parameters.items()}
+        for symbol, expression in self._mathematics.abbreviations.items():
+            values[symbol] = float(expression.subs(values))
+        return values
+
+    def symbol(self, name: str) -> sp.Symbol:
+        """A symbol by its name, e.g. ``theta`` or ``thetadot``."""
+        for symbol in self._setup.book.latex:
+            if symbol.name == name:
+                return symbol
+        raise DalembertError(f"no symbol is called {name!r}; there are {', '.join(map(str, self._setup.book.latex))}")
+
+    # Mathematics
+
+    @property
+    def mass_matrix(self) -> sp.Matrix:
+        """K of  K ẇ = k + Dᵀλ."""
+        return _matrix(self._mathematics.K)
+
+    @property
+    def forcing(self) -> sp.Matrix:
+        """k of  K ẇ = k + Dᵀλ."""
+        return _matrix(self._mathematics.k)
+
+    @property
+    def kinematics(self) -> list[sp.Eq]:
+        """q̇ in terms of w; empty if w are all of q̇ themselves."""
+        pairs = zip(self._setup.qd, self._mathematics.qdot, strict=True)
+        return [_equation(rate, value) for rate, value in pairs if rate != value]
+
+    @property
+    def definitions_of_velocities(self) -> list[sp.Eq]:
+        """w in terms of q̇; empty if w are rates themselves."""
+        pairs = zip(self._mathematics.w, self._mathematics.given, strict=True)
+        return [_equation(symbol, value) for symbol, value in pairs if symbol != value]
+
+    @property
+    def constants(self) -> list[sp.Eq]:
+        """Momenta that stay as they are, in terms of q̇."""
+        return [_equation(s, v) for s, v in zip(self._mathematics.G, self._mathematics.constant_definitions, strict=True)]
+
+    @property
+    def constraints(self) -> list[sp.Eq]:
+        """φ(t, q) = 0 of holonomic constraints, a q̇ + b = 0 of the others."""
+        m, zero = self._mathematics, sp.S.Zero
+        rows = zip(m.position, m.a, m.b, strict=True)
+        values = (b + sum((x * v for x, v in zip(a, self.rates, strict=True)), zero) if phi is None else phi for phi, a, b in rows)
+        return [_equation(value, zero) for value in values]
+
+    @property
+    def jacobian(self) -> sp.Matrix:
+        """a of the constraints  a q̇ + b = 0."""
+        return sp.Matrix(len(self._mathematics.a), len(self.rates), list(self._mathematics.a.reshape(-1)))
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """What the formalism is built from: T, V, L, H, R, S as expressions, forces as matrices."""
+        return {name: _function(value) for name, value in self._mathematics.functions.items()}
+
+    @property
+    def definitions(self) -> list[sp.Eq]:
+        """z₁ = …, z₂ = …; empty if the equations are written out."""
+        found = self._mathematics.definitions
+        return [] if found is None else [_equation(s, f) for s, f in zip(found.symbols, found.formulas, strict=True)]
+
+    @property
+    def abbreviations(self) -> list[sp.Eq]:
+        """Letters for long expressions of parameters."""
+        return [_equation(symbol, value) for symbol, value in self._mathematics.abbreviations.items()]
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """All symbols of the equations and of what defines them."""
+        shown = [*self.equations, *self.kinematics, *self.constraints, *self.constants, *self.definitions]
+        shown += [*self.abbreviations, *self.definitions_of_velocities, *self.functions.values()]
+        return set().union(*(part.free_symbols for part in shown))
+
+    @property
+    def assumptions(self) -> list[sp.Expr]:
+        """What is taken to be positive; elsewhere the equations read differently."""
+        return list(self._mathematics.assumptions)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return Rows(self._mathematics, self._setup)
+
+    @property
+    def equations(self) -> list[sp.Eq]:
+        """The equations of motion as a textbook prints them; common factors are divided out."""
+        return [_equation(left, right) for left, right in self._rows.sides]
+
+    def expanded(self, expression: sp.Expr) -> sp.Expr:
+        """An expression with all of z₁, z₂, … written out."""
+        found = self._mathematics.definitions
+        return expression if found is None else found.expanded(expression)
+
+    def simplify(self, seconds: float = SECONDS) -> Derivation:
+        """The same equations in shorter forms; what would take too long stays as it is."""
+        found = self._mathematics
+        if found.definitions is not None:
+            return self
+        copy = Mathematics(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+        return Derivation(self._setup, _simplified(copy, self._setup, Budget(seconds)))
+
+    # To read
+
+    @cached_property
+    def _typesetter(self) -> Typesetter:
+        s, m = self._setup, self._mathematics
+        return Typesetter(
+            {**s.book.latex, **_letters(m.definitions)}, s.q, [*m.w, *s.qd, *m.G], [*m.dw, *s.qdd, *s.multipliers]
+        )
+
+    def latex(self) -> str:
+        """The equations of motion, with kinematics and constraints where there are such, as LaTeX."""
+        shown = [*self.kinematics, *self.equations, *self.constraints]
+        rows = [aligned(equation_pieces(self._typesetter, e.lhs, e.rhs)) for e in shown]
+        return "\\begin{gather}\n" + " \\\\\n".join(rows) + "\n\\end{gather}"
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """A page of Markdown with formulas between dollar signs; written to a file if a path is given."""
+        return _written(document(self, self._typesetter).to_markdown(), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page that shows all in any browser, without network; written to a file if a path is given."""
+        return _written(document(self, self._typesetter).to_html(), path)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$".replace("{gather}", "{gathered}")
+
+    def _repr_markdown_(self) -> str:
+        shown = [*self.kinematics, *self.equations, *self.constraints]
+        return "\n\n".join(f"$$\n{aligned(equation_pieces(self._typesetter, e.lhs, e.rhs))}\n$$" for e in shown)
+
+    # To run
+
+    def to_kernel(self) -> RightHandSide:
+        """The equations in machine code: (t, q, w) → (q̇, ẇ)."""
+        return RightHandSide(self._setup.graph)
+
+    def to_python(self, path: str | Path | None = None) -> str:
+        """A module of plain Python with a function ``right_hand_side(t, q, w, parameters)``."""
+        return _written(python_source(self, self._setup.graph), path)
+
+    def to_c(self, path: str | Path) -> tuple[Path, Path]:
+        """A C99 file and its header."""
+        return self.to_kernel().kernel.export_c(path)
+
+
+def _equation(left: Any, right: Any) -> sp.Eq:
+    return sp.Eq(left, right, evaluate=False)
+
+
+def _matrix(values: np.ndarray) -> sp.Matrix:
+    rows = values.reshape(len(values), -1)
+    return sp.Matrix(rows.shape[0], rows.shape[1], list(rows.reshape(-1)))
+
+
+def _function(value: np.ndarray) -> Any:
+    if value.ndim == 0:
+        return value.item()
+    return _matrix(value) if value.ndim <= 2 else sp.Array(value.tolist())
+
+
+def _letters(definitions: Definitions | None) -> dict[sp.Symbol, str]:
+    """z12 as z₁₂."""
+    if definitions is None:
+        return {}
+    return {symbol: f"z_{{{k + 1}}}" for k, symbol in enumerate(definitions.symbols)}
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+    return text

@@ -1,0 +1,147 @@
+"""The shortest form of a trigonometric polynomial: powers of sines and cosines, or sines and cosines of sums.
+
+    sin θ cos θ                        stays;  ½ sin 2θ is longer
+    cos θ₁ cos θ₂ + sin θ₁ sin θ₂      is  cos(θ₁ − θ₂)
+    1 − cos² θ                         is  sin² θ
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import sympy as sp
+from sympy.polys.domains import QQ
+
+from dalembert.derivation.trigonometry import Angle, Budget
+
+__all__ = ["Atom", "Term", "shortest"]
+
+# A sine (1) or cosine (0) of Σ kᵢ θᵢ, and its power.
+Atom = tuple[int, tuple[int, ...]]
+Term = tuple[tuple[Atom, int], ...]  # product of atoms with powers, sorted
+Wave = tuple[int, ...]
+
+_ALL_SUBSETS = 4  # angles; of more only neighbours are tried
+_LONGEST_WAVES = 256
+
+
+def shortest(powers: dict[tuple[int, ...], Any], n: int, budget: Budget) -> dict[Term, Any]:
+    """The form with the least cost.
+
+    Args:
+        powers: exponents (s₁, c₁, s₂, c₂, …) to coefficient, with s of degree 1 at most.
+        n: number of angles.
+    """
+    best = _plain(_squares_of_sines(powers, n), n)
+    used = [i for i in range(n) if any(m[2 * i] or m[2 * i + 1] for m in powers)]
+    least = _cost(best)
+    for subset in _subsets(used):
+        budget.check()
+        if sum(1 << sum(m[2 * i] + m[2 * i + 1] for i in subset) for m in powers) > _LONGEST_WAVES:
+            continue
+        trial = _waves(powers, subset, n)
+        if (cost := _cost(trial)) < least:
+            best, least = trial, cost
+    return best
+
+
+def _subsets(used: list[int]) -> list[tuple[int, ...]]:
+    if len(used) <= _ALL_SUBSETS:
+        return [s for k in range(1, len(used) + 1) for s in itertools.combinations(used, k)]
+    return [tuple(used[i:j]) for i in range(len(used)) for j in range(i + 1, len(used) + 1)]
+
+
+def _cost(terms: dict[Term, Any]) -> int:
+    """How long a form is to read."""
+    total = 0
+    for term, value in terms.items():
+        total += 1 + (abs(value) != 1) + (value.denominator != 1) + (value < 0)
+        for (_, wave), power in term:
+            total += sum(1 + 2 * (abs(k) > 1) for k in wave if k) * power
+    return total
+
+
+def _squares_of_sines(powers: dict[tuple[int, ...], Any], n: int) -> dict[tuple[int, ...], Any]:
+    """c² → 1 − s² for those angles where it makes fewer terms."""
+    for i in range(n):
+        if any(m[2 * i + 1] >= 2 for m in powers):
+            trial: dict[tuple[int, ...], Any] = {}
+            for m, v in powers.items():
+                half, rest = divmod(m[2 * i + 1], 2)
+                for k in range(half + 1):
+                    new = (*m[: 2 * i], m[2 * i] + 2 * k, rest, *m[2 * i + 2 :])
+                    trial[new] = trial.get(new, QQ(0)) + v * (-1) ** k * sp.binomial(half, k).p
+            trial = {m: v for m, v in trial.items() if v}
+            if _cost(_plain(trial, n)) < _cost(_plain(powers, n)):
+                powers = trial
+    return powers
+
+
+def _plain(powers: dict[tuple[int, ...], Any], n: int) -> dict[Term, Any]:
+    out: dict[Term, Any] = {}
+    for m, v in powers.items():
+        term = []
+        for i in range(n):
+            unit = tuple(int(j == i) for j in range(n))
+            term += [((kind, unit), m[2 * i + 1 - kind]) for kind in (0, 1) if m[2 * i + 1 - kind]]
+        out[tuple(sorted(term))] = v
+    return out
+
+
+@functools.lru_cache(maxsize=4096)
+def _harmonics(s: int, c: int) -> tuple[tuple[int, Any, Any], ...]:
+    """sˢ cᶜ = Σ (a + i b) e^{ikθ}  as (k, a, b), from  s = (z − 1/z)/2i  and  c = (z + 1/z)/2."""
+    series = {0: (QQ(1), QQ(0))}
+    for turn in [1] * s + [0] * c:
+        out: dict[int, tuple[Any, Any]] = {}
+        for k, (a, b) in series.items():
+            for step in (1, -1):
+                # 1/(2i) = −i/2
+                x, y = (step * b / 2, -step * a / 2) if turn else (a / 2, b / 2)
+                p, q = out.get(k + step, (QQ(0), QQ(0)))
+                out[k + step] = (p + x, q + y)
+        series = out
+    return tuple((k, a, b) for k, (a, b) in series.items() if a or b)
+
+
+def _waves(powers: dict[tuple[int, ...], Any], subset: tuple[int, ...], n: int) -> dict[Term, Any]:
+    """Products over some angles as sines and cosines of sums; the other angles keep their powers."""
+    spectra: dict[tuple[int, ...], dict[Wave, tuple[Any, Any]]] = {}
+    for m, v in powers.items():
+        rest = tuple(0 if e // 2 in subset else p for e, p in enumerate(m))
+        spectrum = spectra.setdefault(rest, {})
+        for combination in itertools.product(*(_harmonics(m[2 * i], m[2 * i + 1]) for i in subset)):
+            wave = [0] * n
+            a, b = v, QQ(0)
+            for i, (k, x, y) in zip(subset, combination, strict=True):
+                wave[i] = k
+                a, b = a * x - b * y, a * y + b * x
+            key = tuple(wave)
+            p, q = spectrum.get(key, (QQ(0), QQ(0)))
+            spectrum[key] = (p + a, q + b)
+    out: dict[Term, Any] = {}
+    for rest, spectrum in spectra.items():
+        (base,) = _plain({rest: QQ(1)}, n)
+        for wave, (a, b) in spectrum.items():
+            first = next((k for k in wave if k), 0)
+            if first < 0:
+                continue  # the conjugate of another
+            if first == 0:
+                parts = [((), a)]
+            else:
+                # (a + ib) e^{iφ} + (a − ib) e^{−iφ} = 2a cos φ − 2b sin φ
+                parts = [((((0, wave), 1),), 2 * a), ((((1, wave), 1),), -2 * b)]
+            for atoms, value in parts:
+                if value:
+                    term = tuple(sorted((*base, *atoms)))
+                    out[term] = out.get(term, QQ(0)) + value
+    return {term: v for term, v in out.items() if v}
+
+
+def atom_expression(atom: Atom, angles: list[Angle]) -> sp.Expr:
+    """The sine or cosine as an expression."""
+    kind, wave = atom
+    argument = sp.Add(*(k * angle.angle for k, angle in zip(wave, angles, strict=True) if k))
+    return sp.sin(argument) if kind else sp.cos(argument)

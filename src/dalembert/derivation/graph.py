@@ -1,0 +1,264 @@
+"""From an expression graph to mathematics without expanding it.
+
+A CasADi function is a straight-line program. ``replay`` runs it over any scalars; ``define`` writes it the way Autolev
+does: what is used more than once gets a name, and results are short formulas in these names,
+
+    z₁ = sin θ₂,   z₂ = m l z₁,   …,   M₁₁ = z₇ + l² z₂.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import casadi as ca
+import mpmath
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra.sympy_algebra import readable_number
+from dalembert.codegen.tape import Tape, trace
+
+__all__ = ["Definitions", "MpmathScalars", "Scalars", "SympyScalars", "define", "replay", "tape_of"]
+
+_LONG_DECIMAL = 13  # digits; shorter decimals were written by a person
+_LARGEST_DENOMINATOR = 20_000
+_ULPS = 8  # what folding constants may have rounded
+_LONGEST_FORMULA = 14  # operations in one definition; what is longer is broken by a name
+
+
+class Scalars:
+    """What a program's operations mean; subclasses say it for one kind of scalar.
+
+    ``operations`` maps each name of ``codegen.tape`` to a function; those of arithmetic are Python's own.
+    """
+
+    def __init__(self) -> None:
+        self.operations: dict[str, Callable[..., Any]] = {
+            "neg": operator.neg, "sq": lambda x: x * x, "twice": lambda x: 2 * x, "inv": lambda x: 1 / x,
+            "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+        }  # fmt: skip
+
+    def constant(self, value: float) -> Any:
+        return value
+
+
+class SympyScalars(Scalars):
+    """SymPy expressions: exact fractions where numbers are such."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
+        self.operations |= {name: getattr(sp, name) for name in (*names, "acosh", "atanh", "floor", "sign", "erf")}
+        self.operations |= {
+            "ceil": sp.ceiling, "fabs": sp.Abs, "atan2": sp.atan2, "fmin": sp.Min, "fmax": sp.Max,
+            "pow": sp.Pow, "constpow": sp.Pow, "hypot": lambda x, y: sp.sqrt(x**2 + y**2),
+            "log1p": lambda x: sp.log(1 + x), "expm1": lambda x: sp.exp(x) - 1,
+            "lt": sp.Lt, "le": sp.Le, "eq": sp.Eq, "ne": sp.Ne, "and": sp.And, "or": sp.Or, "not": sp.Not,
+            "if_else_zero": lambda c, x: sp.Piecewise((x, c), (0, True)),
+        }  # fmt: skip
+
+    def constant(self, value: float) -> Any:
+        return _fraction(value)
+
+
+class MpmathScalars(Scalars):
+    """Numbers with many digits.
+
+    Attributes:
+        context: of mpmath, with its precision.
+    """
+
+    def __init__(self, digits: int = 30) -> None:
+        super().__init__()
+        mp = self.context = mpmath.mp.clone()
+        mp.dps = digits
+        names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
+        self.operations |= {name: getattr(mp, name) for name in (*names, "acosh", "atanh", "floor", "ceil", "erf")}
+        self.operations |= {
+            "fabs": abs, "sign": mp.sign, "atan2": mp.atan2, "fmin": min, "fmax": max, "pow": mp.power,
+            "constpow": mp.power, "hypot": mp.hypot, "log1p": lambda x: mp.log(1 + x), "expm1": mp.expm1,
+            "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
+            "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b), "not": operator.not_,
+            "if_else_zero": lambda c, x: x if c else mp.mpf(0),
+        }  # fmt: skip
+
+    def constant(self, value: float) -> Any:
+        return self.context.mpf(value)
+
+
+def _fraction(value: float) -> Any:
+    """A number to read: 0.1666… is 1/6, because nobody writes it otherwise; 0.083 stays."""
+    number = readable_number(value)
+    if number.is_Float and len(repr(float(value)).replace("-", "").lstrip("0.")) > _LONG_DECIMAL:
+        fraction = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
+        if abs(float(fraction) - value) <= _ULPS * math.ulp(value):
+            return sp.Rational(fraction.numerator, fraction.denominator)
+    return number
+
+
+def tape_of(function: ca.Function) -> Tape:
+    """The program of a CasADi function of SX: all inputs one after the other, all outputs likewise, row-major."""
+    inputs = {f"i{k}": ca.SX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())}  # pyright: ignore[reportAttributeAccessIssue]
+    outputs = function.call(list(inputs.values()), True, False)
+    return trace(function.name(), inputs, {f"o{k}": value for k, value in enumerate(outputs)})
+
+
+def replay(program: Tape | ca.Function, scalars: Scalars, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of a program for inputs that are scalars of any kind.
+
+    With SymPy scalars the outputs share their parts, but whoever walks over them walks over a tree: long programs
+    are better read through ``define``.
+    """
+    tape = program if isinstance(program, Tape) else tape_of(program)
+    if len(inputs) != tape.n_in:
+        raise ValueError(f"the program takes {tape.n_in} numbers, got {len(inputs)}")
+    constants = [scalars.constant(value) for value in tape.constants]
+    operations = scalars.operations
+    values: list[Any] = []
+    for op, a, b in zip(tape.ops, tape.a, tape.b, strict=True):
+        if op == "input":
+            values.append(inputs[a])
+        elif op == "const":
+            values.append(constants[a])
+        elif b < 0:
+            values.append(operations[op](values[a]))
+        else:
+            values.append(operations[op](values[a], values[b]))
+    return [values[k] for k in tape.results]
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """A program as named formulas.
+
+    Attributes:
+        symbols: z₁, z₂, … in order.
+        formulas: what each is, in inputs and earlier symbols.
+        results: the outputs, in inputs and symbols.
+    """
+
+    symbols: list[sp.Symbol]
+    formulas: list[sp.Expr]
+    results: list[sp.Expr]
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def needed(self, results: Sequence[sp.Expr]) -> Definitions:
+        """Only what some of the results need."""
+        place = {symbol: k for k, symbol in enumerate(self.symbols)}
+        wanted: set[int] = set()
+        stack = [place[s] for r in results for s in r.free_symbols if s in place]  # type: ignore[index]
+        while stack:
+            k = stack.pop()
+            if k not in wanted:
+                wanted.add(k)
+                stack += [place[s] for s in self.formulas[k].free_symbols if s in place]  # type: ignore[index]
+        kept = sorted(wanted)
+        return Definitions([self.symbols[k] for k in kept], [self.formulas[k] for k in kept], list(results))
+
+    def expanded(self, expression: sp.Expr) -> sp.Expr:
+        """One expression with all names written out; long where the graph is deep."""
+        known: dict[sp.Basic, sp.Expr] = {}
+        part = self.needed([expression])
+        for symbol, formula in zip(part.symbols, part.formulas, strict=True):
+            known[symbol] = formula.xreplace(known)  # type: ignore[assignment]
+        return expression.xreplace(known)  # type: ignore[return-value]
+
+
+def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str = "z") -> Definitions:
+    """The program as definitions: one for each value that is used more than once or would become too long.
+
+    Args:
+        inputs: symbols of the inputs, all in one row.
+        letter: of the new symbols.
+    """
+    tape = program if isinstance(program, Tape) else tape_of(program)
+    if len(inputs) != tape.n_in:
+        raise ValueError(f"the program takes {tape.n_in} numbers, got {len(inputs)}")
+    scalars = SympyScalars()
+    operations = scalars.operations
+    constants = [scalars.constant(value) for value in tape.constants]
+    uses = _uses(tape)
+    taken = {str(symbol) for symbol in inputs}
+    if any(f"{letter}{k}" in taken for k in range(1, len(tape.ops) + 1)):
+        letter += "_"
+    values: list[Any] = []
+    sizes: list[int] = []
+    symbols: list[sp.Symbol] = []
+    formulas: list[sp.Expr] = []
+    for k, (op, a, b) in enumerate(zip(tape.ops, tape.a, tape.b, strict=True)):
+        size = 0
+        if op == "input":
+            value = inputs[a]
+        elif op == "const":
+            value = constants[a]
+        else:
+            size = 1 + sizes[a] + (sizes[b] if b >= 0 else 0)
+            value = _gathered(op, values[a], values[b] if b >= 0 else None)
+            if value is None:
+                given = (_made(values[a]),) if b < 0 else (_made(values[a]), _made(values[b]))
+                value = operations[op](*given)
+            if uses[k] > 1 or (size > _LONGEST_FORMULA and uses[k]):
+                value = _made(value)
+                if isinstance(value, sp.Expr) and not _is_short(value):
+                    symbol = sp.Symbol(f"{letter}{len(symbols) + 1}", real=True)
+                    symbols.append(symbol)
+                    formulas.append(value)
+                    value, size = symbol, 0
+        values.append(value)
+        sizes.append(size)
+    return Definitions(symbols, formulas, [_made(values[k]) for k in tape.results])
+
+
+class _Gathered:
+    """A sum or a product whose parts are still apart: SymPy orders all of them at once."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: Any, parts: list[Any]):
+        self.kind, self.parts = kind, parts
+
+
+def _made(value: Any) -> Any:
+    return value.kind(*map(_made, value.parts)) if type(value) is _Gathered else value
+
+
+def _parts(kind: Any, value: Any) -> list[Any]:
+    return value.parts if type(value) is _Gathered and value.kind is kind else [value]
+
+
+def _gathered(op: str, a: Any, b: Any) -> _Gathered | None:
+    """Sums and products of values that are used once."""
+    if op == "add":
+        return _Gathered(sp.Add, _parts(sp.Add, a) + _parts(sp.Add, b))
+    if op == "sub":
+        return _Gathered(sp.Add, [*_parts(sp.Add, a), _Gathered(sp.Mul, [sp.S.NegativeOne, *_parts(sp.Mul, b)])])
+    if op == "mul":
+        return _Gathered(sp.Mul, _parts(sp.Mul, a) + _parts(sp.Mul, b))
+    if op == "neg":
+        return _Gathered(sp.Mul, [sp.S.NegativeOne, *_parts(sp.Mul, a)])
+    return None
+
+
+def _is_short(value: sp.Expr) -> bool:
+    """A symbol, a number, or a symbol with a sign or a number needs no name of its own."""
+    if value.is_Atom:
+        return True
+    return value.is_Mul and len(value.args) == 2 and value.args[0].is_Number and value.args[1].is_Symbol  # type: ignore[union-attr]
+
+
+def _uses(tape: Tape) -> np.ndarray:
+    """How often each value is used by operations."""
+    used = np.zeros(len(tape.ops), dtype=int)
+    for op, a, b in zip(tape.ops, tape.a, tape.b, strict=True):
+        if op not in ("input", "const"):
+            used[a] += 1
+            if b >= 0:
+                used[b] += 1
+    return used

@@ -1,0 +1,92 @@
+"""Systems of every textbook, with the letters of a textbook."""
+
+from __future__ import annotations
+
+import dalembert as da
+
+__all__ = [
+    "cart_pendulum", "double_pendulum", "pendulum", "rolling_disc", "spherical_by_angles", "spherical_by_height",
+    "spherical_by_positions", "top",
+]  # fmt: skip
+
+
+def pendulum() -> da.Model:
+    model = da.Model("pendulum", gravity=(0, -9.81, 0))
+    m, l = model.parameters(m=1.3, l=0.7)
+    bob = model.body("bob", mass=m, com=(0, -l, 0))
+    model.revolute("theta", model.ground, bob, point=(0, 0, 0), axis="z")
+    return model
+
+
+def double_pendulum() -> da.Model:
+    """The second angle against the first bar."""
+    model = da.Model("double pendulum", gravity=(0, -9.81, 0))
+    m1, m2, l1, l2 = model.parameters(m_1=1.3, m_2=0.4, l_1=0.7, l_2=0.9)
+    upper = model.body("upper", mass=m1, com=(0, -l1, 0))
+    lower = model.body("lower", mass=m2, com=(0, -l1 - l2, 0))
+    model.revolute("theta_1", model.ground, upper, point=(0, 0, 0), axis="z")
+    model.revolute("theta_2", upper, lower, point=(0, -l1, 0), axis="z")
+    return model
+
+
+def cart_pendulum(*, friction: bool = False) -> da.Model:
+    model = da.Model("cart with pendulum", gravity=(0, -9.81, 0))
+    M, m, l = model.parameters(M=2.0, m=0.4, l=0.9)
+    cart = model.body("cart", mass=M, com=(0, 0, 0))
+    bob = model.body("bob", mass=m, com=(0, -l, 0))
+    model.prismatic("x", model.ground, cart, point=(0, 0, 0), axis="x")
+    model.revolute("theta", cart, bob, point=(0, 0, 0), axis="z")
+    if friction:
+        model.parameters(c=0.3, F=2.0)
+        model.joint_force("push", "x", "F - c*u(x)")
+    return model
+
+
+def top() -> da.Model:
+    """A and C are moments of inertia about the centre of mass, at a distance l from the tip."""
+    model = da.Model("top")
+    m, l, A, C = model.parameters(m=0.5, l=0.15, A=0.002, C=0.003)
+    body = model.body("top", mass=m, com=(0, 0, l), inertia=(A, A, C))
+    model.spherical("tip", model.ground, body, point=(0, 0, 0))
+    return model
+
+
+def rolling_disc() -> da.Model:
+    model = da.Model("rolling disc")
+    m, r = model.parameters(m=1.0, r=0.3)
+    disc = model.body("disc", mass=m, com=(0, 0, r), inertia=(m * r**2 / 4, m * r**2 / 2, m * r**2 / 4))
+    model.rolling_disc("contact", model.ground, disc, point=(0, 0, r), axis="z", axis_2="y", radius=r)
+    return model
+
+
+def spherical_by_angles() -> da.Model:
+    """θ from the downward vertical, φ about it."""
+    model = da.Model("spherical pendulum, angles")
+    m, r = model.parameters(m=1.3, r=0.7)
+    arm = model.body("arm", mass=0)
+    bob = model.body("bob", mass=m, com=(0, 0, -r))
+    model.revolute("phi", model.ground, arm, point=(0, 0, 0), axis="z")
+    model.revolute("theta", arm, bob, point=(0, 0, 0), axis="y")
+    return model
+
+
+def spherical_by_height() -> da.Model:
+    """x and y; the height follows."""
+    model = da.Model("spherical pendulum, height")
+    m, r = model.parameters(m=1.3, r=0.7)
+    bob = model.body("bob", mass=m, com=(0, 0, 0))
+    model.custom(
+        "bowl", model.ground, bob, point=(0, 0, 0), coordinates=2, position=("q0", "q1", "-sqrt(r**2 - q0**2 - q1**2)")
+    )
+    return model
+
+
+def spherical_by_positions() -> da.Model:
+    """x, y and z, with a constraint."""
+    model = da.Model("spherical pendulum, positions")
+    m, r = model.parameters(m=1.3, r=0.7)
+    bob = model.body("bob", mass=m, com=(0, 0, -r))
+    at = model.translational("at", model.ground, bob, point=(0, 0, 0))
+    model.constraint("sphere", "(q(at, 0)**2 + q(at, 1)**2 + (q(at, 2) - r)**2 - r**2)/2")
+    del at
+    return model
