@@ -2,16 +2,18 @@
 
     python benchmarks/derivation.py [--quick] [--timeout 600]
 
-Two systems, written for SymPy the way its users write them: n point masses on a cart in a plane, and a spatial arm of
-seven joints. Times: up to mass matrix and forcing as mathematics, up to a compiled function, and of one evaluation of
-the right-hand side; SymPy's is lambdified with common subexpressions and solved by NumPy. Accelerations of both must be
-equal to 1e-9. Times are those of the processor. Each run of SymPy is a process of its own, ended after a while.
-Writes ``docs/images/derivation.png``.
+Systems, written for SymPy the way its users write them: n point masses on a cart in a plane, with angles against the
+bar before (as joints have them) and against the vertical ("absolute", in which the equations are short and SymPy is at
+its best), and a spatial arm of seven joints. Times: up to mass matrix and forcing as mathematics, up to a compiled
+function, and of one evaluation of the right-hand side; SymPy's is lambdified with common subexpressions and solved by
+NumPy. Accelerations of both must be equal to 1e-9. Times are those of the processor. Each run of SymPy is a process of
+its own, ended after a while. Writes ``docs/images/derivation.png``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -34,7 +36,7 @@ FASTER_DERIVATION, FASTER_EVALUATION = 50, 20
 def numbers(system: str, n: int) -> dict[str, np.ndarray]:
     """One state and the parameters, the same for both."""
     rng = np.random.default_rng(n)
-    dof = n + 1 if system == "cart" else n
+    dof = n if system == "arm" else n + 1
     return {
         "q": rng.normal(size=dof), "u": rng.normal(size=dof),
         "m": rng.uniform(0.5, 1.5, n + 1), "l": rng.uniform(0.3, 0.8, n + 1),
@@ -48,6 +50,8 @@ def model_of(system: str, n: int) -> Any:
     """The model; masses m0 … and lengths l1 … are parameters."""
     import dalembert as da
 
+    if system == "absolute":
+        return absolute_model(n)
     given = numbers(system, n)
     model = da.Model(f"{system} {n}", gravity=(0, -9.81, 0) if system == "cart" else (0, 0, -9.81))
     m = [model.parameters(**{f"m{i}": float(v)}) for i, v in enumerate(given["m"])]
@@ -67,6 +71,25 @@ def model_of(system: str, n: int) -> Any:
         link = model.body(f"link{i}", mass=m[i], com=(l[i] / 4, 0, height + l[i] / 2), inertia=(I / 10, I / 12, I / 20))
         model.revolute(f"q{i}", before, link, point=(0, 0, height), axis=AXES[i])
         before, height = link, height + l[i]
+    return model
+
+
+def absolute_model(n: int) -> Any:
+    """The cart with angles against the vertical."""
+    import sympy as sp
+
+    import dalembert as da
+
+    given = numbers("cart", n)
+    model = da.System(f"absolute {n}", gravity=(0, -9.81, 0))
+    m = [model.parameters(**{f"m{i}": float(v)}) for i, v in enumerate(given["m"])]
+    l = [model.parameters(**{f"l{i}": float(v)}) for i, v in enumerate(given["l"])]
+    x, y = model.coordinate("x", "length").q, sp.S.Zero
+    model.particle("cart", m[0], (x, 0, 0))
+    for i in range(1, n + 1):
+        q = model.coordinate(f"q{i}").q
+        x, y = x + l[i] * sp.sin(q), y - l[i] * sp.cos(q)
+        model.particle(f"bob{i}", m[i], (x, y, 0))
     return model
 
 
@@ -113,8 +136,8 @@ def clock(call: Any) -> float:
 # SymPy, as its users write it
 
 
-def sympy_cart(n: int) -> tuple[Any, list[Any], list[Any], list[Any]]:
-    """n point masses below each other on a cart; angles against the bar before, as the joints of ours."""
+def sympy_cart(n: int, absolute: bool = False) -> tuple[Any, list[Any], list[Any], list[Any]]:
+    """n point masses below each other on a cart; angles against the bar before, as joints have them, or absolute."""
     import sympy as sp
     from sympy.physics.mechanics import KanesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
 
@@ -127,7 +150,7 @@ def sympy_cart(n: int) -> tuple[Any, list[Any], list[Any], list[Any]]:
     bodies, loads, kinematics = [Particle("C", P, m[0])], [(P, -m[0] * g * I.y)], [q[0].diff() - u[0]]
     frame, rate = I, 0
     for i in range(1, n + 1):
-        rate = rate + u[i]
+        frame, rate = (I, u[i]) if absolute else (frame, rate + u[i])
         frame = frame.orientnew(f"B{i}", "Axis", [q[i], I.z])
         frame.set_ang_vel(I, rate * I.z)
         Pi = P.locatenew(f"P{i}", -l[i] * frame.y)
@@ -174,9 +197,10 @@ def theirs(system: str, n: int, report: Any) -> None:
     """Times of SymPy, reported as they come."""
     import sympy as sp
 
-    (sympy_cart if system == "cart" else sympy_arm)(1)
+    derive = {"cart": sympy_cart, "absolute": lambda n: sympy_cart(n, absolute=True), "arm": sympy_arm}[system]
+    derive(1)
     began = time.process_time()
-    method, q, u, parameters = (sympy_cart if system == "cart" else sympy_arm)(n)
+    method, q, u, parameters = derive(n)
     M, F = method.mass_matrix, method.forcing
     derived = time.process_time() - began
     report({"derived": derived})
@@ -201,10 +225,8 @@ def run_theirs(system: str, n: int, timeout: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "found.json"
         command = [sys.executable, __file__, "--theirs", system, str(n), str(path)]
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # what was reported until then counts
             subprocess.run(command, timeout=timeout, check=True)
-        except subprocess.TimeoutExpired:
-            pass  # what was reported until then counts
         found = json.loads(path.read_text()) if path.exists() else {}
     return {"derived": None, "compiled": None, "evaluation": None, "acceleration": None, **found}
 
@@ -221,13 +243,25 @@ def compare(system: str, n: int, timeout: float) -> dict[str, Any]:
         same = f"{error:.0e}"
 
     def ratio(key: str) -> str:
-        return f"{b[key] / a[key]:.0f}" if b[key] is not None else f"> {timeout / a[key]:.0f}" if key != "evaluation" else "–"
+        return (
+            f"{b[key] / a[key]:.0f}"
+            if b[key] is not None
+            else f"> {timeout / a[key]:.0f}"
+            if key != "evaluation"
+            else "–"
+        )
 
     def cell(value: float | None, scale: float, unit: str) -> str:
-        return f"> {timeout:g} s" if value is None and unit == "s" else "–" if value is None else f"{scale * value:.3g} {unit}"
+        return (
+            f"> {timeout:g} s"
+            if value is None and unit == "s"
+            else "–"
+            if value is None
+            else f"{scale * value:.3g} {unit}"
+        )
 
     print(
-        f"  {system:<5}{n:>3}  {cell(a['derived'], 1, 's'):>9} {cell(b['derived'], 1, 's'):>9} {ratio('derived'):>7}   "
+        f"  {system:<9}{n:>3}  {cell(a['derived'], 1, 's'):>9} {cell(b['derived'], 1, 's'):>9} {ratio('derived'):>7}   "
         f"{cell(a['compiled'], 1, 's'):>9} {cell(b['compiled'], 1, 's'):>9} {ratio('compiled'):>7}   "
         f"{cell(a['evaluation'], 1e6, 'µs'):>9} {cell(b['evaluation'], 1e6, 'µs'):>10} {ratio('evaluation'):>7}   "
         f"{same:>6}  {a['what']}",
@@ -274,15 +308,20 @@ def main() -> None:
         theirs(system, int(n), lambda found: Path(path).write_text(json.dumps(found)))
         return
     print("Kane's equations, dalembert | SymPy | ratio")
-    print("               derived                          ready to run                     one evaluation                   differ")
+    print(
+        "                   derived                          ready to run                     one evaluation                   differ"
+    )
     sizes = SIZES[:3] if options.quick else SIZES
     rows = [compare("cart", n, options.timeout) for n in sizes]
     if not options.quick:
         for n in LONGER:
             a = ours("cart", n)
             rows.append({"n": n, "ours": a, "theirs": {}})
-            print(f"  cart {n:>3}  {a['derived']:.3g} s, ready to run {a['compiled']:.3g} s, {1e6 * a['evaluation']:.3g} µs")
+            print(
+                f"  cart     {n:>3}  {a['derived']:.3g} s, ready to run {a['compiled']:.3g} s, {1e6 * a['evaluation']:.3g} µs"
+            )
         picture(rows)
+    compare("absolute", 3 if options.quick else 10, options.timeout)
     arm = compare("arm", 3 if options.quick else 7, options.timeout)
     if options.quick:
         return
@@ -291,7 +330,9 @@ def main() -> None:
         derivation = (b["derived"] or options.timeout) / a["derived"]
         ready = (b["compiled"] or options.timeout) / a["compiled"]
         evaluation = b["evaluation"] / a["evaluation"] if b["evaluation"] else float("nan")
-        print(f"{what}: derivation {derivation:.0f} times, ready to run {ready:.0f} times, evaluation {evaluation:.0f} times")
+        print(
+            f"{what}: derivation {derivation:.0f} times, ready to run {ready:.0f} times, evaluation {evaluation:.0f} times"
+        )
         assert derivation >= FASTER_DERIVATION, f"{what}: derivation is only {derivation:.0f} times as fast"
         assert not evaluation < FASTER_EVALUATION, f"{what}: evaluation is only {evaluation:.0f} times as fast"
 

@@ -49,7 +49,9 @@ def test_every_operation_of_a_tape_has_a_meaning():
 
 def test_thirty_digits():
     x = ca.SX.sym("x")
-    (result,) = replay(ca.Function("f", [x], [ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1]), MpmathScalars(30), [mpmath.mpf("0.7")])
+    (result,) = replay(
+        ca.Function("f", [x], [ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1]), MpmathScalars(30), [mpmath.mpf("0.7")]
+    )
     assert abs(result) < 1e-29
 
 
@@ -106,3 +108,18 @@ def test_fractions_stay_fractions():
     found = define(ca.Function("f", [x], [x / 3 + x * (2.0 / 3.0) ** 2 + 9.81]), [sp.Symbol("x", real=True)])
     text = str(found.results[0])
     assert text == "7*x/9 + 9.81"
+
+
+def test_expressions_are_those_that_sympy_makes():
+    """Formulas that were put together without evaluation are the evaluated ones."""
+    rng = np.random.default_rng(4)
+    symbols = [ca.SX.sym(f"s{k}") for k in range(9)]
+    values = list(symbols)
+    for _ in range(400):
+        a, b = (values[i] for i in rng.integers(max(0, len(values) - 30), len(values), 2))
+        values.append([a + b, a - b, a * b, -a * b, 2 * a, ca.sin(a) * b, a * 0.5][int(rng.integers(7))])
+    found = define(ca.Function("f", [ca.vertcat(*symbols)], [ca.vertcat(*values[-40:])]), sp.symbols("s0:9", real=True))
+    for formula in [*found.formulas, *found.results]:
+        again = formula.func(*formula.args) if formula.args else formula
+        assert again == formula
+        assert hash(again) == hash(formula)

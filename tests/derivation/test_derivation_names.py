@@ -33,7 +33,11 @@ def test_parameters(name, latex):
     ("name", "symbols", "latex"),
     [
         ("theta", ["theta", "thetadot", "thetaddot"], [r"\theta", r"\dot{\theta}", r"\ddot{\theta}"]),
-        ("theta_1", ["theta_1", "thetadot_1", "thetaddot_1"], [r"\theta_{1}", r"\dot{\theta}_{1}", r"\ddot{\theta}_{1}"]),
+        (
+            "theta_1",
+            ["theta_1", "thetadot_1", "thetaddot_1"],
+            [r"\theta_{1}", r"\dot{\theta}_{1}", r"\ddot{\theta}_{1}"],
+        ),
         ("x", ["x", "xdot", "xddot"], ["x", r"\dot{x}", r"\ddot{x}"]),
         (
             "upper arm",
@@ -106,7 +110,9 @@ def test_pieces_join_to_the_same_formula():
 
 
 def test_a_page_needs_no_network_and_no_script():
-    page = Document("<Model>", "a & b", [Heading("One"), Text("where $x < y$"), Formula(["x", "+ y"]), Table(["a"], [["$z$"]])])
+    page = Document(
+        "<Model>", "a & b", [Heading("One"), Text("where $x < y$"), Formula(["x", "+ y"]), Table(["a"], [["$z$"]])]
+    )
     text = page.to_html()
     assert "&lt;Model&gt;" in text and "a &amp; b" in text
     assert "<math" in text and "(1)" in text

@@ -48,7 +48,9 @@ def numbers(derivation, values):
     return lambda expression: float(eval(printer.doprint(sp.sympify(expression)), space))
 
 
-CASES = [(name, f) for f in FORMALISMS for name in MODELS if name == "double pendulum" or f in ("lagrange", "kane", "routh")]
+CASES = [
+    (name, f) for f in FORMALISMS for name in MODELS if name == "double pendulum" or f in ("lagrange", "kane", "routh")
+]
 
 
 @pytest.mark.parametrize(("name", "formulation"), CASES)
@@ -217,7 +219,9 @@ def test_not_a_model():
 def test_command_line(tmp_path):
     run = [sys.executable, "-m", "dalembert", "derive", "pendulum"]
     page, notes = tmp_path / "p.html", tmp_path / "p.md"
-    done = subprocess.run([*run, "--formulation", "kane", "--html", page, "--markdown", notes], capture_output=True, text=True)
+    done = subprocess.run(
+        [*run, "--formulation", "kane", "--html", page, "--markdown", notes], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "sin(q_pivot)" in done.stdout and page.exists() and notes.exists()
     latex = subprocess.run([*run, "--latex"], capture_output=True, text=True)

@@ -22,7 +22,9 @@ a, b, c, u, v = sp.symbols("a b c u v", real=True)
 SYMBOLS = (m, l, a, b, u, v)
 MOVING = {a, b, c, u, v}
 
-numbers = st.one_of(st.integers(-3, 3).map(sp.Integer), st.sampled_from([sp.Rational(1, 2), sp.Rational(-2, 3), sp.Float(0.25)]))
+numbers = st.one_of(
+    st.integers(-3, 3).map(sp.Integer), st.sampled_from([sp.Rational(1, 2), sp.Rational(-2, 3), sp.Float(0.25)])
+)
 angles = st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.sampled_from([0, sp.pi / 6, sp.pi / 2])).map(
     lambda k: k[0] * a + k[1] * b + k[2]
 )
@@ -72,7 +74,12 @@ def test_zero_is_proved(expression):
         (sin(3 * a) - 3 * sin(a) + 4 * sin(a) ** 3, True),
         (cos(a) - 2 * cos(a / 2) ** 2 + 1, True),
         (cos(a + sp.pi / 6) - sp.sqrt(3) / 2 * cos(a) + sin(a) / 2, True),
-        (sp.Float(0.1) * m * (sin(a) ** 2 + 2 * cos(a) ** 2) - sp.Float(0.3) * m + sp.Float(0.1) * m * (1 + sin(a) ** 2), True),
+        (
+            sp.Float(0.1) * m * (sin(a) ** 2 + 2 * cos(a) ** 2)
+            - sp.Float(0.3) * m
+            + sp.Float(0.1) * m * (1 + sin(a) ** 2),
+            True,
+        ),
         ((1 - cos(a) ** 2) / sin(a) - sin(a), True),
         (sp.sqrt(1 + a**2) ** 3 - (1 + a**2) * sp.sqrt(1 + a**2), True),
         (1 / (1 + sin(a)) - (1 - sin(a)) / cos(a) ** 2, True),

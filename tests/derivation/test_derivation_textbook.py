@@ -22,7 +22,9 @@ def symbols(derivation):
 def rows(derivation):
     """Lines of the LaTeX."""
     text = derivation.latex()
-    return [line.removesuffix(" \\\\") for line in text.splitlines() if line not in ("\\begin{gather}", "\\end{gather}")]
+    return [
+        line.removesuffix(" \\\\") for line in text.splitlines() if line not in ("\\begin{gather}", "\\end{gather}")
+    ]
 
 
 def prove(equations, expected):
@@ -101,7 +103,10 @@ def test_top():
     J = A + m * l**2
     T = J * (u[1] ** 2 + u[0] ** 2 * sin(q[1]) ** 2) / 2 + C * (u[2] + u[0] * cos(q[1])) ** 2 / 2
     assert is_zero(d.functions["T"] - T) is True
-    assert str(d.functions["T"]) == "C*(phidot + psidot*cos(theta))**2/2 + (A + l**2*m)*(psidot**2*sin(theta)**2 + thetadot**2)/2"
+    assert (
+        str(d.functions["T"])
+        == "C*(phidot + psidot*cos(theta))**2/2 + (A + l**2*m)*(psidot**2*sin(theta)**2 + thetadot**2)/2"
+    )
     L = T - m * g * l * cos(q[1])
     du = [s[f"{n}ddot"] for n in ("psi", "theta", "phi")]
     for equation, x, v in zip(d.equations, q, u, strict=True):
@@ -132,8 +137,8 @@ def test_rolling_disc():
     assert rows(d) == [
         r"\dot{x} = r \dot{\phi} \cos \psi",
         r"\dot{y} = r \dot{\phi} \sin \psi",
-        r"\left(1 + 5 \sin^{2} \theta\right) \ddot{\psi} + 6 \ddot{\phi} \sin \theta + 2 \dot{\theta} \dot{\phi} \cos \theta "
-        r"+ 10 \dot{\psi} \dot{\theta} \sin \theta \cos \theta = 0",
+        r"\left(1 + 5 \sin^{2} \theta\right) \ddot{\psi} + 6 \ddot{\phi} \sin \theta "
+        r"+ 2 \dot{\theta} \dot{\phi} \cos \theta + 10 \dot{\psi} \dot{\theta} \sin \theta \cos \theta = 0",
         r"5 r \ddot{\theta} - r \left(6 \dot{\phi} + 5 \dot{\psi} \sin \theta\right) \dot{\psi} \cos \theta "
         r"- 4 g \sin \theta = 0",
         r"3 \ddot{\psi} \sin \theta + 3 \ddot{\phi} + 5 \dot{\psi} \dot{\theta} \cos \theta = 0",
@@ -171,7 +176,6 @@ def test_spherical_pendulum_in_three_descriptions():
     assert not by_height.constraints and len(by_height.equations) == 2
     # All three give the same acceleration of the bob.
     r, theta, phi, thetadot, phidot = 0.7, 0.6, 0.4, 0.9, -1.1
-    at = r * np.array([sin(theta) * cos(phi), sin(theta) * sin(phi), -cos(theta)], dtype=float)
     t = sp.Symbol("t")
     q, w = np.array([phi, theta]), np.array([phidot, thetadot])
     # The arm turns the bob about +y, which leads it to −x.
@@ -181,7 +185,7 @@ def test_spherical_pendulum_in_three_descriptions():
     at, velocity, acceleration = (np.array(path.diff(t, k).subs(t, 0), dtype=float).ravel() for k in range(3))
     _, dw = by_height.to_kernel()(0.0, at[:2], velocity[:2])
     np.testing.assert_allclose(dw, acceleration[:2], rtol=1e-12)
-    _, dw = by_position.to_kernel()(0.0, at + [0, 0, r], velocity)
+    _, dw = by_position.to_kernel()(0.0, at + np.array([0, 0, r]), velocity)
     np.testing.assert_allclose(dw, acceleration, rtol=1e-12)
     # (l):  ẍ = −(x/r²)(g·… + v²)
     g = 9.81
@@ -189,7 +193,9 @@ def test_spherical_pendulum_in_three_descriptions():
     np.testing.assert_allclose(acceleration, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["pendulum", "double_pendulum", "cart_pendulum", "rolling_disc", "spherical_by_angles"])
+@pytest.mark.parametrize(
+    "name", ["pendulum", "double_pendulum", "cart_pendulum", "rolling_disc", "spherical_by_angles"]
+)
 def test_numbers_look_like_a_textbook(name):
     text = da.derive(getattr(textbook, name)()).latex()
     assert "0.5" not in text and "1.0" not in text and "9.81" not in text

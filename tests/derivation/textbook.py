@@ -73,7 +73,7 @@ def spherical_by_angles() -> da.Model:
 def spherical_by_height() -> da.Model:
     """x and y; the height follows."""
     model = da.Model("spherical pendulum, height")
-    m, r = model.parameters(m=1.3, r=0.7)
+    m, _ = model.parameters(m=1.3, r=0.7)
     bob = model.body("bob", mass=m, com=(0, 0, 0))
     model.custom(
         "bowl", model.ground, bob, point=(0, 0, 0), coordinates=2, position=("q0", "q1", "-sqrt(r**2 - q0**2 - q1**2)")
@@ -86,7 +86,6 @@ def spherical_by_positions() -> da.Model:
     model = da.Model("spherical pendulum, positions")
     m, r = model.parameters(m=1.3, r=0.7)
     bob = model.body("bob", mass=m, com=(0, 0, -r))
-    at = model.translational("at", model.ground, bob, point=(0, 0, 0))
+    model.translational("at", model.ground, bob, point=(0, 0, 0))
     model.constraint("sphere", "(q(at, 0)**2 + q(at, 1)**2 + (q(at, 2) - r)**2 - r**2)/2")
-    del at
     return model

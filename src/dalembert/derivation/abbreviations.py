@@ -69,7 +69,7 @@ class Abbreviations:
         """A letter, or a multiple of one that is there already: two letters never stand for the same."""
         for symbol, other in self.known.items():
             ratio = simplify(inner / other, (), self.budget)
-            if not ratio.free_symbols or not _is_ugly(ratio) and not sp.denom(ratio).free_symbols:
+            if not ratio.free_symbols or (not _is_ugly(ratio) and not sp.denom(ratio).free_symbols):
                 return ratio * symbol
         symbol = self.setup.abbreviation(len(self.known) + 1)
         self.known[symbol] = inner

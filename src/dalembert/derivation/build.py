@@ -18,6 +18,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.derivation.graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names
 from dalembert.derivation.names import NameBook
+from dalembert.derivation.roots import readable
 from dalembert.formulations import Formulation
 from dalembert.formulations.quasi_velocities import mechanics_of, plan_of, symbolic
 
@@ -168,7 +169,9 @@ class Setup:
         return Graph(self)
 
 
-def _velocities(setup: Setup, derived: Any, is_rate: Callable[[int], int | None]) -> tuple[list[sp.Symbol], list[sp.Symbol]]:
+def _velocities(
+    setup: Setup, derived: Any, is_rate: Callable[[int], int | None]
+) -> tuple[list[sp.Symbol], list[sp.Symbol]]:
     """Symbols of w and ẇ; ``is_rate`` tells which entry of q̇ a velocity is."""
     w, dw = [], []
     for i, name in enumerate(derived.names):
@@ -217,7 +220,7 @@ def build_symbolic(
         array = np.asarray(values, dtype=object)
         out = np.empty(array.shape, dtype=object)
         for index in np.ndindex(*array.shape):
-            value = sp.sympify(array[index], strict=True)
+            value = readable(sp.sympify(array[index], strict=True))
             for symbol in value.free_symbols:
                 if not known(symbol):
                     swap[symbol] = setup.other(symbol.name, derived.names)  # type: ignore[union-attr]
@@ -233,7 +236,7 @@ def build_symbolic(
         D=translated(_forces_of_constraints(mechanics, derived)),
         given=translated(derived.definition), G=G, constant_definitions=translated(derived.constant_definitions),
         a=translated(mechanics.a), b=translated(mechanics.b),
-        position=[None if value is None else translated(value).item() for value in _position(equations, setup.plan.rows)],
+        position=[None if phi is None else translated(phi).item() for phi in _position(equations, setup.plan.rows)],
         Q=Q if Q is not None and w == setup.qd and len(derived.forcing) == len(Q) and not _projected(derived) else None,
         functions=functions,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """A polynomial as a person would write it: common factors in front, sums of parameters in brackets.
 
-    m₁ l² + m₂ l²   is  (m₁ + m₂) l²
-    I ψ̇² + 2 I ψ̇ φ̇ cos θ + I φ̇² cos² θ   is  I (ψ̇ + φ̇ cos θ)²
+m₁ l² + m₂ l²   is  (m₁ + m₂) l²
+I ψ̇² + 2 I ψ̇ φ̇ cos θ + I φ̇² cos² θ   is  I (ψ̇ + φ̇ cos θ)²
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 
 import sympy as sp
 from sympy.polys.domains import QQ
-from sympy.polys.rings import PolyElement
 
-from dalembert.derivation.trigonometry import Budget
+from dalembert.derivation.trigonometry import Budget, Polynomial
 
 __all__ = ["Collector", "length"]
 
@@ -37,18 +36,19 @@ class Collector:
         number: a rational coefficient as an expression.
     """
 
-    def __init__(self, generators: list[sp.Expr], moving: frozenset[int], number: Callable[[Any], sp.Expr], budget: Budget):
+    def __init__(
+        self, generators: list[sp.Expr], moving: frozenset[int], number: Callable[[Any], sp.Expr], budget: Budget
+    ):
         self.generators, self.moving, self.number, self.budget = generators, moving, number, budget
 
-    def expression(self, p: PolyElement) -> sp.Expr:
+    def expression(self, p: Polynomial) -> sp.Expr:
         """The polynomial, collected."""
         if not p:
             return sp.S.Zero
         coefficient, front, rest = self._front(p)
         factors = self._factors(rest)
-        if factors is None and front == 1 and len(rest) > 1 and abs(coefficient) != 1:
-            if coefficient.denominator != 1:
-                return self._sum(p)  # ½ a + ½ b, not (a + b)/2
+        if factors is None and front == 1 and len(rest) > 1 and coefficient.denominator != 1:
+            return self._sum(p)  # ½ a + ½ b, not (a + b)/2
         if factors is None:
             return self._joined(coefficient, [front, self._sum(rest)])
         number, parts = factors
@@ -74,7 +74,7 @@ class Collector:
             return sp.Mul(number, product, evaluate=False) if product.is_Add else number * product
         return monomial * rest
 
-    def _front(self, p: PolyElement) -> tuple[Any, sp.Expr, PolyElement]:
+    def _front(self, p: Polynomial) -> tuple[Any, sp.Expr, Polynomial]:
         """Number, monomial and polynomial without common factors, with a positive sign if all signs are equal."""
         content = _content(p)
         if all(v < 0 for v in p.values()):
@@ -88,14 +88,18 @@ class Collector:
     def _monomial(self, m: Monomial) -> sp.Expr:
         return sp.Mul(*(g**e for g, e in zip(self.generators, m, strict=True) if e))
 
-    def _factors(self, p: PolyElement) -> tuple[Any, list[tuple[PolyElement, int]]] | None:
+    def _factors(self, p: Polynomial) -> tuple[Any, list[tuple[Polynomial, int]]] | None:
         """Factors of a short polynomial, or None."""
         used = [k for k in range(len(self.generators)) if any(m[k] for m in p)]
         degree = max((sum(m) for m in p), default=0)
         if not 1 < len(p) <= _FACTOR_TERMS or len(used) > _FACTOR_SYMBOLS or degree > _FACTOR_DEGREE or degree < 2:
             return None
         self.budget.check()
-        small = p.ring.drop(*(g for k, g in enumerate(p.ring.gens) if k not in used)) if len(used) < p.ring.ngens else p.ring
+        small = (
+            p.ring.drop(*(g for k, g in enumerate(p.ring.gens) if k not in used))
+            if len(used) < p.ring.ngens
+            else p.ring
+        )
         number, factors = small.from_dict({tuple(m[k] for k in used): v for m, v in p.items()}).factor_list()
         if len(factors) == 1 and factors[0][1] == 1:
             return None
@@ -113,7 +117,7 @@ class Collector:
             back.append((f, e))
         return number, back
 
-    def _sum(self, p: PolyElement) -> sp.Expr:
+    def _sum(self, p: Polynomial) -> sp.Expr:
         """A sum in its shorter grouping: by what moves, or by parameters."""
         if len(p) <= 2:
             return sp.Add(*(self.number(v) * self._monomial(m) for m, v in p.items()))
@@ -130,13 +134,13 @@ class Collector:
     def _fixed_part(self, m: Monomial) -> Monomial:
         return tuple(0 if k in self.moving else e for k, e in enumerate(m))
 
-    def _grouped(self, p: PolyElement, key: Callable[[Monomial], Monomial]) -> sp.Expr:
+    def _grouped(self, p: Polynomial, key: Callable[[Monomial], Monomial]) -> sp.Expr:
         """Σ key · coefficient, with keys of equal coefficients (up to a number) together."""
         groups: dict[Monomial, dict[Monomial, Any]] = {}
         for m, v in p.items():
             outer = key(m)
             groups.setdefault(outer, {})[_minus(m, outer)] = v
-        merged: dict[PolyElement, dict[Monomial, Any]] = {}
+        merged: dict[Polynomial, dict[Monomial, Any]] = {}
         for outer, inner in groups.items():
             content, primitive = p.ring.from_dict(inner).primitive()
             if primitive.LC < 0:
@@ -153,7 +157,7 @@ class Collector:
             terms.append(self._joined(content, [front, self._inner(rest, p), self._inner(primitive, p)]))
         return sp.Add(*terms)
 
-    def _inner(self, p: PolyElement, whole: PolyElement) -> sp.Expr:
+    def _inner(self, p: Polynomial, whole: Polynomial) -> sp.Expr:
         """A coefficient; a polynomial that did not become shorter is written out."""
         if len(p) == len(whole):
             return sp.Add(*(self.number(v) * self._monomial(m) for m, v in p.items()))
@@ -182,7 +186,7 @@ def length(expression: sp.Expr) -> int:
     return total
 
 
-def _content(p: PolyElement) -> Any:
+def _content(p: Polynomial) -> Any:
     """A number to take out: what all numerators share, and the denominator if it is the same in all terms."""
     values = list(p.values())
     below = {v.denominator for v in values}

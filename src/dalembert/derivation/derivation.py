@@ -77,7 +77,7 @@ def derive(
         return Derivation(setup, setup.graph.mathematics())
 
 
-class _TooSlow(Exception):  # noqa: N818  (never seen by users)
+class _TooSlow(Exception):
     """Expressions grow faster than they can be simplified."""
 
 
@@ -289,14 +289,19 @@ class Derivation:
     @property
     def constants(self) -> list[sp.Eq]:
         """Momenta that stay as they are, in terms of q̇."""
-        return [_equation(s, v) for s, v in zip(self._mathematics.G, self._mathematics.constant_definitions, strict=True)]
+        return [
+            _equation(s, v) for s, v in zip(self._mathematics.G, self._mathematics.constant_definitions, strict=True)
+        ]
 
     @property
     def constraints(self) -> list[sp.Eq]:
         """φ(t, q) = 0 of holonomic constraints, a q̇ + b = 0 of the others."""
         m, zero = self._mathematics, sp.S.Zero
         rows = zip(m.position, m.a, m.b, strict=True)
-        values = (b + sum((x * v for x, v in zip(a, self.rates, strict=True)), zero) if phi is None else phi for phi, a, b in rows)
+        values = (
+            b + sum((x * v for x, v in zip(a, self.rates, strict=True)), zero) if phi is None else phi
+            for phi, a, b in rows
+        )
         return [_equation(value, zero) for value in values]
 
     @property

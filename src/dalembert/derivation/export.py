@@ -110,7 +110,9 @@ class RightHandSide:
         if isinstance(parameters, dict):
             unknown = [name for name in parameters if name not in self.parameter_names]
             if unknown:
-                raise DalembertError(f"no parameter is called {unknown[0]!r}; there are {', '.join(self.parameter_names)}")
+                raise DalembertError(
+                    f"no parameter is called {unknown[0]!r}; there are {', '.join(self.parameter_names)}"
+                )
             values = self.parameters.copy()
             for name, value in parameters.items():
                 values[self.parameter_names.index(name)] = value
@@ -118,7 +120,9 @@ class RightHandSide:
         return np.asarray(parameters, dtype=float)
 
     def __repr__(self) -> str:
-        return f"<RightHandSide of {self._graph.setup.coordinates.flat.name!r}: {self.kernel.instructions} instructions>"
+        return (
+            f"<RightHandSide of {self._graph.setup.coordinates.flat.name!r}: {self.kernel.instructions} instructions>"
+        )
 
 
 class _Printer(PythonCodePrinter):

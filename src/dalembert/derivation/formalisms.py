@@ -28,8 +28,8 @@ _LAGRANGE = (
 
 IDEAS: dict[str, Idea] = {
     "lagrange": Idea(
-        r"Energies alone give the equations: the Lagrangian $L = T - V$ is differentiated by coordinates and rates; each "
-        r"constraint $a \dot{q} + b = 0$ brings a multiplier $\lambda$.",
+        r"Energies alone give the equations: the Lagrangian $L = T - V$ is differentiated by coordinates and rates; "
+        r"each constraint $a \dot{q} + b = 0$ brings a multiplier $\lambda$.",
         _LAGRANGE,
     ),
     "hamilton": Idea(
@@ -51,8 +51,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "maggi": Idea(
-        r"Lagrange's expressions are combined along the directions $W = \partial \dot{q} / \partial u$ that the constraints "
-        r"leave free, so that no multiplier remains.",
+        r"Lagrange's expressions are combined along the directions $W = \partial \dot{q} / \partial u$ that the "
+        r"constraints leave free, so that no multiplier remains.",
         (
             r"\sum_{i} W_{ij}",
             r"(\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial \dot{q}_{i}}",
@@ -60,24 +60,25 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "kane": Idea(
-        r"Forces and inertia forces of every body are multiplied by how its point moves with one quasi-velocity; neither "
-        r"energies nor multipliers appear.",
+        r"Forces and inertia forces of every body are multiplied by how its point moves with one quasi-velocity; "
+        r"neither energies nor multipliers appear.",
         (
             r"\sum \frac{\partial v}{\partial u_{r}} \cdot (F - m a)",
             r"+ \frac{\partial \omega}{\partial u_{r}} \cdot (M - I \alpha - \omega \times I \omega) = 0",
         ),
     ),
     "gibbs-appell": Idea(
-        r"The energy of accelerations $S$ is to accelerations what $T$ is to velocities; its derivatives are the forces $U$ "
-        r"along the quasi-velocities.",
+        r"The energy of accelerations $S$ is to accelerations what $T$ is to velocities; its derivatives are the forces "
+        r"$U$ along the quasi-velocities.",
         (
             r"\frac{\partial S}{\partial \dot{u}_{i}} = U_{i}, \quad",
-            r"S = \sum \frac{1}{2} m a \cdot a + \frac{1}{2} \alpha \cdot I \alpha + \alpha \cdot (\omega \times I \omega)",
+            r"S = \sum \frac{1}{2} m a \cdot a",
+            r"+ \frac{1}{2} \alpha \cdot I \alpha + \alpha \cdot (\omega \times I \omega)",
         ),
     ),
     "boltzmann-hamel": Idea(
-        r"Lagrange's equations in quasi-velocities $u$, which are no rates of coordinates; the structure coefficients "
-        r"$\gamma$ tell by how much they are not.",
+        r"Lagrange's equations in quasi-velocities $u$, which are no rates of coordinates; the structure "
+        r"coefficients $\gamma$ tell by how much they are not.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{i}}",
             r"- \sum_{r} W_{ri} \frac{\partial T}{\partial q_{r}}",
@@ -85,8 +86,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "volterra": Idea(
-        r"As many equations as freedoms from velocities alone: kinetic energy in quasi-velocities, and momenta $P$, $H$ of "
-        r"the bodies times the rates of their partial velocities.",
+        r"As many equations as freedoms from velocities alone: kinetic energy in quasi-velocities, and momenta $P$, $H$ "
+        r"of the bodies times the rates of their partial velocities.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{j}}",
             r"- \sum (P \cdot \frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial v}{\partial u_{j}}",
@@ -103,8 +104,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "woronetz": Idea(
-        r"The constraints are solved for dependent rates, $\dot{q}_{D} = B \dot{q}_{I} + c$, which are put into the kinetic "
-        r"energy; momenta of the dependent rates times the curvature of the constraints make up for it.",
+        r"The constraints are solved for dependent rates, $\dot{q}_{D} = B \dot{q}_{I} + c$, which are put into the "
+        r"kinetic energy; momenta of the dependent rates times the curvature of the constraints make up for it.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T^{*}}{\partial \dot{q}_{i}}",
             r"- \frac{\partial T^{*}}{\partial q_{i}} - \sum_{d} B_{di} \frac{\partial T^{*}}{\partial q_{d}}",

@@ -1,8 +1,8 @@
 """The shortest form of a trigonometric polynomial: powers of sines and cosines, or sines and cosines of sums.
 
-    sin θ cos θ                        stays;  ½ sin 2θ is longer
-    cos θ₁ cos θ₂ + sin θ₁ sin θ₂      is  cos(θ₁ − θ₂)
-    1 − cos² θ                         is  sin² θ
+sin θ cos θ                        stays;  ½ sin 2θ is longer
+cos θ₁ cos θ₂ + sin θ₁ sin θ₂      is  cos(θ₁ − θ₂)
+1 − cos² θ                         is  sin² θ
 """
 
 from __future__ import annotations
@@ -41,10 +41,47 @@ def shortest(powers: dict[tuple[int, ...], Any], n: int, budget: Budget) -> dict
         budget.check()
         if sum(1 << sum(m[2 * i] + m[2 * i + 1] for i in subset) for m in powers) > _LONGEST_WAVES:
             continue
-        trial = _waves(powers, subset, n)
+        trial = _halved(_waves(powers, subset, n))
         if (cost := _cost(trial)) < least:
             best, least = trial, cost
     return best
+
+
+def _halved(terms: dict[Term, Any]) -> dict[Term, Any]:
+    """cos 2φ → 1 − 2 sin² φ or 2 cos² φ − 1,  sin 2φ → 2 sin φ cos φ,  for sums φ, where that is shorter."""
+    waves = {wave for term in terms for (_, wave), _ in term}
+    for wave in sorted(waves):
+        if sum(1 for k in wave if k) < 2 or any(k % 2 for k in wave):
+            continue
+        half = tuple(k // 2 for k in wave)
+        s, c = (1, half), (0, half)
+        for cosine in ([((), 1), (((s, 2),), -2)], [(((c, 2),), 2), ((), -1)]):
+            trial = _replaced(terms, {(0, wave): cosine, (1, wave): [(((c, 1), (s, 1)), 2)]})
+            if _cost(trial) < _cost(terms):
+                terms = trial
+    return terms
+
+
+def _replaced(terms: dict[Term, Any], by: dict[Atom, list[tuple[Term, int]]]) -> dict[Term, Any]:
+    """Terms with some atoms of degree one replaced by sums."""
+    out: dict[Term, Any] = {}
+    for term, value in terms.items():
+        found = next((atom for atom, power in term if atom in by and power == 1), None)
+        if found is None:
+            parts: list[tuple[Term, int]] = [(term, 1)]
+        else:
+            rest = tuple(part for part in term if part[0] != found)
+            parts = [(_product(rest, new), number) for new, number in by[found]]
+        for new, number in parts:
+            out[new] = out.get(new, QQ(0)) + value * number
+    return {term: v for term, v in out.items() if v}
+
+
+def _product(a: Term, b: Term) -> Term:
+    powers: dict[Atom, int] = {}
+    for atom, power in (*a, *b):
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items()))
 
 
 def _subsets(used: list[int]) -> list[tuple[int, ...]]:

@@ -19,6 +19,7 @@ import casadi as ca
 import mpmath
 import numpy as np
 import sympy as sp
+from sympy.core.basic import _args_sortkey
 
 from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.codegen.tape import Tape, trace
@@ -216,6 +217,9 @@ def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str =
     return Definitions(symbols, formulas, [_made(values[k]) for k in tape.results])
 
 
+_name = operator.attrgetter("name")
+
+
 class _Gathered:
     """A sum or a product whose parts are still apart: SymPy orders all of them at once."""
 
@@ -226,7 +230,45 @@ class _Gathered:
 
 
 def _made(value: Any) -> Any:
-    return value.kind(*map(_made, value.parts)) if type(value) is _Gathered else value
+    """The expression, as SymPy would make it; what needs no evaluation is only put in SymPy's order."""
+    if type(value) is not _Gathered:
+        return value
+    parts = [_made(part) for part in value.parts]
+    made = _product(parts) if value.kind is sp.Mul else _sum(parts)
+    return value.kind(*parts) if made is None else made
+
+
+def _product(parts: list[Any]) -> Any:
+    """A product of different symbols with a number, or None."""
+    numbers = [part for part in parts if part.is_Number]
+    symbols = [part for part in parts if part.is_Symbol]
+    if len(numbers) + len(symbols) < len(parts) or not symbols or len(set(symbols)) < len(symbols):
+        return None
+    number = sp.S.One
+    for part in numbers:
+        number = number * part
+    if not number.is_Rational or number == 0:
+        return None
+    symbols.sort(key=_name)  # SymPy's own order of symbols
+    if number is not sp.S.One:
+        return sp.Mul._from_args([number, *symbols], is_commutative=True)
+    return symbols[0] if len(symbols) == 1 else sp.Mul._from_args(symbols, is_commutative=True)
+
+
+def _sum(parts: list[Any]) -> Any:
+    """A sum of different products, or None."""
+    if not all(part.is_Symbol or part.is_Mul for part in parts):
+        return None
+    if len(parts) < 2 or _repeats(parts):
+        return None
+    parts.sort(key=_args_sortkey)
+    return sp.Add._from_args(parts, is_commutative=True)
+
+
+def _repeats(parts: list[Any]) -> bool:
+    """True if two terms differ in their numbers only."""
+    rests = [(part,) if part.is_Symbol else part.args[1:] if part.args[0].is_Number else part.args for part in parts]
+    return len(set(rests)) < len(rests)
 
 
 def _parts(kind: Any, value: Any) -> list[Any]:

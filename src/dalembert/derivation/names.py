@@ -8,20 +8,22 @@ A SymPy symbol keeps the name that was given, made an identifier; its LaTeX form
 from __future__ import annotations
 
 import re
-from keyword import iskeyword
 from dataclasses import dataclass
+from keyword import iskeyword
 
 import sympy as sp
 
 __all__ = ["Name", "NameBook", "typeset"]
 
 _GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega varphi vartheta varepsilon".split()
-)
+    ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+     "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi",
+     "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega", "varphi", "vartheta", "varepsilon"]
+)  # fmt: skip
 _RESERVED = frozenset(
-    "np math parameters sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt matrix forcing qdot wdot".split()
-)
+    ["np", "math", "parameters", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp",
+     "log", "sqrt", "matrix", "forcing", "qdot", "wdot"]
+)  # fmt: skip
 # Words for which every book has the same letter.
 _LETTERS = {
     "mass": "m", "length": "l", "radius": "r", "height": "h", "width": "w", "inertia": "I", "gravity": "g",
@@ -65,7 +67,9 @@ def typeset(text: str, letter: str | None = None) -> Name:
             others = [part for part in parts if part != word]
             return Name(_LETTERS[word], (_words(others),) if others else ())
     head = [part for part in parts if not part.isdigit()]
-    return Name(_words(head) if head else _words(parts), tuple(part for part in parts if part.isdigit()) if head else ())
+    return Name(
+        _words(head) if head else _words(parts), tuple(part for part in parts if part.isdigit()) if head else ()
+    )
 
 
 def _is_letter(word: str) -> bool:
@@ -115,7 +119,9 @@ class NameBook:
         Args:
             letter: that carries a name that is a word.
         """
-        parts = typeset(self._own.get(name, name), letter) if "\\" not in self._own.get(name, "") else Name(self._own[name])
+        parts = (
+            typeset(self._own.get(name, name), letter) if "\\" not in self._own.get(name, "") else Name(self._own[name])
+        )
         plain = _identifier(name)
         if self._is_taken(plain) or parts.latex() in self._forms or not _is_letter(re.split(r"[^A-Za-z]", name)[0]):
             plain = f"{letter}_{plain}"

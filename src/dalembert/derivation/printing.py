@@ -89,8 +89,9 @@ class Typesetter(LatexPrinter):
         ratio = sp.Rational(number, over) if number.is_Rational and over.is_Rational else number / over
         front = "-" if sign < 0 else ""
         if below:
-            top = self._product(([] if ratio.p == 1 and above else [sp.Integer(ratio.p)]) + above) if ratio.is_Rational else self._product([ratio, *above])
-            bottom = self._product(([] if not ratio.is_Rational or ratio.q == 1 else [sp.Integer(ratio.q)]) + below)
+            over, under = (ratio.p, ratio.q) if ratio.is_Rational else (ratio, 1)
+            top = self._product([*([] if over == 1 and above else [sp.sympify(over, strict=True)]), *above])
+            bottom = self._product([*([] if under == 1 else [sp.Integer(under)]), *below])
             return f"{front}\\frac{{{top}}}{{{bottom}}}"
         if ratio == 1 and above:
             return front + (self._bracketed(above[0]) if front and len(above) == 1 else self._product(above))
@@ -202,13 +203,14 @@ class Typesetter(LatexPrinter):
 def _sign(term: Any) -> tuple[int, Any]:
     """Sign of a term and the term without it."""
     number = term.as_coeff_Mul()[0] if term.is_Mul else term
-    if number.is_Number and number < 0:
-        if term.is_Mul:
-            rest = [a for a in term.args if a is not number] if term.args[0] is number else None
-            if rest is not None:
-                return -1, (sp.Mul(-number, *rest, evaluate=False) if number != -1 else sp.Mul(*rest, evaluate=False) if len(rest) > 1 else rest[0])
-        return -1, -term
-    return 1, term
+    if not number.is_Number or number >= 0:
+        return 1, term
+    if term.is_Mul and term.args[0] is number:
+        rest = list(term.args[1:])
+        if number != -1:
+            return -1, sp.Mul(-number, *rest, evaluate=False)
+        return -1, sp.Mul(*rest, evaluate=False) if len(rest) > 1 else rest[0]
+    return -1, -term
 
 
 def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:

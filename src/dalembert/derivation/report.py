@@ -37,7 +37,9 @@ def document(derivation: Derivation, typesetter: Typesetter) -> Document:
     if idea is not None:
         page.blocks += [Text(idea.sentence), Formula(idea.equation, numbered=False)]
     if d.definitions:
-        page.blocks.append(Text(f"{len(d.definitions)} definitions $z_{{i}}$ at the end stand for what is used more than once."))
+        page.blocks.append(
+            Text(f"{len(d.definitions)} definitions $z_{{i}}$ at the end stand for what is used more than once.")
+        )
     if d.assumptions:
         where = ", ".join(f"${typesetter.text(value)} > 0$" for value in d.assumptions)
         page.blocks.append(Text(f"Valid where {where}."))
@@ -92,7 +94,7 @@ def _matrices(d: Derivation, typesetter: Typesetter) -> list[Any]:
     K, k = d.mass_matrix, d.forcing
     entries = [[typesetter.text(K[i, j]) for j in range(K.cols)] for i in range(K.rows)]
     forces = [typesetter.text(value) for value in k]
-    if not entries or d._mathematics.definitions is not None or K == sp.eye(K.rows):
+    if not entries or d._mathematics.definitions is not None or sp.eye(K.rows) == K:
         return []
     wide = sum(max(width(row[j]) for row in entries) for j in range(len(entries[0])))
     if max(wide, *map(width, forces)) > _WIDEST_MATRIX:

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.derivation.simplify import simplify
 from dalembert.derivation.trigonometry import Budget, TooLarge, TrigonometricField
 
-__all__ = ["Roots"]
+__all__ = ["Roots", "readable"]
 
 _UNDECIDED = 1e-9
+
+
+def readable(value: Any) -> Any:
+    """An expression with 1.0 written 1 and 0.5 written 1/2."""
+    floats = value.atoms(sp.Float)
+    return value.xreplace({f: readable_number(float(f)) for f in floats}) if floats else value
 
 
 class Roots:
@@ -39,6 +46,7 @@ class Roots:
         return out
 
     def expression(self, value: Any) -> Any:
+        value = readable(value)
         found = [node for node in value.atoms(sp.Pow, sp.Abs) if _is_root(node)]
         swap = {}
         for node in found:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from sympy.polys.domains import QQ
-from sympy.polys.rings import PolyElement, ring
+from sympy.polys.rings import ring
 
 from dalembert.derivation.collect import LONG_FRACTION, Collector, length
 from dalembert.derivation.fourier import Atom, atom_expression, shortest
-from dalembert.derivation.trigonometry import Budget, TooLarge, TrigonometricField
+from dalembert.derivation.trigonometry import Budget, Polynomial, TooLarge, TrigonometricField
 
 __all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
@@ -106,7 +106,7 @@ def common_factor(expressions: Sequence[sp.Expr], moving: Moving = (), budget: B
         return sp.S.One
 
 
-def _is_fixed(field: TrigonometricField, f: PolyElement, moving: Callable[[Any], bool]) -> bool:
+def _is_fixed(field: TrigonometricField, f: Polynomial, moving: Callable[[Any], bool]) -> bool:
     """True for sums of products of parameters with positive signs, which no positive parameters make zero."""
     places = {k for m in f for k, e in enumerate(m) if e}
     return all(v > 0 for v in f.values()) and not any(
@@ -148,23 +148,24 @@ class _Writer:
             return sp.Float(float(value.numerator) / float(value.denominator))
         return sp.Rational(int(value.numerator), int(value.denominator))
 
-    def quotient(self, n: PolyElement, d: PolyElement) -> sp.Expr:
+    def quotient(self, n: Polynomial, d: Polynomial) -> sp.Expr:
         above = self.polynomial(n)
         return above if d == 1 else above / self._factored(d)
 
-    def _factored(self, d: PolyElement) -> sp.Expr:
+    def _factored(self, d: Polynomial) -> sp.Expr:
         """A denominator by its repeated factors."""
-        if not 1 < len(d) <= _FACTORED:
-            return self.polynomial(d)
-        number, factors = d.sqf_list()
+        number, factors = d.sqf_list() if 1 < len(d) <= _FACTORED else (QQ(1), [(d, 1)])
         parts = []
         for f, e in factors:
             content, f = f.primitive()
             number *= content**e
-            parts.append(self.polynomial(f) ** e)
+            written = self.polynomial(f)
+            if written.is_Add and 2 * sum(term.could_extract_minus_sign() for term in written.args) > len(written.args):
+                written, number = sp.Add(*(-term for term in written.args)), number * (-1) ** e
+            parts.append(written**e)
         return sp.Mul(self.number(number), *parts)
 
-    def polynomial(self, p: PolyElement) -> sp.Expr:
+    def polynomial(self, p: Polynomial) -> sp.Expr:
         """A polynomial with each trigonometric part in its shortest form, collected."""
         field = self.field
         parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
@@ -198,7 +199,7 @@ class _Writer:
         polynomial = target.from_dict({m: v for m, v in out.items() if v})
         return Collector(generators or [sp.S.One], moving, self.number, self.budget).expression(polynomial)
 
-    def split(self, n: PolyElement, d: PolyElement, how: str) -> sp.Expr:
+    def split(self, n: Polynomial, d: Polynomial, how: str) -> sp.Expr:
         """A sum of quotients, each in lowest terms: terms of the numerator by what is left of the denominator.
 
         Args:
@@ -207,7 +208,7 @@ class _Writer:
                 (a (b + c) + e)/(b + c) = a + e/(b + c).
         """
         field = self.field
-        sums: dict[PolyElement, PolyElement] = {}
+        sums: dict[Polynomial, Polynomial] = {}
         inside = field.trigonometric
         if how == "strangers":
             inside = frozenset(k for m in d for k, e in enumerate(m) if e)
@@ -222,7 +223,7 @@ class _Writer:
         quotients = [self.quotient(*field.cancel(a, b)) for b, a in sums.items() if a]
         return sp.Add(*quotients)
 
-    def _divided(self, n: PolyElement, d: PolyElement) -> list[tuple[PolyElement, PolyElement]]:
+    def _divided(self, n: Polynomial, d: Polynomial) -> list[tuple[Polynomial, Polynomial]]:
         """n/d as a sum, divided with remainder by each factor of d that does not move."""
         if len(n) > _FACTORED or len(d) > _FACTORED:
             raise TooLarge

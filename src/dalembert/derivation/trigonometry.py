@@ -15,9 +15,11 @@ from typing import Any
 
 import sympy as sp
 from sympy.polys.domains import QQ
-from sympy.polys.rings import PolyElement, ring
+from sympy.polys.rings import ring
 
-__all__ = ["Angle", "Budget", "TooLarge", "TrigonometricField", "exact"]
+__all__ = ["Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField", "exact"]
+
+Polynomial = Any  # an element of a ring of SymPy, which has no types for them
 
 _LARGEST_MULTIPLE = 16  # of an angle; sin(100 x) stays as it is
 _LARGEST_POWER = 32
@@ -25,7 +27,7 @@ _LONGEST_ANGLE = 24  # terms of a linear combination
 _LARGEST_GCD = 400  # terms of two polynomials whose common divisor is looked for
 
 
-class TooLarge(Exception):  # noqa: N818  (never seen by users: the expression is left as it is)
+class TooLarge(Exception):
     """A step would cost more than the budget."""
 
 
@@ -86,34 +88,34 @@ class TrigonometricField:
         has_floats: True if some number was not exact; then results are given in decimals where fractions are long.
     """
 
-    def __init__(self, expressions: Iterable[sp.Expr], budget: Budget | None = None):
+    def __init__(self, expressions: Iterable[Any], budget: Budget | None = None):
         self.budget = budget or Budget()
         self.has_floats = False
-        self._linear: dict[sp.Expr, dict[sp.Expr, Any] | None] = {}
-        plain: dict[sp.Expr, None] = {}
-        scales: dict[sp.Expr, int] = {}
+        self._linear: dict[Any, dict[Any, Any] | None] = {}
+        plain: dict[Any, None] = {}
+        scales: dict[Any, int] = {}
         for node in _nodes(expressions):
             self.budget.check()
             self._register(node, plain, scales)
         symbols = [*plain, *(f(term / scale) for term, scale in scales.items() for f in (_Sin, _Cos))]
         dummies = [sp.Dummy() for _ in symbols] or [sp.Dummy()]
         self.ring, *_ = ring(dummies, QQ)
-        self.generators: list[sp.Expr] = list(symbols)
+        self.generators: list[Any] = list(symbols)
         self._place = {symbol: k for k, symbol in enumerate(symbols)}
         n = len(plain)
         self._scales = scales
         self.angles = [Angle(term / scales[term], n + 2 * k, n + 2 * k + 1) for k, term in enumerate(scales)]
         self._angle_of = dict(zip(scales, self.angles, strict=True))
         self.trigonometric = frozenset(place for angle in self.angles for place in (angle.s, angle.c))
-        self._squares: list[tuple[int, int, PolyElement]] = [
+        self._squares: list[tuple[int, int, Polynomial]] = [
             (a.s, 2, self.ring.one - self.ring.gens[a.c] ** 2) for a in self.angles
         ]
-        self._roots: dict[tuple[PolyElement, PolyElement, int], int] = {}
-        self._known: dict[sp.Expr, tuple[PolyElement, PolyElement]] = {}
+        self._roots: dict[tuple[Polynomial, Polynomial, int], int] = {}
+        self._known: dict[Any, tuple[Polynomial, Polynomial]] = {}
 
     # Generators
 
-    def _register(self, node: sp.Expr, plain: dict[sp.Expr, None], scales: dict[sp.Expr, int]) -> None:
+    def _register(self, node: Any, plain: dict[Any, None], scales: dict[Any, int]) -> None:
         if node.is_Symbol or node.is_NumberSymbol:
             plain[node] = None
         elif node.is_Float:
@@ -137,16 +139,14 @@ class TrigonometricField:
         elif not (node.is_Add or node.is_Mul or node.is_Number):
             plain[node] = None
 
-    def _linear_parts(self, argument: sp.Expr) -> dict[sp.Expr, Any] | None:
+    def _linear_parts(self, argument: Any) -> dict[Any, Any] | None:
         """An angle as a sum of rational multiples; what is not a multiple of another is a base angle."""
         if argument not in self._linear:
             terms = sp.Add.make_args(argument if argument.is_Symbol else sp.expand(argument))
-            parts: dict[sp.Expr, Any] | None = {}
+            parts: dict[Any, Any] | None = {}
             for term in terms if len(terms) <= _LONGEST_ANGLE else ():
                 coefficient, rest = term.as_coeff_Mul()
-                if rest is sp.S.One:  # a number: its own angle
-                    coefficient, rest = sp.S.One, term
-                elif not coefficient.is_Rational:
+                if rest is sp.S.One or not coefficient.is_Rational:  # a number: its own angle
                     coefficient, rest = sp.S.One, term
                 if rest is sp.pi:
                     coefficient, rest = sp.S.One, term
@@ -158,7 +158,7 @@ class TrigonometricField:
         return self._linear[argument]
 
     @staticmethod
-    def _constants(parts: dict[sp.Expr, Any]) -> list[sp.Expr]:
+    def _constants(parts: dict[Any, Any]) -> list[Any]:
         """Sines and cosines of multiples of π that SymPy knows, e.g. √3/2."""
         found = []
         for term in parts:
@@ -168,7 +168,7 @@ class TrigonometricField:
 
     # Arithmetic
 
-    def convert(self, expression: sp.Expr) -> tuple[PolyElement, PolyElement]:
+    def convert(self, expression: Any) -> tuple[Polynomial, Polynomial]:
         """Numerator and denominator; each node of the graph is visited once."""
         known = self._known
         for node in _nodes([expression]):
@@ -176,11 +176,11 @@ class TrigonometricField:
                 known[node] = self._value(node)
         return known[expression]
 
-    def is_zero(self, expression: sp.Expr) -> bool:
+    def is_zero(self, expression: Any) -> bool:
         """True if the expression is zero for all values of its symbols."""
         return not self.convert(expression)[0]
 
-    def _value(self, node: sp.Expr) -> tuple[PolyElement, PolyElement]:
+    def _value(self, node: Any) -> tuple[Polynomial, Polynomial]:
         one = self.ring.one
         if node.is_Number:
             if not node.is_finite:
@@ -204,7 +204,7 @@ class TrigonometricField:
             return (s if isinstance(node, sp.sin) else c), one
         return (s, c) if isinstance(node, sp.tan) else (c, s)
 
-    def _generator(self, node: sp.Expr) -> PolyElement:
+    def _generator(self, node: Any) -> Polynomial:
         """A symbol; a root brings its equation, e.g. √2² = 2, and roots of the same are the same."""
         place = self._place[node]
         if node.is_Pow and node.exp.is_Rational and node.exp.p == 1:
@@ -216,7 +216,7 @@ class TrigonometricField:
             place = self._roots[key]
         return self.ring.gens[place]
 
-    def _power(self, node: sp.Expr) -> tuple[PolyElement, PolyElement]:
+    def _power(self, node: Any) -> tuple[Polynomial, Polynomial]:
         p, q = int(node.exp.p), int(node.exp.q)
         n, d = self._known[node.base]
         whole, rest = divmod(p, q)
@@ -229,7 +229,7 @@ class TrigonometricField:
             n = self.times(n, self.power(self._generator(sp.Pow(node.base, sp.Rational(1, q))), rest))
         return n, d
 
-    def _sine_cosine(self, parts: dict[sp.Expr, Any]) -> tuple[PolyElement, PolyElement]:
+    def _sine_cosine(self, parts: dict[Any, Any]) -> tuple[Polynomial, Polynomial]:
         """sin and cos of Σ k θ by the addition theorems."""
         s, c = self.ring.zero, self.ring.one
         for term, coefficient in parts.items():
@@ -242,15 +242,15 @@ class TrigonometricField:
                 s, c = self.times(s, ci) + self.times(c, si), self.times(c, ci) - self.times(s, si)
         return s, c
 
-    def _constant_pair(self, term: sp.Expr) -> tuple[PolyElement, PolyElement] | None:
+    def _constant_pair(self, term: Any) -> tuple[Polynomial, Polynomial] | None:
         values = self._constants({term: 1})
         if len(values) != 2 or self._scales[term] != 1:
             return None
         (s, d), (c, e) = self.convert(values[0]), self.convert(values[1])
         return (s, c) if d == e == self.ring.one else None
 
-    def _sum(self, parts: list[tuple[PolyElement, PolyElement]]) -> tuple[PolyElement, PolyElement]:
-        by_denominator: dict[PolyElement, PolyElement] = {}
+    def _sum(self, parts: list[tuple[Polynomial, Polynomial]]) -> tuple[Polynomial, Polynomial]:
+        by_denominator: dict[Polynomial, Polynomial] = {}
         for n, d in parts:
             by_denominator[d] = by_denominator[d] + n if d in by_denominator else n
         n, d = self.ring.zero, self.ring.one
@@ -261,7 +261,7 @@ class TrigonometricField:
             d = self.times(d, e.exquo(g))
         return n, d
 
-    def times(self, a: PolyElement, b: PolyElement) -> PolyElement:
+    def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         if a == 1:
             return b
         if b == 1:
@@ -269,13 +269,13 @@ class TrigonometricField:
         self.budget.check(products=len(a) * len(b))
         return self.reduce(a * b)
 
-    def power(self, a: PolyElement, n: int) -> PolyElement:
+    def power(self, a: Polynomial, n: int) -> Polynomial:
         result = self.ring.one
         for _ in range(n):
             result = self.times(result, a)
         return result
 
-    def reduce(self, a: PolyElement) -> PolyElement:
+    def reduce(self, a: Polynomial) -> Polynomial:
         """s² → 1 − c², and roots likewise."""
         for place, degree, value in self._squares:
             high = {m: v for m, v in a.items() if m[place] >= degree}
@@ -287,7 +287,7 @@ class TrigonometricField:
                 high = {m: v for m, v in a.items() if m[place] >= degree}
         return a
 
-    def gcd(self, a: PolyElement, b: PolyElement) -> PolyElement:
+    def gcd(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """A common divisor; the greatest one if the polynomials are not too long."""
         if a == b:
             return a
@@ -297,7 +297,7 @@ class TrigonometricField:
         self.budget.check(len(a) + len(b))
         return a.gcd(b)
 
-    def plain(self, a: PolyElement) -> sp.Expr:
+    def plain(self, a: Polynomial) -> sp.Expr:
         """A polynomial written out."""
         values = dict(enumerate(self.generators))
         for angle in self.angles:
@@ -308,7 +308,7 @@ class TrigonometricField:
         )
         return sp.Add(*terms)
 
-    def cancel_monomials(self, n: PolyElement, d: PolyElement) -> tuple[PolyElement, PolyElement]:
+    def cancel_monomials(self, n: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
         if not n:
             return n, self.ring.one
         if d == 1:
@@ -318,7 +318,7 @@ class TrigonometricField:
             n, d = _divided(n, low), _divided(d, low)
         return n, d
 
-    def cancel(self, n: PolyElement, d: PolyElement) -> tuple[PolyElement, PolyElement]:
+    def cancel(self, n: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
         """A quotient in lowest terms, the denominator with coprime integers, most of them positive."""
         n, d = self.cancel_monomials(n, d)
         if len(d) > 1:
@@ -329,7 +329,7 @@ class TrigonometricField:
             content, d = -content, -d
         return n.mul_ground(1 / content), d
 
-    def rationalised(self, n: PolyElement, d: PolyElement) -> tuple[PolyElement, PolyElement]:
+    def rationalised(self, n: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
         """The same quotient with no sines in the denominator: (A + B s)(A − B s) = A² − B² (1 − c²)."""
         for angle in self.angles:
             if any(m[angle.s] for m in d):
@@ -350,11 +350,11 @@ def _with(monomial: tuple[int, ...], place: int, power: int) -> tuple[int, ...]:
     return (*monomial[:place], power, *monomial[place + 1 :])
 
 
-def _divided(a: PolyElement, low: tuple[int, ...]) -> PolyElement:
+def _divided(a: Polynomial, low: tuple[int, ...]) -> Polynomial:
     return a.ring.from_dict({tuple(x - y for x, y in zip(m, low, strict=True)): v for m, v in a.items()})
 
 
-def _nodes(expressions: Iterable[sp.Expr]) -> list[Any]:
+def _nodes(expressions: Iterable[Any]) -> list[Any]:
     """All nodes of the graph, arguments first, each once; angles and opaque functions are leaves."""
     order: list[Any] = []
     seen: set[Any] = set()
