@@ -45,7 +45,7 @@ METHODS += ["routh", "volterra-reduced"]
 # Table 1: counts
 
 
-def counts(case: Case, method: Any) -> tuple[int, int, int]:
+def counts(case: Case, method: Any) -> tuple[int, int | None, int | None]:
     """Equations of motion, unknowns of the linear system, state variables; as the code has them."""
     (entry,) = da.compare(case.model, 0.02, formulations=method, coordinates=case.coordinates)
     assert entry.status == "trusted", entry.reason

@@ -57,7 +57,7 @@ class CanonicalTransformation:
         """
         time = t if t is not None else sp.Symbol("t")
         _same_length(q, p, Q, P)
-        F2 = sp.sympify(F2)
+        F2 = sp.sympify(F2, strict=True)
         mixed = sp.Matrix([[sp.diff(F2, a, b) for b in P] for a in q])
         if _simple(mixed.det()) == 0:
             raise DalembertError(
@@ -84,7 +84,7 @@ class CanonicalTransformation:
             DalembertError: with the brackets that are wrong, if the formulas are not canonical.
         """
         _same_length(q, p, Q, P)
-        values = {symbol: sp.sympify(old[symbol]) for symbol in (*q, *p)}
+        values = {symbol: sp.sympify(old[symbol], strict=True) for symbol in (*q, *p)}
         strange = {s for value in values.values() for s in value.free_symbols if s in (*q, *p) or str(s) == "t"}
         if strange:
             raise DalembertError(
@@ -104,7 +104,7 @@ class CanonicalTransformation:
 
     def hamiltonian(self, H: sp.Expr) -> sp.Expr:
         """K(t, Q, P) = H + ∂F₂/∂t, in the new variables."""
-        return _simple(sp.sympify(H).xreplace(self.old) + self.F)
+        return _simple(sp.sympify(H, strict=True).xreplace(self.old) + self.F)
 
     def equations(self, H: sp.Expr) -> tuple[list[sp.Expr], list[sp.Expr]]:
         """Q̇ = ∂K/∂P and Ṗ = −∂K/∂Q."""
