@@ -57,15 +57,19 @@ def solved(e: Equations) -> tuple[np.ndarray, np.ndarray]:
     return x[:n], x[n:]
 
 
-def both(model: Model, seed: int, t: float = TIME) -> tuple[Equations, Equations]:
+def both(model: Model, seed: int, options: da.Generalized | None = None) -> tuple[Equations, Equations]:
     """One state, explicit constraints satisfied: in generalized and in relative coordinates."""
     flat, rng = flatten(model), np.random.default_rng(seed)
-    generalized, relative = GeneralizedCoordinates(flat), Relative(flat)
+    generalized, relative = GeneralizedCoordinates(flat, options), Relative(flat)
     q, u = 0.5 * rng.normal(size=generalized.nq), rng.normal(size=generalized.nv)
-    mapped = Equations(generalized.place(NUMPY, dict(flat.parameters)), t, q, u)
+    for turn in generalized.turns:
+        if turn.described.axes is None:
+            q[turn.at] /= np.linalg.norm(q[turn.at])
+            u[turn.at] -= q[turn.at] * (q[turn.at] @ u[turn.at])
+    mapped = Equations(generalized.place(NUMPY, dict(flat.parameters)), TIME, q, u)
     state = mapped.joint_coordinates
     tree = relative.place(NUMPY, dict(flat.parameters))
-    return mapped, Equations(tree, t, *tree.state(lambda body: mapped.motion.body(body), state))
+    return mapped, Equations(tree, TIME, *tree.state(lambda body: mapped.motion.body(body), state))
 
 
 @pytest.mark.parametrize("build", [random_model, closed], ids=lambda build: build.__name__)
@@ -89,6 +93,22 @@ def test_elimination_changes_nothing(build, seed):
         if data.kind == "screw":
             continue  # what drives a screw may be split between torque and thrust in more than one way
         np.testing.assert_allclose(here[name], there[name], rtol=0, atol=AGREEMENT * size, err_msg=name)
+
+
+def test_quaternions_stay_while_others_are_eliminated():
+    mapped, plain = both(random_model(0), 0, da.Generalized("quaternions"))
+    assert [row.rigid for row in mapped.rows] == [True]
+    assert mapped.nv == plain.nv - 5
+    np.testing.assert_allclose(mapped.position_residual(), 0, atol=1e-14)
+    A, (du_p, _) = mapped.jacobian, solved(plain)
+    K = np.block([[mapped.mass_matrix, -A.T], [A, np.zeros((1, 1))]])
+    du = np.linalg.solve(K, np.concatenate([mapped.forcing, -mapped.gamma]))[:-1]
+    expected = accelerations_in_world(plain.tree.coordinates, plain.q, plain.u, du_p)
+    got = accelerations_in_world(mapped.tree.coordinates, mapped.q, mapped.u, du, TIME)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=AGREEMENT * np.abs(expected).max())
+    names, Y, Z = mapped.tree.quasi_velocities(TIME, mapped.q)
+    assert len(names) == np.linalg.matrix_rank(Y) == mapped.nv - 1
+    assert not np.any(Z)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -143,6 +163,8 @@ def test_drives_are_eliminated(formulation):
     run = da.simulate(model, 2.0, formulation=formulation, coordinates="generalized", initial={"B": 0.3}, **TIGHT)
     assert run.certificate.trusted
     assert run.dynamics.q_names == ["theta"]
+    with pytest.raises(da.DalembertError, match="it is eliminated in generalized coordinates"):
+        run.reaction("A drive")
     for what in ("position", "joint_velocities", "work"):
         np.testing.assert_allclose(run.data[what].values, expected.data[what].values, atol=2 * MOTION, err_msg=what)
     many = da.simulate_many(model, 0.5, initial={"B": np.array([0.1, 0.3])}, coordinates="generalized", rtol=1e-9)

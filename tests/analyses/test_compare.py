@@ -178,7 +178,7 @@ def test_files_hold_what_the_table_says(tmp_path):
 def test_bad_requests_are_told_at_once():
     model = da.library.pendulum()
     for options, words in (
-        ({"formulations": "lagrange"}, "unknown formulation 'lagrange'"),
+        ({"formulations": "lagrang"}, "unknown formulation 'lagrang'"),
         ({"coordinates": ["relativ"]}, "unknown coordinates 'relativ'"),
         ({"formulations": []}, "nothing to compare"),
         ({"integrator": "magic"}, "unknown integrator"),

@@ -56,6 +56,8 @@ def everything() -> Model:
     model.constraint("vel", 'a*u(revolute) - vx("body 2")*q("if") + t', level="velocity")
     model.drive("revolute", "2*pi*t if t < 1 else exp(-t)")
     model.drive("cylindrical", "sin(t)**2", index=1, active=False)
+    model.explicit("follow", "prismatic", "a*sin(q(revolute)) + t")
+    model.velocities(w='u(revolute)*cos(q(revolute)) - vx("body 2") + t')
     _add_forces(model)
     _add_events(model)
     model.output("energy", 'sqrt(q(prismatic)**2 + vx("body 1")**2)', unit="J/√kg")
@@ -109,6 +111,7 @@ def same(first: Model, second: Model) -> None:
     ]
     assert first.initial_values == second.initial_values
     assert first.initial_rates == second.initial_rates
+    assert first.quasi_velocities == second.quasi_velocities
     for section in ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels"):
         ours, theirs = getattr(first, section), getattr(second, section)
         assert len(ours) == len(theirs)

@@ -53,7 +53,7 @@ def test_document_of_everything():
     assert json.loads(json.dumps(data)) == data  # plain data only
     assert list(data) == [
         "name", "description", "gravity", "parameters", "bodies", "joints", "constraints", "forces",
-        "outputs", "events", "initial", "initial_rates", "submodels",
+        "outputs", "events", "initial", "initial_rates", "velocities", "submodels",
     ]  # fmt: skip
     same(from_document(data), model)
     assert to_document(from_document(data)) == data

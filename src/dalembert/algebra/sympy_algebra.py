@@ -85,7 +85,8 @@ class SympyAlgebra(Algebra):
     def substitute(self, values: np.ndarray, symbols: np.ndarray, replacements: np.ndarray) -> np.ndarray:
         swap = dict(zip(symbols, replacements, strict=True))
         flat = np.asarray(values, dtype=object).reshape(-1)
-        return self.vector(sp.sympify(value).xreplace(swap) for value in flat).reshape(np.shape(values))
+        changed = (value.xreplace(swap) if isinstance(value, sp.Basic) else value for value in flat)
+        return self.vector(changed).reshape(np.shape(values))
 
     def value(self, scalar: Any) -> float | None:
         return float(scalar) if getattr(scalar, "is_number", True) else None

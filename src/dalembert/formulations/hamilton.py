@@ -11,7 +11,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
 from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import massless_rates
+from dalembert.formulations.quasi_velocities import massless
 
 __all__ = ["Hamilton"]
 
@@ -34,12 +34,11 @@ class Hamilton(ReducedFormulation):
 
     def check(self, coordinates: Coordinates) -> None:
         super().check(coordinates)
-        massless = massless_rates(coordinates)
-        if massless:
+        if massless(coordinates):
             raise ModelError(
-                f"Hamilton's equations need a regular mass matrix, so that rates follow from momenta; {massless}: no "
-                f"inertia in some direction (a quaternion has none along itself). Fix: angles instead of quaternions, "
-                f"mass for massless parts, or another formulation, such as 'lagrange'"
+                f"Hamilton's equations need momenta that determine all rates, but some change of "
+                f"{', '.join(massless(coordinates))} moves no mass: ∂²L/∂q̇² has no inverse. Fix: mass for every "
+                f"freedom, angles instead of quaternions (da.Generalized(rotations='angles')), or 'lagrange'"
             )
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:

@@ -22,8 +22,8 @@ from dalembert.formulations.equations import Equations
 from dalembert.formulations.mechanics import Mechanics
 
 __all__ = [
-    "Ignorable", "Plan", "ignorable_of", "independent_rates", "massless_rates", "mechanics_of", "named_ignorable",
-    "offered", "plan_of", "reduced_choice", "symbolic",
+    "Ignorable", "Plan", "ignorable_of", "independent_rates", "massless", "mechanics_of", "named_ignorable", "offered",
+    "plan_of", "reduced_choice", "symbolic",
 ]  # fmt: skip
 
 SAMPLES = 48
@@ -148,16 +148,17 @@ def plan_of(coordinates: Coordinates) -> Plan:
     still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
     rows = _independent_rows(A[0])
-    p, candidates = e.nv - len(rows), sampled.values(Y, still, vary=False)
-    if not coordinates.velocities:
-        return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
-    if len(names) < p:
-        raise ModelError(
-            f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom. Fix: give {p} of them"
-        )
-    labels = [*names[:p], *(f"constraint {e.rows[i]}" for i in rows)]
-    _check_regular(np.concatenate([candidates[:, :p], A[:, rows]], axis=1), labels)
-    return Plan(tuple(rows), tuple(range(p)))
+    p = e.nv - len(rows)
+    candidates = sampled.values(Y, still, vary=False)
+    if coordinates.velocities:
+        if len(names) != p:
+            raise ModelError(
+                f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom. Fix: give {p}"
+            )
+        labels = [*names, *(f"constraint {e.rows[i]}" for i in rows)]
+        _check_regular(np.concatenate([candidates, A[:, rows]], axis=1), labels, "quasi-velocities", "[Y; a]")
+        return Plan(tuple(rows), tuple(range(p)))
+    return Plan(tuple(rows), tuple(_greedy(A[:, rows], candidates, p)))
 
 
 @lru_cache(maxsize=64)
@@ -222,19 +223,6 @@ def _greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     return sorted(chosen)
 
 
-@lru_cache(maxsize=64)
-def massless_rates(coordinates: Coordinates) -> str:
-    """A combination of rates without inertia, in words; empty if there is none."""
-    sampled = _Sampled(coordinates)
-    e = sampled.equations
-    M = sampled.values(e.mass_matrix, [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(False)[1:]], vary=False)
-    spectra = [np.linalg.eigh(matrix) for matrix in M]
-    if not e.nv or max(values[0] / max(values[-1], 1e-300) for values, _ in spectra) > ROUNDING:
-        return ""
-    names, direction = coordinates.labels()[1], spectra[0][1][:, 0]
-    return " and ".join(name for name, share in zip(names, direction, strict=True) if abs(share) > 1e-6)
-
-
 # Ignorable coordinates
 
 
@@ -284,6 +272,29 @@ def ignorable_of(coordinates: Coordinates) -> Ignorable:
     return Ignorable(tuple(int(i) for i in np.flatnonzero(free & unbound & forceless)), reasons)
 
 
+@lru_cache(maxsize=64)
+def massless(coordinates: Coordinates, indices: tuple[int, ...] | None = None) -> list[str]:
+    """Names of coordinates of which some combination moves no mass, while all others stand still, at all positions."""
+    sampled = _Sampled(coordinates)
+    e = sampled.equations
+    which = list(range(e.nv) if indices is None else indices)
+    if not which:
+        return []
+    still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(True)]
+    found = []
+    for M in sampled.values(e.mass_matrix, still, vary=False)[:, which][:, :, which]:
+        size = np.sqrt(np.maximum(np.diag(M), 0.0))
+        if not size.all():
+            found.append((0.0, size == 0))
+            continue
+        values, vectors = np.linalg.eigh(M / np.outer(size, size))
+        found.append((values[0], np.abs(vectors[:, 0]) > 1e-3))
+    if max(value for value, _ in found) > ROUNDING:
+        return []
+    moves = np.any([involved for _, involved in found], axis=0)
+    return [coordinates.labels()[1][i] for i, some in zip(which, moves, strict=True) if some]
+
+
 def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tuple[int, ...]:
     """The ignorable coordinates: all that are found, or those of them that are named."""
     found = ignorable_of(coordinates)
@@ -320,13 +331,7 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     still = sampled.at_rest()
     seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
     if asked is None:
-        # Rates of the coordinates that stay are independent of the momenta wherever the mechanism has mass.
-        rates = [names.index(f"d/dt {mechanics.names[i]}") for i in range(e.nv) if i not in ignorable]
-        pool = (
-            list(plan.velocities)
-            if coordinates.velocities
-            else rates + [i for i in range(len(names)) if i not in rates]
-        )
+        pool = list(plan.velocities) if coordinates.velocities else _pool(coordinates, names, ignorable)
         chosen = [pool[i] for i in _greedy(seen, candidates[:, pool], count)]
         if len(chosen) == count:
             return chosen
@@ -340,11 +345,24 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     chosen = [names.index(name) for name in asked]
     labels = [*asked, *(f"the momentum of {mechanics.names[i]}" for i in ignorable)]
     labels += [f"constraint {e.rows[i]}" for i in plan.rows]
-    _check_regular(np.concatenate([candidates[:, chosen], seen], axis=1), labels)
+    stacks = np.concatenate([candidates[:, chosen], seen], axis=1)
+    _check_regular(stacks, labels, "non-ignorable quasi-velocities", "[Y; M'; a]")
     return chosen
 
 
-def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
+def _pool(coordinates: Any, names: list[str], ignorable: tuple[int, ...]) -> list[int]:
+    """Quasi-velocities on offer, the best first: rates of the coordinates that stay are independent of the momenta
+    wherever the mechanism has mass. Rates of a quaternion are not, because of its length; ω stands for them.
+    """
+    lengths = {
+        i for turn in coordinates.turns if turn.described.axes is None for i in range(turn.at.start, turn.at.stop)
+    }
+    labels = coordinates.labels()[1]
+    first = [names.index(f"d/dt {name}") for i, name in enumerate(labels) if i not in lengths and i not in ignorable]
+    return first + [i for i in range(len(names)) if i not in first]
+
+
+def _check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str) -> None:
     """An explanation if rows depend on each other at (nearly) all positions."""
     stacks = stacks / np.maximum(np.linalg.norm(stacks, axis=2, keepdims=True), 1e-300)
     worst = [np.linalg.svd(stack) for stack in stacks]
@@ -353,7 +371,8 @@ def _check_regular(stacks: np.ndarray, labels: list[str]) -> None:
     typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
     combination = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
+    held = "momenta and constraints" if "M" in matrix else "constraints"
     raise ModelError(
-        f"the quasi-velocities do not determine the motion: {', '.join(involved)} depend on each other, so that the "
-        f"rates do not follow from them. Fix: choose quasi-velocities that constraints and momenta leave free"
+        f"the {what} do not determine the motion: {', '.join(involved)} depend on each other, so that {matrix} has no "
+        f"inverse. Fix: choose quasi-velocities that {held} leave free"
     )

@@ -70,7 +70,7 @@ class Recursive(Formulation):
             names = ", ".join(sorted(coordinates.eliminated))
             raise ModelError(
                 f"formulation 'recursive' eliminates joint by joint and cannot take joints that follow from others "
-                f"({names}).  Fix: formulation='lagrange-multipliers'"
+                f"({names}).  Fix: formulation='lagrange-multipliers', or coordinates='relative'"
             )
         if len(coordinates.slots) > MOST_CHECKED:
             return

@@ -64,6 +64,8 @@ initial:
   A: 0.3
 initial_rates:
   A: 6.283185307179586
+velocities:
+  omega: u(A) + u(D)
 submodels:
   - name: wheel
     base: coupler

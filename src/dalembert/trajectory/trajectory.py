@@ -109,6 +109,10 @@ class Trajectory:
         if name in self._reactions:
             return self._reactions[name]
         rows = [i for i, row in enumerate(self.dynamics.rows) if row.owner == name]
+        if name in self.dynamics.coordinates.eliminated:
+            raise DalembertError(
+                f"no reaction of {name!r}: it is eliminated in generalized coordinates.  Fix: coordinates='relative'"
+            )
         if not rows:
             known = ", ".join([*self._reactions, *dict.fromkeys(row.owner for row in self.dynamics.rows)])
             raise DalembertError(f"no reaction of {name!r}; known: {known}")
