@@ -2,8 +2,9 @@
 
 What the paper leaves open is assumed:
 
-- Cart: it slides along x in a horizontal plane. The bars AB and BC are uniform, each of mass m2 and length l; θ1 and θ2
-  are their angles from the x axis. The wheel at C has no mass. The torque τ is zero.
+- Cart: it slides along x in a horizontal plane. The bars AB and BC have length l and no mass; a point
+  mass m2 sits at B (the motor) and one at C (the wheel). θ1 and θ2 are the angles of the bars from the x axis. The
+  torque τ is zero.
 - Satellite with panels: the middle body is a cube of edge a. The panels are plates b × c, hinged to its faces ±y about
   axes parallel to x; at γ = 0 they lie in the plane z = 0. (Panels that turn about y would not move the centre of mass,
   and the linear momentum would be no test.)
@@ -24,11 +25,10 @@ def cart() -> da.Model:
     """Sec. 3.1. Both angles are absolute: BC is hinged to a hub that sits at B and does not turn."""
     model = da.Model("cart with two bars and a wheel", gravity=(0, 0, 0))
     m1, m2, l = model.parameters(m1=1, m2=0.5, l=0.2)
-    inertia = (0, m2 * l**2 / 12, m2 * l**2 / 12)
     model.body("cart", mass=m1, com=(0, 0, 0))
-    model.body("AB", mass=m2, com=(l / 2, 0, 0), inertia=inertia)
+    model.body("AB", mass=m2, com=(l, 0, 0))
     model.body("hub", mass=0, com=(l, 0, 0))
-    model.body("BC", mass=m2, com=(3 * l / 2, 0, 0), inertia=inertia)
+    model.body("BC", mass=m2, com=(2 * l, 0, 0))
     model.revolute("theta1", "cart", "AB", point=(0, 0, 0), axis="z")
     model.revolute("B", "AB", "hub", point=(l, 0, 0), axis="z")
     model.revolute("theta2", "hub", "BC", point=(l, 0, 0), axis="z")
