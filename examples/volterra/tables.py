@@ -33,7 +33,9 @@ from cases import CASES, Case
 import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.formulations.analytical import AnalyticalFormulation
-from dalembert.formulations.quasi_velocities import ignorable_of, plan_of, symbolic
+from dalembert.formulations.ignorable import ignorable_of
+from dalembert.formulations.quasi_velocities import plan_of
+from dalembert.formulations.sampled import symbolic
 from dalembert.integrators.explicit import RungeKutta4
 from dalembert.integrators.scipy_ivp import SciPy
 

@@ -32,6 +32,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
+    "ignorable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
@@ -67,6 +68,7 @@ __all__ = [
     "compare",
     "compile",
     "derive",
+    "ignorable",
     "inspect",
     "library",
     "load",
@@ -79,7 +81,17 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import Comparison, State, assemble, compare, inspect, redundancy, simulate, simulate_many
+    from dalembert.analyses import (
+        Comparison,
+        State,
+        assemble,
+        compare,
+        ignorable,
+        inspect,
+        redundancy,
+        simulate,
+        simulate_many,
+    )
     from dalembert.coordinates import Generalized
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, compile

@@ -72,6 +72,7 @@ def test_zero_is_proved(expression):
     ("expression", "zero"),
     [
         (sin(a) ** 2 + cos(a) ** 2 - 1, True),
+        ((sp.sqrt(2 + (m**2 + 2) ** -2) + 1) ** 2 - 2 * sp.sqrt(2 + (m**2 + 2) ** -2) - 3 - (m**2 + 2) ** -2, True),
         (cos(a - b) - cos(a) * cos(b) - sin(a) * sin(b), True),
         (sp.tan(a) * cos(a) - sin(a), True),
         (sin(3 * a) - 3 * sin(a) + 4 * sin(a) ** 3, True),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.formulations.quasi_velocities import ignorable_of
+from dalembert.formulations.ignorable import ignorable_of
 from dalembert.formulations.volterra_reduced import VolterraReduced
 
 FOLDER = Path(__file__).parents[2] / "examples" / "volterra"

@@ -2,6 +2,7 @@
 
 from dalembert.analyses.assemble import State, assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.many import simulate_many
 from dalembert.analyses.redundancy import Redundancy, redundancy
@@ -15,6 +16,7 @@ __all__ = [
     "State",
     "assemble",
     "compare",
+    "ignorable",
     "inspect",
     "redundancy",
     "simulate",

@@ -128,6 +128,13 @@ class Coordinates:
         """True if the coordinates depend on each other, whatever constraints the model gives."""
         return bool(self.cut)
 
+    @property
+    def has_constraints(self) -> bool:
+        """True if coordinates depend on each other, some constraint is given, or some joint is nonholonomic."""
+        if self.is_constrained or self.flat.constraints.keys() - self.eliminated:
+            return True
+        return any(self.nominal_joint(name).joint.nonholonomic for name in self.flat.joints)
+
     def kept(self, joint: str) -> Sequence[int]:
         """Which equations of a cut joint are imposed: all, unless the coordinates satisfy some by themselves."""
         return range(6 - self.nominal_joint(joint).joint.nv)

@@ -21,7 +21,8 @@ from dalembert.derivation.letters import coordinate_names
 from dalembert.derivation.names import NameBook
 from dalembert.derivation.roots import readable
 from dalembert.formulations import Formulation
-from dalembert.formulations.quasi_velocities import mechanics_of, plan_of, symbolic
+from dalembert.formulations.quasi_velocities import mechanics_of, plan_of
+from dalembert.formulations.sampled import symbolic
 
 __all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
 

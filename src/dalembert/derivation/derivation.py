@@ -307,6 +307,14 @@ class Derivation:
         return [_equation(value, zero) for value in values]
 
     @property
+    def shown_constraints(self) -> list[sp.Eq]:
+        """Those that the kinematics do not say already: with independent velocities, the holonomic ones."""
+        m = self._mathematics
+        if len(m.w) + len(m.G) == len(self.rates):
+            return self.constraints
+        return [equation for equation, phi in zip(self.constraints, m.position, strict=True) if phi is not None]
+
+    @property
     def jacobian(self) -> sp.Matrix:
         """a of the constraints  a q̇ + b = 0."""
         return sp.Matrix(len(self._mathematics.a), len(self.rates), list(self._mathematics.a.reshape(-1)))
@@ -372,7 +380,7 @@ class Derivation:
 
     def latex(self) -> str:
         """The equations of motion, with kinematics and constraints where there are such, as LaTeX."""
-        shown = [*self.kinematics, *self.equations, *self.constraints]
+        shown = [*self.kinematics, *self.equations, *self.shown_constraints]
         rows = [aligned(equation_pieces(self._typesetter, e.lhs, e.rhs)) for e in shown]
         return "\\begin{gather}\n" + " \\\\\n".join(rows) + "\n\\end{gather}"
 
@@ -388,7 +396,7 @@ class Derivation:
         return f"$\\displaystyle {self.latex()}$".replace("{gather}", "{gathered}")
 
     def _repr_markdown_(self) -> str:
-        shown = [*self.kinematics, *self.equations, *self.constraints]
+        shown = [*self.kinematics, *self.equations, *self.shown_constraints]
         return "\n\n".join(f"$$\n{aligned(equation_pieces(self._typesetter, e.lhs, e.rhs))}\n$$" for e in shown)
 
     # To run

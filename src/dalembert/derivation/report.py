@@ -55,7 +55,7 @@ def document(derivation: Derivation, typesetter: Typesetter) -> Document:
         ("Kinematics", d.kinematics),
         ("Constant momenta", d.constants),
         ("Equations of motion", d.equations),
-        ("Constraints", d.constraints),
+        ("Constraints", d.shown_constraints),
     ):
         if equations:
             page.blocks.append(Heading(title))

@@ -107,6 +107,7 @@ class TrigonometricField:
         self.angles = [Angle(term / scales[term], n + 2 * k, n + 2 * k + 1) for k, term in enumerate(scales)]
         self._angle_of = dict(zip(scales, self.angles, strict=True))
         self.trigonometric = frozenset(place for angle in self.angles for place in (angle.s, angle.c))
+        self._values: dict[int, Any] = {}  # generators that are not what they are made from
         self._squares: list[tuple[int, int, Polynomial]] = [
             (a.s, 2, self.ring.one - self.ring.gens[a.c] ** 2) for a in self.angles
         ]
@@ -188,7 +189,7 @@ class TrigonometricField:
                 raise TooLarge
             return self.ring.ground_new(exact(node)), one
         if node in self._place:
-            return self._generator(node), one
+            return self._generator(node)
         if node.is_Add:
             return self._sum([self._known[a] for a in node.args])
         if node.is_Mul:
@@ -205,17 +206,22 @@ class TrigonometricField:
             return (s if isinstance(node, sp.sin) else c), one
         return (s, c) if isinstance(node, sp.tan) else (c, s)
 
-    def _generator(self, node: Any) -> Polynomial:
-        """A symbol; a root brings its equation, e.g. √2² = 2, and roots of the same are the same."""
-        place = self._place[node]
+    def _generator(self, node: Any) -> tuple[Polynomial, Polynomial]:
+        """A symbol; a root brings its equation, e.g. √2² = 2, and roots of the same are the same.
+
+        The generator of √(n/d) is  g = d √(n/d),  with  g² = n d.
+        """
+        place, below = self._place[node], self.ring.one
         if node.is_Pow and node.exp.is_Rational and node.exp.p == 1:
-            key = (*self.cancel(*self.convert(node.base)), int(node.exp.q))
+            n, below = self.cancel(*self.convert(node.base))
+            key = (n, below, int(node.exp.q))
             if key not in self._roots:
                 self._roots[key] = place
-                if key[1] == 1:
-                    self._squares.append((place, key[2], key[0]))
+                self._squares.append((place, key[2], self.times(n, self.power(below, key[2] - 1))))
+                if below != 1:
+                    self._values[place] = self.plain(below) * node
             place = self._roots[key]
-        return self.ring.gens[place]
+        return self.ring.gens[place], below
 
     def _power(self, node: Any) -> tuple[Polynomial, Polynomial]:
         p, q = int(node.exp.p), int(node.exp.q)
@@ -227,7 +233,8 @@ class TrigonometricField:
             raise TooLarge  # a division by zero is left for the user to see
         n, d = self.power(n, whole), self.power(d, whole)
         if rest:
-            n = self.times(n, self.power(self._generator(sp.Pow(node.base, sp.Rational(1, q))), rest))
+            root, below = self._generator(sp.Pow(node.base, sp.Rational(1, q)))
+            n, d = self.times(n, self.power(root, rest)), self.times(d, self.power(below, rest))
         return n, d
 
     def _sine_cosine(self, parts: dict[Any, Any]) -> tuple[Polynomial, Polynomial]:
@@ -300,7 +307,7 @@ class TrigonometricField:
 
     def plain(self, a: Polynomial) -> sp.Expr:
         """A polynomial written out."""
-        values = dict(enumerate(self.generators))
+        values = dict(enumerate(self.generators)) | self._values
         for angle in self.angles:
             values[angle.s], values[angle.c] = sp.sin(angle.angle), sp.cos(angle.angle)
         terms = (

@@ -10,7 +10,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Flat
 
-__all__ = ["choose", "is_constrained", "is_rolled"]
+__all__ = ["choose", "is_rolled"]
 
 # From this number of bodies on, models run by rolled recursions; up to it, unrolled code is as fast and batches better.
 TREES_ROLLED_FROM = 100
@@ -39,7 +39,7 @@ def choose(
         return chosen, FORMULATIONS[formulation](), "as asked"
     if chosen.cut and is_rolled(chosen):
         return chosen, FORMULATIONS["recursive"](), "many bodies in loops: elimination that follows the loops"
-    if is_constrained(chosen) or chosen.name != "relative":
+    if chosen.has_constraints or chosen.name != "relative":
         n = len(chosen.cut)
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
         return chosen, FORMULATIONS["lagrange-multipliers"](), f"{why}: all constraints are solved for together"
@@ -53,14 +53,6 @@ def _first_coordinates(formulation: str | Formulation) -> str:
     kind = FORMULATIONS[formulation] if isinstance(formulation, str) else formulation
     supported = kind.supports().coordinates
     return "relative" if "relative" in supported else supported[0]
-
-
-def is_constrained(coordinates: Coordinates) -> bool:
-    """True if coordinates depend on each other, some constraint is given, or some joint is nonholonomic."""
-    flat = coordinates.flat
-    return bool(coordinates.is_constrained or flat.constraints.keys() - coordinates.eliminated) or any(
-        coordinates.nominal_joint(name).joint.nonholonomic for name in flat.joints
-    )
 
 
 def is_rolled(coordinates: Coordinates) -> bool:

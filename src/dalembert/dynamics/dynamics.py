@@ -12,7 +12,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates import Generalized
 from dalembert.dynamics import native, traces
-from dalembert.dynamics.choose import choose, is_constrained, is_rolled
+from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.context import Context
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
@@ -88,7 +88,7 @@ class Dynamics:
 
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
-        if not is_constrained(self.coordinates):
+        if not self.coordinates.has_constraints:
             return []
         if is_rolled(self.coordinates):
             joints = ((name, self.coordinates.nominal_joint(name).joint) for name in self.coordinates.cut)

@@ -83,10 +83,16 @@ class Equations:
     @cached_property
     def rows(self) -> list[Row]:
         """Who imposes each constraint equation."""
-        return [row for _, row in residuals(self.motion)]
+        return [row for _, row in residuals(self.motion)] if self._constrained else []
+
+    @property
+    def _constrained(self) -> bool:
+        return self.tree.coordinates.has_constraints
 
     def position_residual(self) -> np.ndarray:
         """φ(t, q)."""
+        if not self._constrained:
+            return self.al.zeros(0)
         return self.al.array([value for value, row in residuals(self.motion) if row.holonomic])
 
     def _moving(self, u: np.ndarray, du: np.ndarray) -> list[tuple[Any, Row]]:
@@ -123,11 +129,15 @@ class Equations:
     @cached_property
     def velocity_bias(self) -> np.ndarray:
         """b(t, q), which vanishes for constraints without time."""
+        if not self._constrained:
+            return self.al.zeros(0)
         return self.velocity_residual(self.al.zeros(self.nv))
 
     @cached_property
     def gamma(self) -> np.ndarray:
         """γ(t, q, u)."""
+        if not self._constrained:
+            return self.al.zeros(0)
         return self.acceleration_residual(self.al.zeros(self.nv))
 
     @cached_property

@@ -10,8 +10,8 @@ from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
 from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.ignorable import massless
 from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import massless
 
 __all__ = ["Hamilton"]
 

@@ -11,8 +11,8 @@ from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
 from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.ignorable import massless, named_ignorable
 from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import massless, named_ignorable
 
 __all__ = ["Routh"]
 

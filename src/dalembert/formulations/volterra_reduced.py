@@ -9,8 +9,9 @@ import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.ignorable import named_ignorable, reduced_choice
 from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import named_ignorable, offered, plan_of, reduced_choice
+from dalembert.formulations.quasi_velocities import offered, plan_of
 from dalembert.formulations.system import reduced_mass
 from dalembert.formulations.volterra import volterra_terms
 

@@ -1,0 +1,19 @@
+"""Which coordinates of a mechanism are ignorable."""
+
+from __future__ import annotations
+
+from dalembert.coordinates import Generalized
+from dalembert.dynamics import Dynamics
+from dalembert.formulations.ignorable import Ignorable, ignorable_of
+from dalembert.model import Model
+
+__all__ = ["ignorable"]
+
+
+def ignorable(model: Model, coordinates: str | Generalized = "generalized") -> Ignorable:
+    """Coordinates whose momenta are constant: in no energy, bound by no constraint, pushed by no force.
+
+    Returns:
+        their ``names``, and ``reasons`` why the others are not; for all values of the parameters.
+    """
+    return ignorable_of(Dynamics(model, "lagrange", coordinates).coordinates)
