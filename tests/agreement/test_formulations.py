@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.cases import LOOPS, case, parallelogram
-from support.pairs import coordinates_of as tested
+from support.pairs import coordinates_of as kinds_of
 from support.states import equations_at, reference_coordinates, transfer
 from test_agreement_motion import EVERY_DAY, EXACT, TIME, dynamics_of, leaning, state_in
 
@@ -36,7 +36,7 @@ SOME = [
 
 def coordinates_of(name: str, case_name: str = EVERY_DAY[0]) -> list[str]:
     """Those that a formulation takes; natural ones only for the cases of every day."""
-    return [c for c in tested(name) if c != "natural" or case_name in EVERY_DAY]
+    return [c for c in kinds_of(name) if c != "natural" or case_name in EVERY_DAY]
 
 
 # Multipliers
@@ -188,15 +188,19 @@ def test_free_bodies_have_absolute_coordinates():
     assert da.compile(da.library.four_bar(), formulation="newton-euler").coordinates.name == "absolute"
 
 
+def solve_at_rest(model: da.Model, formulation: str, coordinates: str) -> None:
+    dynamics = da.compile(model, formulation=formulation, coordinates=coordinates)
+    dynamics.solve(reference_coordinates(dynamics.coordinates), np.zeros(dynamics.nv))
+
+
 @pytest.mark.parametrize("formulation", SOLVED)
 def test_a_direction_without_mass_and_constraint_is_told_in_words(formulation):
     model = da.Model("light")
     model.body("rod")
     model.revolute("A", model.ground, "rod", point=(0, 0, 0), axis="z")
     for coordinates in coordinates_of(formulation):
-        dynamics = da.compile(model, formulation=formulation, coordinates=coordinates)
         with pytest.raises(da.DalembertError, match="mass"):
-            dynamics.solve(reference_coordinates(dynamics.coordinates), np.zeros(dynamics.nv))
+            solve_at_rest(model, formulation, coordinates)
 
 
 def test_options_are_checked_and_show():

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ellipj, ellipk
 from support.states import consistent_state, equations_at, reference_coordinates
 
-from dalembert.coordinates import COORDINATES
+from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.integrators import INTEGRATORS, Status
 from dalembert.model import Model
@@ -183,7 +183,9 @@ def test_sphere_rolls_down_a_slope():
     J = 2 / 5 * 1.5 * radius**2
     model.body("ball", mass=1.5, com=(0, 0, radius), inertia=(J, J, J))
     model.rolling_sphere("roll", "ground", "ball", point=(0, 0, radius), axis="z", radius=radius)
-    for coordinates in COORDINATES:
+    # Angles of a ball that rolls over come to their singular position; quaternions do not.
+    kinds = [Generalized("quaternions") if kind == "generalized" else kind for kind in COORDINATES]
+    for coordinates in kinds:
         dynamics = Dynamics(model, "lagrange-multipliers", coordinates)
         times = np.linspace(0, 2, 5)
         q, u, _ = simulate(dynamics, reference_coordinates(dynamics.coordinates), np.zeros(dynamics.nv), times)

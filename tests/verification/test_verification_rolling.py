@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.pairs import coordinates_of as tested
+from support.pairs import coordinates_of as kinds_of
 from support.states import transfer
 
 import dalembert as da
@@ -32,7 +32,7 @@ TIGHT, LOOSE = {"rtol": 1e-13, "atol": 1e-14}, {"rtol": 1e-10, "atol": 1e-11}
 
 def coordinates_of(name: str, formulation: str) -> tuple[str, ...]:
     """All for one disc; one each for the others. In natural coordinates the body itself would be made of penalties."""
-    kinds = tuple(kind for kind in tested(formulation) if formulation not in OPTIONS or kind != "natural")
+    kinds = tuple(kind for kind in kinds_of(formulation) if formulation not in OPTIONS or kind != "natural")
     return {"tilt": kinds, "hante": kinds[:1], "rill": kinds[-1:]}[name]
 
 

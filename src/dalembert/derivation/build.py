@@ -110,7 +110,7 @@ class Setup:
         return symbol not in self.fixed
 
     def symbol(self, kind: str, name: str) -> sp.Symbol:
-        """For ``formulations.quasi_velocities.symbolic``."""
+        """For ``formulations.sampled.symbolic``."""
         if kind == "time":
             return self.t
         if kind == "parameter":

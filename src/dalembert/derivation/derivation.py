@@ -126,6 +126,7 @@ def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
         raise DalembertError(f"equations are derived in generalized coordinates, got {given!r}")
     if not isinstance(given, (str, Generalized)):
         raise DalembertError(f"coordinates must be 'generalized' or da.Generalized(…), got {type(given).__name__}")
+    model.validate()
     flat = flatten(model)
     _name_gravity(flat)
     return GeneralizedCoordinates(flat, given if isinstance(given, Generalized) else None)

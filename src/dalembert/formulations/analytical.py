@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Derived:
 class AnalyticalFormulation(Formulation):
     """A formalism in generalized coordinates, whose equations are derived by differentiation."""
 
-    explicit = False
+    explicit: ClassVar[bool] = False
 
     @classmethod
     def supports(cls) -> Support:
@@ -89,7 +89,7 @@ class AnalyticalFormulation(Formulation):
 class ReducedFormulation(AnalyticalFormulation):
     """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
 
-    what: str
+    what: ClassVar[str]
 
     def count(self, coordinates: Coordinates) -> tuple[int, int]:
         """Numbers of velocities w and of constants G."""
@@ -146,7 +146,8 @@ class ReducedFormulation(AnalyticalFormulation):
             carried = x @ M @ motion.W
         parts = {
             "qdot": moved.equations.qdot(), "power": al.vector([power]), "K": motion.K, "k": motion.k,
-            "A": motion.A, "gamma": derived.gamma, "carried": carried, "E": E, "e": e,
+            "A": motion.A, "gamma": derived.gamma, "carried": carried, "condition": motion.condition(E[:n]),
+            "E": E, "e": e,
         }  # fmt: skip
         given = equations.u[: n + len(derived.constants)]
         symbols = al.concatenate([derived.w, derived.constants])
@@ -177,6 +178,7 @@ class _Motion:
 
     def __init__(self, equations: Equations, derived: Derived):
         al, e = equations.al, equations
+        self._zero = al.constant(0)
         self.W = al.jacobian(derived.qdot, derived.w)
         moved = Equations(e.tree, e.t, e.q, derived.qdot, e.tau)
         self.bend = moved.along(derived.qdot)
@@ -185,3 +187,8 @@ class _Motion:
         self.K = derived.matrix if S is None else S @ derived.matrix
         self.k = derived.forcing if S is None else S @ derived.forcing
         self.A = derived.jacobian
+
+    def condition(self, Y: np.ndarray) -> np.ndarray:
+        """|Y|² |W|²: grows without bound where quasi-velocities  Y q̇ + Z  cease to determine the rates."""
+        both = [np.sum(matrix * matrix) if matrix.size else self._zero for matrix in (Y, self.W)]
+        return np.array([both[0] * both[1]], dtype=object)

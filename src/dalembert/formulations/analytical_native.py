@@ -36,7 +36,7 @@ from dalembert.numerics.linear import (
 )
 from dalembert.numerics.native import call_address, put
 
-__all__ = ["decode", "encode", "maggi_route", "rhs", "route"]
+__all__ = ["decode", "encode", "lagrange_route", "maggi_route", "rhs", "route"]
 
 
 @njit(cache=True, nogil=True)
@@ -48,7 +48,7 @@ def _form(context, c, t, state):
     put(x, 0, state, 0, nq + n)
     put(x, nq + n, state, nq + n + 1, s)
     call_address(c[RATES], context, t, x, values)
-    rows = (c[N_FORM] - nq - 1 - n * n - 2 * n - (n + s) * (nv + 1)) // (n + 1)
+    rows = (c[N_FORM] - nq - 2 - n * n - 2 * n - (n + s) * (nv + 1)) // (n + 1)
     return n, s, rows, values
 
 
@@ -56,7 +56,7 @@ def rhs(context, t, y, dy):
     c = entries(context)
     nq = c[NQ]
     state, rate = carray(y, c[N_STATE]), carray(dy, c[N_STATE])
-    n, _, rows, values = _form(context, c, t, state)
+    n, s, rows, values = _form(context, c, t, state)
     for i in range(c[VARYING], c[N_STATE]):
         rate[i] = 0.0
     put(rate, 0, values, 0, nq)
@@ -69,6 +69,10 @@ def rhs(context, t, y, dy):
         if not cholesky(K):
             return give_up(c, NO_MASS)
         cholesky_substitute(K, w)
+        # |Y| |W| is n for n quasi-velocities that are rates, and infinite where they do not determine the rates.
+        spread = values[at + n]
+        if spread > 0.0 and (c[ROWS] > 0 or s > 0):
+            watch(c, c[NV] - n - s, n / np.sqrt(spread), 0.0)
     else:
         A, gamma = values[at : at + rows * n].reshape(rows, n), values[at + rows * n : at + rows * n + rows]
         status, rank, ratio, conflict = solve_constrained(K, k, A, gamma, w, np.empty(rows))
@@ -147,6 +151,19 @@ def _watch_rows(c, A, gamma, du):
     for i in range(A.shape[0]):
         conflict = max(conflict, abs(left[i] + gamma[i]))
     watch(c, A.shape[0], 1.0, conflict)
+
+
+def lagrange_route(context, t, blocks, out):
+    # M q̈ = f + Aᵀλ with the formalism's M and f. A force at a cut joint that has a potential may differ from its
+    # gradient across the constraints; λ are those that belong to the force.
+    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+    nv, own = c[NV], _own(c, blocks)
+    K, k = own[: nv * nv].reshape(nv, nv), own[nv * nv : nv * nv + nv]
+    status, rank, ratio, conflict = solve_constrained(K, k, A, gamma, du, multipliers)
+    watch(c, rank, ratio, conflict)
+    if status == OK and c[ROWS] > 0:
+        least_norm_multipliers(M, f, A, du, multipliers)
+    return status
 
 
 def maggi_route(context, t, blocks, out):

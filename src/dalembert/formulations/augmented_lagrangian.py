@@ -15,7 +15,7 @@ from dalembert.formulations.system import received
 from dalembert.numerics.layout import options
 from dalembert.numerics.linear import FAILED, OK, cholesky_substitute
 
-__all__ = ["AugmentedLagrangian", "augmented_route", "check_turns"]
+__all__ = ["Augmented", "AugmentedLagrangian", "check_turns"]
 
 
 def augmented_route(context, t, blocks, out):
@@ -39,26 +39,16 @@ def augmented_route(context, t, blocks, out):
 
 
 @dataclass(frozen=True)
-class AugmentedLagrangian(BlockFormulation):
-    """Penalties push the motion towards the constraints; the force that they need is the multiplier of the next turn:
-
-        (M + Aᵀ α A) u̇ᵢ₊₁ = f + Aᵀ λᵢ − Aᵀ α g,      λᵢ₊₁ = λᵢ − α (A u̇ᵢ₊₁ + g),      g = γ + 2Ωμ φ̇ + Ω² φ
-
-    Each turn divides the error by about 1 + α σ, σ the smallest eigenvalue of A M⁻¹ Aᵀ that is not zero. Redundant
-    rows and singular positions do no harm; the multipliers are those of least norm. Near a singular position the turns
-    may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no φ.
+class Augmented(BlockFormulation):
+    """Penalties with turns: what both forms share.
 
     Args:
         alpha: penalty, as a multiple of the largest entry of M.
         omega, mu: frequency (1/s) and damping ratio with which violations die out.
         iterations: turns after the first solution, at most; none is the penalty method.
-        tolerance: turns end when u̇ changes by less than this, relative.
-
-    Reference: J. García de Jalón, E. Bayo, sec. 5.1.4, algorithm 5-3, eqs. 5.50–5.52.
+        tolerance: turns end when velocities or accelerations change by less than this, relative.
     """
 
-    name: ClassVar[str] = "augmented-lagrangian"
-    title: ClassVar[str] = "Augmented Lagrangian"
     route = staticmethod(augmented_route)
 
     alpha: float = 1e5
@@ -76,6 +66,24 @@ class AugmentedLagrangian(BlockFormulation):
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return penalised_matrix(self.alpha, M, A)
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(Augmented):
+    """Penalties push the motion towards the constraints; the force that they need is the multiplier of the next turn:
+
+        (M + Aᵀ α A) u̇ᵢ₊₁ = f + Aᵀ λᵢ − Aᵀ α g,      λᵢ₊₁ = λᵢ − α (A u̇ᵢ₊₁ + g),      g = γ + 2Ωμ φ̇ + Ω² φ
+
+    Each turn divides the error by about 1 + α σ, σ the smallest eigenvalue of A M⁻¹ Aᵀ that is not zero. Redundant
+    rows and singular positions do no harm; the multipliers are those of least norm. Near a singular position the turns
+    may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no φ.
+    Options: see :class:`Augmented`.
+
+    Reference: J. García de Jalón, E. Bayo, sec. 5.1.4, algorithm 5-3, eqs. 5.50–5.52.
+    """
+
+    name: ClassVar[str] = "augmented-lagrangian"
+    title: ClassVar[str] = "Augmented Lagrangian"
 
 
 def check_turns(name: str, iterations: int, tolerance: float) -> None:

@@ -8,11 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.coordinates import Coordinates
-from dalembert.formulations.augmented_lagrangian import augmented_route, check_turns
+from dalembert.formulations.augmented_lagrangian import Augmented
 from dalembert.formulations.base import Form, Sizes, native_address
 from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, momenta_from, write_rates
-from dalembert.formulations.penalty import check_penalty, penalised_matrix
 from dalembert.formulations.system import constraints_at, dot, onto_rows, product
 from dalembert.numerics.layout import (
     HOLONOMIC,
@@ -118,7 +116,7 @@ def _rhs(context, t, y, dy):
 
 
 @dataclass(frozen=True)
-class CanonicalAugmented(CanonicalFormulation):
+class CanonicalAugmented(Augmented, CanonicalFormulation):
     """Momenta with penalties on the velocity of the constraints, on φ and on its integral; the force impulse that they
     need is the multiplier of the next turn:
 
@@ -128,11 +126,7 @@ class CanonicalAugmented(CanonicalFormulation):
     Rows without φ (nonholonomic ψ = A u + b) have g = b + 2Ωμ ∫ψ dt. The rank of A does not matter. The integrals are
     part of the state; they start anew where the motion is led back onto its constraints.
 
-    Args:
-        alpha: penalty, as a multiple of the largest entry of M.
-        omega, mu: frequency (1/s) and damping ratio with which violations die out.
-        iterations: turns after the first solution, at most.
-        tolerance: turns end when u changes by less than this, relative.
+    Options: see :class:`Augmented`.
 
     Reference: E. Bayo, A. Avello, "Singularity-free augmented Lagrangian algorithms for constrained multibody
     dynamics", Nonlinear Dynamics 5 (1994) 209–231; J. García de Jalón, E. Bayo, sec. 5.4.3, algorithm 5-8, eqs.
@@ -141,23 +135,6 @@ class CanonicalAugmented(CanonicalFormulation):
 
     name: ClassVar[str] = "canonical-augmented"
     title: ClassVar[str] = "Augmented Lagrangian in canonical form"
-    route = staticmethod(augmented_route)
-
-    alpha: float = 1e5
-    omega: float = 10.0
-    mu: float = 1.0
-    iterations: int = 100
-    tolerance: float = 1e-13
-
-    def __post_init__(self) -> None:
-        check_penalty(self.name, self.alpha, self.omega, self.mu)
-        check_turns(self.name, self.iterations, self.tolerance)
-
-    def options(self) -> tuple[float, ...]:
-        return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
-
-    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
-        return penalised_matrix(self.alpha, M, A)
 
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1 + sizes.rows

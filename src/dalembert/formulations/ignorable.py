@@ -15,7 +15,7 @@ from dalembert.errors import ModelError
 from dalembert.formulations.quasi_velocities import check_regular, greedy, mechanics_of, offered, plan_of
 from dalembert.formulations.sampled import Sampled
 
-__all__ = ["Ignorable", "ignorable_of", "massless", "named_ignorable", "reduced_choice"]
+__all__ = ["Ignorable", "check_momenta", "ignorable_of", "massless", "named_ignorable", "reduced_choice"]
 
 ZERO = 1e-9
 ROUNDING = 1e-12
@@ -97,6 +97,16 @@ def massless(coordinates: Coordinates, indices: tuple[int, ...] | None = None) -
         return []
     moves = np.any([involved for _, involved in found], axis=0)
     return [coordinates.labels()[1][i] for i, some in zip(which, moves, strict=True) if some]
+
+
+def check_momenta(coordinates: Coordinates, ignorable: Sequence[int]) -> None:
+    """Raise ModelError if rates do not follow from the momenta of ignorable coordinates."""
+    without = massless(coordinates, tuple(ignorable))
+    if without:
+        raise ModelError(
+            f"no rate follows from the momentum of {', '.join(without)}, which moves no mass. Fix: name the others, "
+            f"ignorable=..., or formulation='lagrange'"
+        )
 
 
 def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tuple[int, ...]:

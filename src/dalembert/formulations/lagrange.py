@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
-from dalembert.formulations.base import usual_blocks
+from dalembert.formulations.base import native_address, usual_blocks
 from dalembert.formulations.equations import Equations
 from dalembert.formulations.mechanics import Mechanics
 
@@ -41,5 +42,9 @@ class Lagrange(AnalyticalFormulation):
         )
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        M, f = lagrange_terms(self.mechanics(equations))
-        return usual_blocks(equations, M, f, equations.jacobian, equations.gamma)
+        e, (M, f) = equations, lagrange_terms(self.mechanics(equations))
+        own = e.al.concatenate([M.reshape(-1), f])
+        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": own}
+
+    def solver(self) -> int:
+        return native_address(native.lagrange_route)

@@ -23,6 +23,7 @@ __all__ = ["Plan", "check_regular", "greedy", "independent_rates", "mechanics_of
 
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+SHARE = 0.5  # the same, at the worst position
 BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
 
@@ -89,7 +90,7 @@ def plan_of(coordinates: Coordinates) -> Plan:
     names, Y, _ = offered(e)
     still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
-    rows = _independent_rows(A[0])
+    rows = greedy(A[:, :0], A, _rank(A[0]))
     p = e.nv - len(rows)
     candidates = sampled.values(Y, still, vary=False)
     if coordinates.velocities:
@@ -112,34 +113,27 @@ def independent_rates(coordinates: Coordinates) -> list[int]:
     return greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
 
 
-def _independent_rows(A: np.ndarray) -> list[int]:
-    """Rows of A that do not depend on those before them."""
-    kept: list[int] = []
-    basis = np.zeros((0, A.shape[1]))
-    for i, row in enumerate(A):
-        size = np.linalg.norm(row)
-        rest = _rest(basis, row / size) if size > 0 else row
-        if np.linalg.norm(rest) > DEPENDENT:
-            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
-            kept.append(i)
-    return kept
+def _rank(A: np.ndarray) -> int:
+    """Of rows that have the same length, or none."""
+    sizes = np.linalg.norm(A, axis=1, keepdims=True)
+    return int(np.linalg.matrix_rank(A / np.where(sizes > 0, sizes, 1.0), DEPENDENT)) if A.size else 0
 
 
-def _rest(basis: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """What of a row is orthogonal to all of a basis; twice is enough."""
+def _rest(basis: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """What of rows is orthogonal to all of a basis; twice is enough."""
     for _ in range(2):
-        row = row - basis.T @ (basis @ row)
-    return row
+        rows = rows - (rows @ basis.T) @ basis
+    return rows
 
 
 def _first_good(score: np.ndarray, left: np.ndarray) -> int:
-    """The first good candidate that is never bad; if there is none, one that is not bad as drawn."""
-    good = score >= GOOD * score.max()
-    for never_bad in (left.min(axis=0) > BAD, left[0] > BAD):
-        for fine in (good & never_bad, never_bad):
-            if fine.any():
-                return int(np.argmax(fine))
-    return int(np.argmax(good))
+    """The first candidate that is good at the worst of all positions; if none is, at most of them and as drawn."""
+    worst = left.min(axis=0)
+    if worst.max() > BAD:
+        return int(np.argmax(worst >= SHARE * worst.max()))
+    drawn = np.where(left[0] > BAD, score, 0.0)
+    best = drawn if drawn.any() else score
+    return int(np.argmax(best >= GOOD * best.max()))
 
 
 def greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
@@ -149,16 +143,14 @@ def greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
     candidates = candidates / sizes
     chosen: list[int] = []
     for _ in range(count):
-        left = np.array(
-            [[np.linalg.norm(_rest(basis, row)) for row in rows] for basis, rows in zip(bases, candidates, strict=True)]
-        )
+        left = np.array([np.linalg.norm(_rest(*both), axis=1) for both in zip(bases, candidates, strict=True)])
         score = np.quantile(left, FEW, axis=0)
         if score.max() < DEPENDENT:
             break
         best = _first_good(score, left)
         chosen.append(best)
         for k, basis in enumerate(bases):
-            rest = _rest(basis, candidates[k, best])
+            rest = _rest(basis, candidates[k, best : best + 1])[0]
             size = np.linalg.norm(rest)
             if size > DEPENDENT:
                 bases[k] = np.vstack([basis, rest / size])

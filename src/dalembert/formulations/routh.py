@@ -9,9 +9,8 @@ import numpy as np
 
 from dalembert.algebra.linear import solve_spd
 from dalembert.coordinates import Coordinates
-from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
-from dalembert.formulations.ignorable import massless, named_ignorable
+from dalembert.formulations.ignorable import check_momenta, named_ignorable
 from dalembert.formulations.mechanics import Mechanics
 
 __all__ = ["Routh"]
@@ -45,12 +44,7 @@ class Routh(ReducedFormulation):
         return coordinates.nv - s, s
 
     def check(self, coordinates: Coordinates) -> None:
-        without = massless(coordinates, tuple(self.remembered(coordinates)))
-        if without:
-            raise ModelError(
-                f"no rate follows from the momentum of {', '.join(without)}, which moves no mass. Fix: name the others "
-                f"in Routh(ignorable=...), or formulation='lagrange'"
-            )
+        check_momenta(coordinates, self.remembered(coordinates))
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         ignored = self.remembered(coordinates)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.formulations.analytical import Derived, ReducedFormulation
-from dalembert.formulations.ignorable import named_ignorable, reduced_choice
+from dalembert.formulations.ignorable import check_momenta, named_ignorable, reduced_choice
 from dalembert.formulations.mechanics import Mechanics
 from dalembert.formulations.quasi_velocities import offered, plan_of
 from dalembert.formulations.system import reduced_mass
@@ -51,6 +51,7 @@ class VolterraReduced(ReducedFormulation):
         return coordinates.nv - len(plan_of(coordinates).rows) - s, s
 
     def check(self, coordinates: Coordinates) -> None:
+        check_momenta(coordinates, self.remembered(coordinates))
         reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
@@ -203,7 +203,7 @@ def certify(dynamics: Dynamics, outcome: Outcome, data: xr.Dataset, context: Con
     finished = result.status == Status.FINISHED or outcome.ended_by is not None
     if not np.all(np.isfinite(data.q)) or not np.all(np.isfinite(data.u)):
         finished = False
-    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects), *_angle_remarks(dynamics, data))
+    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects, checks), *_angle_remarks(dynamics, data))
     return Certificate(finished, ending(dynamics, outcome, context), tuple(checks), remarks, counts)
 
 
@@ -391,7 +391,7 @@ def _momentum_checks(dynamics: Dynamics, data: xr.Dataset) -> list[Check]:
     return checks
 
 
-def _remarks(dynamics: Dynamics, context: Context, projects: bool) -> list[str]:
+def _remarks(dynamics: Dynamics, context: Context, projects: bool, checks: Sequence[Check]) -> list[str]:
     pivot, low, high, conflict, *_, correction = context.statistics
     rows, switched = _acting(dynamics, context)
     remarks = []
@@ -414,6 +414,8 @@ def _remarks(dynamics: Dynamics, context: Context, projects: bool) -> list[str]:
             remarks.append(
                 f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"
             )
+        elif any(check.name == "conditioning" and not check.passed for check in checks):
+            remarks.append("a singular position was passed between two outputs: there the motion may change its branch")
     return remarks
 
 
