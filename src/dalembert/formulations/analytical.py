@@ -178,7 +178,6 @@ class _Motion:
 
     def __init__(self, equations: Equations, derived: Derived):
         al, e = equations.al, equations
-        self._zero = al.constant(0)
         self.W = al.jacobian(derived.qdot, derived.w)
         moved = Equations(e.tree, e.t, e.q, derived.qdot, e.tau)
         self.bend = moved.along(derived.qdot)
@@ -190,5 +189,4 @@ class _Motion:
 
     def condition(self, Y: np.ndarray) -> np.ndarray:
         """|Y|² |W|²: grows without bound where quasi-velocities  Y q̇ + Z  cease to determine the rates."""
-        both = [np.sum(matrix * matrix) if matrix.size else self._zero for matrix in (Y, self.W)]
-        return np.array([both[0] * both[1]], dtype=object)
+        return np.array([np.sum(Y * Y) * np.sum(self.W * self.W)], dtype=object)
