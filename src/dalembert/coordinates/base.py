@@ -321,6 +321,22 @@ class Placed(ABC):
     def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None: ...
 
 
+class PlacedNumbers(Placed):
+    """Coordinates that are plain numbers with their rates as velocities; windings stand behind them."""
+
+    def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return u
+
+    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        return self.al.concatenate([q[: len(du)] + du, q[len(du) :]])
+
+    def normalise(self, q: np.ndarray) -> np.ndarray:
+        return q
+
+    def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
+        return [self.al.eye(len(du))]
+
+
 class PlacedTree(Placed):
     """A tree of joints in an algebra: links with inertia, frames and joints as scalars."""
 

@@ -20,7 +20,7 @@ import sympy as sp
 
 from dalembert.algebra import Algebra, Jets
 from dalembert.constraints import Drive, Explicit
-from dalembert.coordinates.base import InverseDerivatives, Placed, Slot
+from dalembert.coordinates.base import InverseDerivatives, PlacedNumbers, Slot
 from dalembert.coordinates.generalized_tree import PlacedGeneralized, rated
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, Reference, evaluate, references
@@ -201,7 +201,7 @@ class MappedStates(list[Any]):
         return placed.al.columns(lambda e: (bias(u + e, 1) - bias(u, 1) - bias(e, 0)) / 2, len(u))
 
 
-class PlacedMapped(Placed):
+class PlacedMapped(PlacedNumbers):
     """A tree some of whose numbers follow from the others, at a time."""
 
     coordinates: GeneralizedCoordinates
@@ -233,18 +233,6 @@ class PlacedMapped(Placed):
     def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> MappedStates:
         moved = self.moved(q, u, du)
         return MappedStates(self.inner.states(*moved, base), self, q, u, moved)
-
-    def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return u
-
-    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
-        return self.al.concatenate([q[: len(du)] + du, q[len(du) :]])
-
-    def normalise(self, q: np.ndarray) -> np.ndarray:
-        return q
-
-    def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
-        return [self.al.eye(len(du))]
 
     def mass_matrix(self, states: Any) -> np.ndarray:
         return states.F.T @ self.inner.mass_matrix(states) @ states.F

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates.base import InverseDerivatives, Placed
+from dalembert.coordinates.base import InverseDerivatives, PlacedNumbers
 from dalembert.coordinates.recursions import gravity_base
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism
@@ -89,7 +89,7 @@ class NaturalState:
         return pose, jets.jets(self.V, self.A, self.al.zeros(6))
 
 
-class PlacedNatural(Placed):
+class PlacedNatural(PlacedNumbers):
     """Points and vectors in an algebra."""
 
     coordinates: Natural
@@ -176,18 +176,6 @@ class PlacedNatural(Placed):
             R, p = parts[link.cluster]
             found.append(NaturalState(self.al, s.R, s.p, s.R1, s.p1, R @ link.X_CB.R, p + R @ link.X_CB.p))
         return found
-
-    def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return u
-
-    def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
-        return self.al.concatenate([q[: len(du)] + du, q[len(du) :]])
-
-    def normalise(self, q: np.ndarray) -> np.ndarray:
-        return q
-
-    def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
-        return [self.al.eye(len(du))]
 
     def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         for k, feature in enumerate(self.features):
