@@ -66,13 +66,7 @@ class AnalyticalFormulation(Formulation):
 
     @classmethod
     def supports(cls) -> Support:
-        return Support(
-            closed_loops=True,
-            redundant_constraints=True,
-            nonholonomic=True,
-            rheonomic=True,
-            coordinates=("generalized",),
-        )
+        return Support.everything("generalized")
 
     @abstractmethod
     def derive(self, mechanics: Mechanics) -> Derived:

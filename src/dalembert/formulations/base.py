@@ -32,6 +32,11 @@ class Support:
     coordinates: tuple[str, ...]
     exact: bool = True
 
+    @classmethod
+    def everything(cls, *coordinates: str) -> Support:
+        """All kinds of constraints, in these coordinates."""
+        return cls(True, True, True, True, coordinates)
+
 
 class Sizes(NamedTuple):
     """Lengths of q and u, constraint rows, holonomic ones among them, angles at the end of q that follow cut joints,
@@ -165,13 +170,7 @@ class BlockFormulation(Formulation):
 
     @classmethod
     def supports(cls) -> Support:
-        return Support(
-            closed_loops=True,
-            redundant_constraints=True,
-            nonholonomic=True,
-            rheonomic=True,
-            coordinates=("relative", "absolute", "natural", "generalized"),
-        )
+        return Support.everything("relative", "absolute", "natural", "generalized")
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         e = equations

@@ -52,13 +52,7 @@ class Recursive(Formulation):
 
     @classmethod
     def supports(cls) -> Support:
-        return Support(
-            closed_loops=True,
-            redundant_constraints=True,
-            nonholonomic=True,
-            rheonomic=True,
-            coordinates=("relative", "absolute", "generalized"),
-        )
+        return Support.everything("relative", "absolute", "generalized")
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         """A Y of the multipliers; the joints themselves are eliminated one by one."""
