@@ -181,12 +181,12 @@ def sympy_arm(n: int) -> tuple[Any, list[Any], list[Any], list[Any]]:
         axis = getattr(frame, AXES[i])
         new = frame.orientnew(f"B{i}", "Axis", [q[i], axis])
         new.set_ang_vel(frame, u[i] * axis)
-        centre = P.locatenew(f"C{i}", l[i] / 4 * new.x + l[i] / 2 * new.z)
-        centre.v2pt_theory(P, N, new)
+        center = P.locatenew(f"C{i}", l[i] / 4 * new.x + l[i] / 2 * new.z)
+        center.v2pt_theory(P, N, new)
         J = m[i] * l[i] ** 2
         central = inertia(new, J / 10, J / 12, J / 20)
-        bodies.append(RigidBody(f"L{i}", centre, new, m[i], (central, centre)))
-        loads.append((centre, -m[i] * g * N.z))
+        bodies.append(RigidBody(f"L{i}", center, new, m[i], (central, center)))
+        loads.append((center, -m[i] * g * N.z))
         kinematics.append(q[i].diff() - u[i])
         after = P.locatenew(f"P{i + 1}", l[i] * new.z)
         after.v2pt_theory(P, N, new)
@@ -280,14 +280,14 @@ def picture(rows: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-    blue, grey = "#2563eb", "#8b93a1"
+    blue, gray = "#2563eb", "#8b93a1"
     for axes, key, scale in ((left, "derived", 1.0), (left, "compiled", 1.0), (right, "evaluation", 1e6)):
         style = "o--" if key == "compiled" else "o-"
-        for who, colour, name in (("ours", blue, "dalembert"), ("theirs", grey, "SymPy")):
+        for who, color, name in (("ours", blue, "dalembert"), ("theirs", gray, "SymPy")):
             shown = [(row["n"], scale * row[who][key]) for row in rows if row[who].get(key) is not None]
             words = {"derived": ", derived", "compiled": ", ready to run", "evaluation": ""}[key]
             if shown:
-                axes.loglog(*zip(*shown, strict=True), style, color=colour, label=name + words)
+                axes.loglog(*zip(*shown, strict=True), style, color=color, label=name + words)
     left.set(xlabel="pendulums on a cart", ylabel="s", title="Derivation by Kane's method")
     right.set(xlabel="pendulums on a cart", ylabel="µs", title="One evaluation of the right-hand side")
     ticks = sorted({row["n"] for row in rows})

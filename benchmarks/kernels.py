@@ -18,7 +18,6 @@ import time
 import warnings
 
 import numpy as np
-from numba import njit
 from peers import ROBOTS, Timing, random_tree, robot_path, time_call, to_mujoco, to_pinocchio
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +26,7 @@ import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.dynamics.rolled import forward as rolled_forward
 from dalembert.dynamics.rolled import inverse as rolled_inverse
+from dalembert.native import native
 
 BATCH = 2048
 AGREEMENT = 1e-10  # relative to the largest entry
@@ -80,7 +80,7 @@ def derivative_ratio(dynamics, pin_model, q, u, tau, peer) -> str:
     """Derivatives of forward dynamics, batched, against a loop of calls of Pinocchio less their Python part."""
     import pinocchio as pin
 
-    kernel, count = dynamics._derivatives("forward"), 512
+    kernel, count = dynamics.kernels.derivative_kernel("forward"), 512
     p = dynamics.parameters()
     out = kernel(0.0, q[:count], u[:count], p, tau[:count])
     ours = time_call(lambda: kernel(0.0, q[:count], u[:count], p, tau[:count], out=out))
@@ -213,24 +213,24 @@ def chain(n: int, springs: bool = False) -> da.Model:
     return model
 
 
-@njit
-def repeat_forward(count, program, record, q, u, tau, base, qdot, du, work):
+@native
+def repeat_forward(count, r, q, u, tau, qdot, du):
     for _ in range(count):
-        rolled_forward(program, record, 0.0, q, u, tau, base, qdot, du, work)
+        rolled_forward(r, 0.0, q, u, tau, qdot, du)
 
 
-@njit
-def repeat_inverse(count, program, record, q, u, du, base, tau, work):
+@native
+def repeat_inverse(count, r, q, u, du, tau):
     for _ in range(count):
-        rolled_inverse(program, record, 0.0, q, u, du, base, tau, work)
+        rolled_inverse(r, 0.0, q, u, du, tau)
 
 
 def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) -> None:
     """Time per body of rolled recursions on chains, to 100 000 bodies."""
     import resource
 
-    from dalembert.coordinates import Relative
     from dalembert.dynamics.rolled import Rolled
+    from dalembert.kinematics import Relative
     from dalembert.model import flatten
 
     what = "chains of n bodies" + " with springs, dampers and armatures" * springs
@@ -247,9 +247,9 @@ def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) 
         q, u, tau = (0.01 * rng.normal(size=n) for _ in range(3))
         # As a native time loop calls it: several evaluations for one call from Python.
         count, qdot, out = max(1, 2000 // n), np.empty(n), np.empty(n)
-        common, work = (rolled.program, rolled.record, q, u, tau, rolled.base), np.empty(rolled.n_work)
-        forward = time_call(lambda: repeat_forward(count, *common, qdot, out, work))
-        inverse = time_call(lambda: repeat_inverse(count, *common, out, work))
+        common = rolled.bind(None), q, u, tau
+        forward = time_call(lambda: repeat_forward(count, *common, qdot, out))
+        inverse = time_call(lambda: repeat_inverse(count, *common, out))
         forward, inverse = (Timing(t.best / count, t.spread) for t in (forward, inverse))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append((n, forward.best / n * 1e6, inverse.best / n * 1e6))

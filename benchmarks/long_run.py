@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a hundredth of the time")
     duration = 1e4 if parser.parse_args().quick else 1e6
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-    for name, colour in (("rk4", "#b0b7c3"), ("variational", "#2563eb")):
+    for name, color in (("rk4", "#b0b7c3"), ("variational", "#2563eb")):
         began = time.perf_counter()
         run = da.simulate(da.library.satellite(), duration, integrator=name, step=0.05, output_step=duration / 5000)
         balance = run.data.balance.values
@@ -35,7 +35,7 @@ def main() -> None:
         tenths = [part.max() for part in np.array_split(error, 10)]
         print(f"{name:<12} {time.perf_counter() - began:6.1f} s, {run.certificate.counts['steps']} steps")
         print("             largest relative energy error in each tenth: " + " ".join(f"{x:.2e}" for x in tenths))
-        axes.plot(run.time, error, ".", markersize=1.5, color=colour, label=name)
+        axes.plot(run.time, error, ".", markersize=1.5, color=color, label=name)
     axes.set(
         xlabel="time (s)",
         ylabel="relative energy error",

@@ -182,11 +182,11 @@ def sympy_double_pendulum(model: da.Model) -> Callable[[float, np.ndarray], list
     l1, l2, m1, m2 = (v[key] for key in ("upper_length", "lower_length", "upper_mass", "lower_mass"))
     g, q, u = sp.Float(9.81), sp.Matrix([a, b]), sp.Matrix([va, vb])
     elbow = sp.Matrix([l1 * sp.sin(a), -l1 * sp.cos(a)])
-    centres = [elbow / 2, elbow + l2 / 2 * sp.Matrix([sp.sin(a + b), -sp.cos(a + b)])]
-    speeds = [centre.jacobian(q) * u for centre in centres]
+    centers = [elbow / 2, elbow + l2 / 2 * sp.Matrix([sp.sin(a + b), -sp.cos(a + b)])]
+    speeds = [center.jacobian(q) * u for center in centers]
     T = sum(m * (s.T * s)[0] / 2 for m, s in zip((m1, m2), speeds, strict=True))
     T += m1 * l1**2 / 24 * va**2 + m2 * l2**2 / 24 * (va + vb) ** 2
-    V = g * (m1 * centres[0][1] + m2 * centres[1][1])
+    V = g * (m1 * centers[0][1] + m2 * centers[1][1])
     p = sp.Matrix([T]).jacobian(u).T
     M = sp.simplify(p.jacobian(u))
     f = sp.simplify(sp.Matrix([T - V]).jacobian(q).T - p.jacobian(q) * u)
@@ -217,8 +217,8 @@ def scipy_double_pendulum(rounds: int) -> Row:
             break
     ours, theirs = in_turn(lambda: method.run(problem, y, times), scipy, rounds)
     milli = [f"{np.median(part) * 1e3:.2f} ms" for part in (ours, theirs)]
-    told = f"errors {ours_off:.1e} (rtol {own:.1e}), {theirs_off:.1e}" + " OURS IS WORSE" * bool(ours_off > theirs_off)
-    return Row("double pendulum, rtol 1e-9: SciPy DOP853 on SymPy", *milli, theirs / ours, 30.0, told)
+    note = f"errors {ours_off:.1e} (rtol {own:.1e}), {theirs_off:.1e}" + " OURS IS WORSE" * bool(ours_off > theirs_off)
+    return Row("double pendulum, rtol 1e-9: SciPy DOP853 on SymPy", *milli, theirs / ours, 30.0, note)
 
 
 # Exudyn: planar rigid bodies with revolute joints, a slider by two coordinate constraints

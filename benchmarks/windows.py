@@ -22,8 +22,7 @@ from simulate import ExudynMechanism
 
 import dalembert as da
 from dalembert.analyses.assemble import assemble_state
-from dalembert.dynamics import Context
-from dalembert.numerics.native import call_address
+from dalembert.dynamics.evaluate import accelerations_along
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "windows.png"
 SIZES = (10, 20, 40, 100, 200, 400)
@@ -35,12 +34,13 @@ def evaluation(n: int, formulation: str, coordinates: str) -> float:
     dynamics = da.compile(da.library.n_four_bar(n=n), formulation=formulation, coordinates=coordinates)
     state = assemble_state(dynamics.relative, {"A0": 0.2}, {"A0": -1.0}, None, 0.0)
     y = np.concatenate([*state.to(dynamics.coordinates), [0.0]])
-    context, rate = Context(dynamics), np.empty_like(y)
+    context, nv, rows = dynamics.context(), dynamics.nv, len(dynamics.rows)
 
     def seconds(count: int) -> float:
+        states, none = np.tile(y, (count, 1)), np.zeros((count, nv))
+        du, multipliers = np.empty((count, nv)), np.empty((count, rows))
         began = time.perf_counter()
-        for _ in range(count):
-            call_address(context.rhs, context.address, 0.0, y, rate)
+        accelerations_along(context, np.zeros(count), states, none, du, multipliers)
         return (time.perf_counter() - began) / count
 
     once = seconds(3)
@@ -55,12 +55,12 @@ def costs(quick: bool) -> None:
         ("lagrange-multipliers", "relative", DENSE, "#b0b7c3", "^-"),
     ]
     print("µs per window in one evaluation")
-    for formulation, coordinates, sizes, colour, style in cases:
+    for formulation, coordinates, sizes, color, style in cases:
         shown = sizes[:3] if quick else sizes
         values = [1e6 * evaluation(n, formulation, coordinates) / n for n in shown]
         row = "  ".join(f"{n}: {v:.2f}" for n, v in zip(shown, values, strict=True))
         print(f"  {formulation}, {coordinates:<9} {row}")
-        axes.loglog(shown, values, style, color=colour, label=f"{formulation}, {coordinates} coordinates")
+        axes.loglog(shown, values, style, color=color, label=f"{formulation}, {coordinates} coordinates")
     axes.set(xlabel="windows", ylabel="µs per window", title="One evaluation of a row of four-bars, one thread")
     axes.grid(alpha=0.3, which="both")
     axes.legend()

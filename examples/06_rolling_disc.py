@@ -25,7 +25,7 @@ print(run.certificate)
 
 contact = run.joint("contact").q.values  # x, y, heading, lean, spin
 x, y = contact[:, 0], contact[:, 1]
-distance = np.hypot(x, y + radius)  # the centre of the circle is to the right of the start
+distance = np.hypot(x, y + radius)  # the center of the circle is to the right of the start
 missed = np.hypot(x[-1], y[-1])
 print(f"radius {distance.min():.6f} … {distance.max():.6f} m, back at the start within {missed:.1e} m")
 assert np.abs(distance - radius).max() < 1e-6

@@ -10,16 +10,16 @@ import dalembert as da
 out = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 M, m, l, g = 2.0, 0.5, 1.0, 9.81
 
-# Nothing pushes along the rail: the common centre of mass keeps its speed, however wildly the pole swings.
+# Nothing pushes along the rail: the common center of mass keeps its speed, however wildly the pole swings.
 run = da.simulate(da.library.cart_pendulum(cart_mass=M, pole_mass=m, length=l, angle=2.8, speed=0.2), 5.0)
 print(run.certificate)
 cart, pole = (run.body(name).position.sel(axis="x").values for name in ("cart", "pole"))
-centre = (M * cart + m * pole) / (M + m)
+center = (M * cart + m * pole) / (M + m)
 momentum = run.output("momentum").values
-straight = centre[0] + momentum[0] / (M + m) * run.time.values
+straight = center[0] + momentum[0] / (M + m) * run.time.values
 print(f"momentum {momentum[0]:.4f} kg m/s, kept within {np.ptp(momentum):.1e}")
 assert np.ptp(momentum) < 1e-8
-assert np.abs(centre - straight).max() < 1e-8
+assert np.abs(center - straight).max() < 1e-8
 
 # Small swings about the hanging pole: the cart moves against it, so it swings faster than on a fixed hinge.
 #     ω² = (m g l/2) / (m l²/3 − (m l/2)²/(M + m))

@@ -1,4 +1,4 @@
-"""Whipple's bicycle linearised: the published matrices to all their digits, and the speeds at which it balances.
+"""Whipple's bicycle linearized: the published matrices to all their digits, and the speeds at which it balances.
 
     M q̈ + v C₁ q̇ + (g K₀ + v² K₂) q = f,      q = (lean, steer)
 

@@ -21,12 +21,13 @@ _HOMES = {
     "Placement": "dalembert.elements",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
-    "Generalized": "dalembert.coordinates",
+    "Generalized": "dalembert.kinematics",
+    "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
-    "State": "dalembert.analyses",
+    "State": "dalembert.state",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -37,7 +38,7 @@ _HOMES = {
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
-    "load": "dalembert.trajectory",
+    "load": "dalembert.analyses",
     "read": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
@@ -60,6 +61,7 @@ __all__ = [
     "ModelError",
     "Placement",
     "ReadWarning",
+    "Recipe",
     "SimulationError",
     "State",
     "System",
@@ -83,23 +85,24 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
         Comparison,
-        State,
         assemble,
         compare,
         ignorable,
         inspect,
+        load,
         redundancy,
         simulate,
         simulate_many,
     )
-    from dalembert.coordinates import Generalized
     from dalembert.derivation import Derivation, derive
-    from dalembert.dynamics import Dynamics, compile
+    from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
     from dalembert.io import read, write
+    from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
-    from dalembert.trajectory import Batch, Certificate, Trajectory, load
+    from dalembert.state import State
+    from dalembert.trajectory import Batch, Certificate, Trajectory
 
 
 def __getattr__(name: str) -> Any:

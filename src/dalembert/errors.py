@@ -1,4 +1,4 @@
-"""The errors a person sees: what is wrong, where, what was expected, and how to mend it."""
+"""The errors a person sees: what is wrong, where, what was expected, and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "ReadWarning", "SimulationError",
+    "ViewError",
 ]  # fmt: skip
 
 
@@ -20,7 +21,7 @@ class Problem:
     Attributes:
         message: what is wrong, with the value that was given and the one expected.
         path: the place inside the model, e.g. ``joints[3].axis``.
-        fix: one line that would mend it.
+        fix: one line that would fix it.
         where: the line of the file or script that made the element, e.g. ``robot.yaml:41``.
     """
 
@@ -66,3 +67,7 @@ class ReadWarning(UserWarning):
 
 class SimulationError(DalembertError):
     """A simulation cannot start, or ``strict=True`` met a certificate that failed."""
+
+
+class ViewError(DalembertError):
+    """A page or picture cannot be made or written."""

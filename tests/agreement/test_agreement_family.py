@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from support.family import FAMILY
 from support.pairs import PAIRS
-from support.refusals import compiled
+from support.refusals import compiled, share_kernels
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 import dalembert as da
 from dalembert.dynamics import Dynamics
-from dalembert.formulations import FORMULATIONS, BlockFormulation
+from dalembert.formulations import FORMULATIONS
 
 # Only round-off differs, amplified by the constraints' condition.
 AGREEMENT = 1e-9
@@ -89,13 +89,7 @@ def expected(name: str, coordinates: str = "relative") -> tuple[np.ndarray, np.n
 
 def equations_by(name: str, formulation: str, coordinates: str) -> Dynamics:
     """Formulations that take the same blocks share the kernel."""
-    dynamics = compiled(model_of(name), formulation, coordinates)
-    if type(dynamics.formulation).blocks is BlockFormulation.blocks:
-        shared, _, _ = placed(name, coordinates)
-        dynamics.__dict__["dynamics_kernel"] = shared.dynamics_kernel
-        dynamics.__dict__["constraint_kernel"] = shared.constraint_kernel
-        dynamics.__dict__["move_kernel"] = shared.move_kernel
-    return dynamics
+    return share_kernels(compiled(model_of(name), formulation, coordinates), placed(name, coordinates)[0])
 
 
 def refused(formulation: str, name: str) -> bool:

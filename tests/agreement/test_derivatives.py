@@ -23,19 +23,19 @@ from support.random_models import (
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.coordinates import COORDINATES, Coordinates, PlacedTree
-from dalembert.coordinates.derivatives import (
-    forward_dynamics_derivatives,
-    inverse_dynamics_derivatives,
-    mass_matrix_inverse,
-)
-from dalembert.coordinates.kinematics import outward
-from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics import derivatives as compiled
 from dalembert.dynamics.derivatives import derivative_kernel
 from dalembert.errors import DalembertError, ModelError
+from dalembert.kinematics import COORDINATES, Coordinates, TreeKinematics
 from dalembert.model import Model, flatten
+from dalembert.tree.outward import outward
+from dalembert.tree.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
+from dalembert.tree.tree_derivatives import (
+    forward_dynamics_derivatives,
+    inverse_dynamics_derivatives,
+    mass_matrix_inverse,
+)
 
 # Against automatic differentiation only round-off remains; M⁻¹ multiplies it by the condition of M, up to 1e3 here.
 ROUND_OFF = 1e-11
@@ -71,7 +71,7 @@ def around(kind: str, turned: bool) -> Model:
 
 
 @cache
-def placed(kind: str, turned: bool) -> PlacedTree:
+def placed(kind: str, turned: bool) -> TreeKinematics:
     coordinates = COORDINATES["relative"](flatten(around(kind, turned)))
     return coordinates.place(NUMPY, dict(coordinates.flat.parameters))
 
@@ -85,12 +85,12 @@ def state(coordinates: Coordinates, seed: int = 0) -> tuple[np.ndarray, ...]:
     return q, *rng.normal(size=(2, coordinates.nv))
 
 
-def newton_euler(tree: PlacedTree, q: Any, u: Any, du: Any) -> Any:
+def newton_euler(tree: TreeKinematics, q: Any, u: Any, du: Any) -> Any:
     base = gravity_base(tree.al, tree.mechanism.gravity)
     return inverse_dynamics(tree, outward(tree, q, u, du, base), [tree.al.zeros(6) for _ in tree.links])
 
 
-def articulated(tree: PlacedTree, q: Any, u: Any, tau: Any) -> Any:
+def articulated(tree: TreeKinematics, q: Any, u: Any, tau: Any) -> Any:
     base = gravity_base(tree.al, tree.mechanism.gravity)
     return forward_dynamics(tree, q, u, tau, [tree.al.zeros(6) for _ in tree.links], base)
 
@@ -122,7 +122,7 @@ def close(got: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance * np.abs(expected).max(initial=1e-3))
 
 
-def base_of(tree: PlacedTree) -> np.ndarray:
+def base_of(tree: TreeKinematics) -> np.ndarray:
     return gravity_base(tree.al, tree.mechanism.gravity)
 
 
@@ -392,7 +392,7 @@ def test_cost_grows_with_joints_times_depth():
 # Pinocchio
 
 
-def to_pinocchio(pin: Any, tree: PlacedTree) -> Any:
+def to_pinocchio(pin: Any, tree: TreeKinematics) -> Any:
     model = pin.Model()
     model.gravity.linear = np.array(tree.mechanism.gravity, dtype=float)
     for i, link in enumerate(tree.links):

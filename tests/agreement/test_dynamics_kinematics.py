@@ -1,4 +1,4 @@
-"""Point Jacobians, bias, energy and mass centre as methods of ``Dynamics``."""
+"""Point Jacobians, bias, energy and mass center as methods of ``Dynamics``."""
 
 from __future__ import annotations
 

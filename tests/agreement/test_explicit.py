@@ -9,9 +9,11 @@ from support.states import accelerations_in_world
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import GeneralizedCoordinates, Relative
-from dalembert.formulations import Equations
+from dalembert.equations import Equations
+from dalembert.kinematics import GeneralizedCoordinates, Relative
 from dalembert.model import Model, flatten
+
+pytestmark = pytest.mark.checked
 
 # Only round-off differs, amplified by the condition of the constraints.
 AGREEMENT = 1e-9

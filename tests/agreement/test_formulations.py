@@ -13,14 +13,13 @@ from support.states import equations_at, reference_coordinates, transfer
 from test_agreement_motion import EVERY_DAY, EXACT, TIME, dynamics_of, leaning, state_in
 
 import dalembert as da
-from dalembert.coordinates import COORDINATES
-from dalembert.dynamics import Context, Dynamics
-from dalembert.dynamics.native import accelerations_along
+from dalembert.dynamics import Dynamics
+from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.independent import BASES, Independent
-from dalembert.formulations.partition import CHOICES
 from dalembert.formulations.penalty import Penalty
+from dalembert.kinematics import COORDINATES
 
 SOLVED = [name for name in FORMULATIONS if not FORMULATIONS[name].explicit]
 # Multipliers of penalty methods are penalties times residuals: rounding times 1e5. The others have the condition of A.
@@ -85,12 +84,13 @@ def _error(formulation: Formulation) -> float:
 
 
 def test_the_error_of_a_penalty_falls_with_its_inverse():
-    alphas = 10.0 ** np.arange(2, 8)
+    alphas = 10.0 ** np.arange(2, 10)
     errors = np.array([_error(Penalty(alpha=alpha)) for alpha in alphas])
-    # error = c/α (1 + O(1/(α σ))), σ ≈ 3 here
-    np.testing.assert_allclose(errors * alphas, errors[-1] * alphas[-1], rtol=0.05)
+    # error = c/α (1 + O(1/(α σ))), σ ≈ 3 here: the larger α, the closer, since the solution is refined.
+    np.testing.assert_allclose(errors * alphas, errors[-1] * alphas[-1], rtol=0.01)
+    np.testing.assert_allclose(errors[3:] * alphas[3:], errors[-1] * alphas[-1], rtol=1e-4)
     # Beyond, rounding grows with α.
-    assert _error(Penalty(alpha=1e13)) > 100 * _error(Penalty(alpha=1e8))
+    assert _error(Penalty(alpha=1e14)) > 100 * _error(Penalty(alpha=1e8))
 
 
 def test_each_turn_of_the_augmented_lagrangian_divides_the_error():
@@ -100,7 +100,7 @@ def test_each_turn_of_the_augmented_lagrangian_divides_the_error():
     assert errors[0] == pytest.approx(_error(Penalty(alpha=alpha)))
     for before, after in pairwise(errors):
         assert after < 1e-2 * before
-    # Turns mend what rounding spoils where the penalty alone has lost five digits.
+    # Turns correct what rounding spoils where the penalty alone has lost five digits.
     assert _error(AugmentedLagrangian(alpha=1e11)) < 1e-9 < 1e-7 < _error(AugmentedLagrangian(alpha=1e11, iterations=0))
 
 
@@ -163,12 +163,12 @@ def test_the_partition_is_kept_while_it_is_good(formulation):
     assert run.certificate.trusted
     assert np.ptp(run.joint("A").q.values) > 2 * np.pi
     dynamics, n = run.dynamics, len(run.time)
-    context = Context(dynamics)
+    context = dynamics.context()
     states = np.concatenate([run.q.values, run.u.values, np.zeros((n, 1))], axis=1)
     du, multipliers = np.empty((n, dynamics.nv)), np.empty((n, len(dynamics.rows)))
-    done = accelerations_along(context.address, run.time.values, states, np.zeros((n, dynamics.nv)), du, multipliers)
+    done = accelerations_along(context, run.time.values, states, np.zeros((n, dynamics.nv)), du, multipliers)
     assert done == n
-    assert 1 <= context.options[CHOICES] < n / 20
+    assert 1 <= context.solver.record.choices < n / 20
     expected, _ = Dynamics(dynamics.model, "lagrange-multipliers").solve(run.q.values, run.u.values)
     np.testing.assert_allclose(du, expected, atol=1e-9 * np.abs(expected).max())
 
@@ -194,7 +194,7 @@ def solve_at_rest(model: da.Model, formulation: str, coordinates: str) -> None:
 
 
 @pytest.mark.parametrize("formulation", SOLVED)
-def test_a_direction_without_mass_and_constraint_is_told_in_words(formulation):
+def test_a_direction_without_mass_and_constraint_is_reported_in_words(formulation):
     model = da.Model("light")
     model.body("rod")
     model.revolute("A", model.ground, "rod", point=(0, 0, 0), axis="z")
@@ -246,7 +246,7 @@ def test_runs_can_be_trusted(name, formulation):
     for coordinates in coordinates_of(formulation, EVERY_DAY[0] if name == "four-bar" else name):
         run = da.simulate(RUNS[name](), 1.0, formulation=formulation, coordinates=coordinates)
         assert run.certificate.trusted, f"{coordinates}\n{run.certificate}"
-        # Metres, of mechanisms of about one. What a penalty leaves open is of the order 1/α of the forces.
+        # Meters, of mechanisms of about one. What a penalty leaves open is of the order 1/α of the forces.
         error = 1e-7 if formulation in EXACT else 1e-4
         for body in run.data.body.values:
             expected = _reference(name).body(body).position

@@ -14,12 +14,12 @@ from support.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body,
 
 from dalembert.algebra import NUMPY, Jets, get_algebra
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.coordinates import Absolute, Coordinates, PlacedTree, Relative
-from dalembert.coordinates.kinematics import outward
-from dalembert.coordinates.lie_group import LieGroupTree, ScrewBody, ScrewMotion
-from dalembert.coordinates.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
+from dalembert.kinematics import Absolute, Coordinates, Relative, TreeKinematics
 from dalembert.model import Model, flatten
 from dalembert.spatial import Inertia, Pose, se3
+from dalembert.tree.outward import outward
+from dalembert.tree.product_of_exponentials import LieGroupTree, ScrewBody, ScrewMotion
+from dalembert.tree.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix
 
 # Two roads to the same numbers: only round-off differs, amplified by trees of a dozen bodies.
 AGREEMENT = 1e-10
@@ -47,7 +47,7 @@ class Sample:
     """A tree in floats, its screws, and a random state."""
 
     coordinates: Coordinates
-    tree: PlacedTree
+    tree: TreeKinematics
     lie: LieGroupTree
     q: np.ndarray
     u: np.ndarray
@@ -220,7 +220,7 @@ def test_jacobian_and_its_rate_give_accelerations(make):
 
 @everywhere
 def test_jacobian_is_a_product_of_block_matrices(make):
-    """K = A H, and A = (1 − D)⁻¹ with the blocks Ad(C_k⁻¹ C_p) of neighbours only."""
+    """K = A H, and A = (1 − D)⁻¹ with the blocks Ad(C_k⁻¹ C_p) of neighbors only."""
     s = make()
     A, H = s.lie.transfer_matrix(s.q), s.lie.joint_screws(s.q)
     close(A @ H, s.lie.jacobian(s.q))
@@ -269,7 +269,7 @@ def along(s: Sample, function) -> np.ndarray:
     return np.array(ca.DM(result)).reshape(*np.shape(value), s.lie.nv)
 
 
-def qdot(tree: PlacedTree, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+def qdot(tree: TreeKinematics, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     return CASADI.concatenate([link.joint.qdot(CASADI, q[link.q], u[link.u]) for link in tree.links])
 
 

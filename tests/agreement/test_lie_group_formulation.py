@@ -13,6 +13,8 @@ from dalembert.algebra import NUMPY
 from dalembert.formulations.lie_group import LieGroup, closure_rates
 from dalembert.joints import JOINTS
 
+pytestmark = pytest.mark.checked
+
 TIME = 0.3
 ROUND_OFF = 1e-11  # of the largest entry; trees of a dozen bodies
 

@@ -10,9 +10,10 @@ from support.random_models import loop_model
 from test_agreement_motion import TIME, state_in
 
 import dalembert as da
-from dalembert.dynamics import Context, Dynamics, choose
-from dalembert.numerics.native import call_address
+from dalembert.dynamics import Dynamics, choose
 from dalembert.numerics.sparse import factor, multiply, pattern_of, substitute
+
+pytestmark = pytest.mark.checked
 
 AGREEMENT = 1e-9
 PLAIN = [name for name in LOOPS if not any(kind in name for kind in ("screw", "custom"))]
@@ -103,8 +104,8 @@ def test_rolled_loops_come_back_onto_the_constraints(all_rolled):
         q, 1e-3 * rng.normal(size=dynamics.nv)
     )
     y = np.concatenate([q_off, u + 1e-3 * rng.normal(size=dynamics.nv), [0.0]])
-    context, scratch = Context(dynamics), np.empty_like(y)
-    assert call_address(context.retract, context.address, TIME, y, scratch) == 0
+    context, scratch = dynamics.context(), np.empty_like(y)
+    assert context.retract(TIME, y, scratch) == 0
     left = dynamics.residuals(TIME, y[: dynamics.nq], y[dynamics.nq : -1])
     assert np.abs(left.position).max() < 1e-13
     assert np.abs(left.velocity).max() < 1e-11
@@ -153,7 +154,7 @@ def _admissible(dynamics: Dynamics, q: np.ndarray, rng: np.random.Generator) -> 
     return u - np.linalg.pinv(A) @ (A @ u)
 
 
-def test_a_massless_tip_is_told_in_words():
+def test_a_massless_tip_is_reported_in_words():
     model = da.Model("light loop")
     for name, com in (("left", (0, 0.5, 0)), ("top", (0.5, 1, 0)), ("right", (1, 0.5, 0))):
         heavy = name != "top"

@@ -13,10 +13,11 @@ from test_agreement_motion import TIME, dynamics_of, state_in
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Natural
 from dalembert.dynamics import Dynamics
-from dalembert.formulations import FORMULATIONS, Equations
+from dalembert.equations import Equations
+from dalembert.formulations import FORMULATIONS
 from dalembert.joints import JOINTS
+from dalembert.kinematics import Natural
 from dalembert.model import Model, flatten
 
 # Same motion by adaptive methods at rtol 1e-10.
@@ -168,7 +169,7 @@ def test_formulations_over_trees_refuse_by_name():
     model.body("mass", mass=1)
     model.translational("slide", "ground", "mass")
     dynamics = da.compile(model, coordinates="natural")
-    assert dynamics.rows == []
+    assert not dynamics.rows
     np.testing.assert_allclose(dynamics.acceleration(np.zeros(3), np.zeros(3)), [0, 0, -9.81], atol=1e-2)
     with pytest.raises(da.ModelError, match="natural coordinates"):
         dynamics.acceleration_derivatives(np.zeros(3), np.zeros(3))

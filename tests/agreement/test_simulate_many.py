@@ -13,7 +13,7 @@ import xarray as xr
 import dalembert as da
 from dalembert.analyses import many
 from dalembert.errors import DalembertError, ModelError
-from dalembert.numerics import layout
+from dalembert.numerics.context import NOT_FINITE
 
 SAME = 1e-12  # the same operations in the same order, up to rounding in the lanes
 END, STEP, OUTPUT = 0.4, 0.01, 0.05
@@ -226,7 +226,7 @@ def test_what_cannot_be_is_refused_at_once(given: dict[str, Any], words: str):
         da.simulate_many(da.library.double_pendulum(), 1.0, **given)
 
 
-def test_everything_that_is_wrong_is_told_at_once():
+def test_everything_that_is_wrong_is_reported_at_once():
     with pytest.raises(ModelError) as caught:
         da.simulate_many(
             da.library.double_pendulum(), 1.0, initial={"knee": [1.0], "elbow": [np.nan]}, parameters={"x": 1}
@@ -280,8 +280,7 @@ def test_a_batch_is_saved(tmp_path):
 def test_a_sample_that_fails_at_once_keeps_its_start():
     batch = da.simulate_many(root(), 1.0, initial={"slide": [1.0, -1.0]}, integrator="rk4", step=STEP)
     assert np.isfinite(batch.q.values[1, 0]).all() and np.isnan(batch.q.values[1, 1:]).all()
-    context = batch._look(1).context
-    assert context.statistics[layout.FAILURE] == layout.NOT_FINITE
+    assert batch._look(1).statistics["failure"] == NOT_FINITE
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not batch.trajectory(1).certificate.finished

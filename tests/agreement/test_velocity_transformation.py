@@ -9,9 +9,9 @@ from support.states import consistent_state, equations_at
 from test_agreement_motion import dynamics_of
 
 import dalembert as da
-from dalembert.coordinates.kinematics import outward
 from dalembert.dynamics import Dynamics
 from dalembert.formulations.velocity_transformation import CLOSINGS, VelocityTransformation, transformation
+from dalembert.tree.outward import outward
 
 TIME = 0.3
 ROUND_OFF = 1e-11  # of the largest entry; trees of a dozen bodies

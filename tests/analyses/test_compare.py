@@ -12,13 +12,13 @@ import pytest
 
 import dalembert as da
 from dalembert.analyses.compare import Entry, label
-from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.penalty import Penalty
+from dalembert.kinematics import COORDINATES, Coordinates
 
 TIMES = ("seconds", "compile_seconds")
 SOME = ["lagrange-multipliers", "jourdain", Penalty(alpha=1e4)]
@@ -88,7 +88,7 @@ def test_runs_are_measured():
     assert 1e4 < soft.condition < 1e8
 
 
-def test_what_is_refused_is_told():
+def test_what_is_refused_is_reported():
     """Coordinates that a formulation does not take, and a tree that cannot be eliminated: its tip has no mass."""
     found = da.compare(da.library.pendulum(), 0.1, formulations="newton-euler", coordinates="relative")
     (refused,) = found
@@ -169,6 +169,7 @@ def test_files_hold_what_the_table_says(tmp_path):
     for row, entry in zip(rows, four_bar(), strict=True):
         assert row["formulation"] == entry.formulation
         assert float(row["energy"]) == entry.energy
+        assert da.Recipe.from_json(row["recipe"]) == entry.recipe
     four_bar().plot(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 20_000
     with pytest.raises(da.DalembertError, match="cannot write"):

@@ -250,7 +250,7 @@ def _weighed(wrench, weight):
     return w[0] * torque + w[1] * force
 
 
-def test_wrong_input_is_told_in_words():
+def test_wrong_input_is_reported_in_words():
     model = da.library.four_bar()
     with pytest.raises(da.DalembertError, match="no reaction of 'Z'; known: A, B, C, D"):
         da.redundancy(model, weights={"Z": 1})

@@ -14,9 +14,10 @@ from rich.progress import Progress
 
 from dalembert import library
 from dalembert.analyses import simulate  # imported here, so that no test pays for it
-from dalembert.cli import compare, main, run
+from dalembert.cli import compare_command, main, run
+from dalembert.cli.progress import messages, working
 
-# Bad input is told "within a second or two"; processor time does not depend on what else the machine does.
+# Bad input is reported "within a second or two"; processor time does not depend on what else the machine does.
 MOST_SECONDS = 2.0
 
 ROD = "bodies: [{name: rod, mass: 1, com: [1, 0, 0], inertia: [0, 1, 1]}]"
@@ -234,7 +235,7 @@ def test_the_result_names_integrator_events_and_remarks(dalembert, tmp_path):
 
 
 @pytest.mark.parametrize("how", [["--stabilization", "partition"], ["--baumgarte", "20", "--no-strict"]])
-def test_stabilisations_by_name(how, dalembert):
+def test_stabilizations_by_name(how, dalembert):
     arguments = ["--duration", "0.1", "--rtol", "1e-9", "--atol", "1e-11", "--output-step", "0.01", "--no-files"]
     code, printed = dalembert("run", "four-bar", *arguments, *how)
     assert code == 0, printed
@@ -303,8 +304,55 @@ def test_compare_tells_bad_names_and_runs_that_nobody_can_trust(dalembert):
 
 def test_compare_shows_which_run_is_under_way():
     console = Console(file=io.StringIO(), force_terminal=True)
-    with compare._progress(console) as update:
+    with compare_command._progress(console) as update:
         update(2, 5, "penalty, relative")
         (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
         (task,) = bar.tasks
         assert (task.completed, task.total, task.description) == (2, 5, "penalty, relative")
+
+
+def test_progress_is_for_terminals_and_for_those_who_want_it():
+    shown = io.StringIO()
+    with working("thinking", Console(file=shown, force_terminal=True)):
+        pass
+    assert "thinking" in shown.getvalue()
+    shown = io.StringIO()
+    with working("thinking", Console(file=shown)):
+        pass
+    assert not shown.getvalue()
+    assert messages().stderr and not messages(quiet=True).is_terminal
+
+
+def test_the_bar_says_when_the_time_loop_has_begun():
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with run._progress(console, "model") as update:
+        (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
+        (task,) = bar.tasks
+        update(0.0)
+        assert task.description == "compiling model"
+        update(0.1)
+        assert task.description == "simulating model"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unneeded"),
+    [
+        (["version"], {"numpy", "sympy", "casadi", "scipy", "llvmlite", "xarray", "matplotlib", "ruamel", "h5py"}),
+        (["run", "pendulum", "--duration", "0.1", "--no-files"], {"xarray", "pandas", "matplotlib", "ruamel", "h5py"}),
+        (["run", "pendulum", "--duration", "0.1", "--quiet"], {"xarray", "pandas"}),
+    ],
+    ids=["version", "run", "files"],
+)
+def test_commands_import_what_they_need(arguments, unneeded, tmp_path):
+    code = f"""
+import atexit, sys
+atexit.register(lambda: print("LOADED", *sys.modules))
+sys.argv = ["dalembert", *{arguments!r}]
+from dalembert.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("LOADED"))
+    loaded = {name.split(".")[0] for name in line.split()[1:]}
+    assert "dalembert" in loaded
+    assert not loaded & unneeded

@@ -175,8 +175,8 @@ def test_wrong_definitions(name, inputs, outputs, message):
 
 
 def test_wrong_level():
-    with pytest.raises(CompileError, match="optimise must be None, 0, 1, 2 or 3, got 7"):
-        compile_function("f", {}, {"y": ca.SX(1)}, optimise=7)
+    with pytest.raises(CompileError, match="optimize must be None, 0, 1, 2 or 3, got 7"):
+        compile_function("f", {}, {"y": ca.SX(1)}, optimize=7)
 
 
 def test_pickle_and_copy(kernel):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dalembert.codegen import Kernel, compile_function
-from dalembert.codegen.build import PIECE, UNCUT, Build
+from dalembert.codegen.kernel_build import PIECE, UNCUT, Build
 from dalembert.codegen.plan import plan_pieces
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_kernel_graphs import load_c
 
-from dalembert.codegen import batch, compile_function
+from dalembert.codegen import compile_function, kernel_batch
 from dalembert.codegen.products import TILE, Factor, plan_products
 from dalembert.errors import CompileError
 
@@ -102,7 +102,7 @@ def test_exported_c_has_the_products(tmp_path):
 @pytest.mark.parametrize("size", [16, 25, 36, 49, 50, 51, 81])
 def test_large_results_that_go_past_the_caches(size, monkeypatch):
     """Every length of a state modulo a vector, aligned or not, with and without a last group that is not full."""
-    monkeypatch.setattr(batch, "_STREAMED", 0)
+    monkeypatch.setattr(kernel_batch, "_STREAMED", 0)
     x = ca.SX.sym("x", size)
     kernel = compile_function("copy", {"x": x}, {"y": x + 1, "z": x - 1})
     for n in (1, 8, 21):

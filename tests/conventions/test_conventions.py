@@ -7,10 +7,10 @@ import pytest
 from support.states import equations_at, reference_coordinates
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.joints import JOINTS
+from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.spatial import Inertia, Pose, quaternion, se3, so3
 
@@ -40,7 +40,7 @@ def at_rest(model: Model, coordinates: str):
 
 
 def test_si_units():
-    """kg, m, s, N, J: 2 kg fall with 9.81 m/s², weigh 19.62 N and have 19.62 J one metre up."""
+    """kg, m, s, N, J: 2 kg fall with 9.81 m/s², weigh 19.62 N and have 19.62 J one meter up."""
     model = Model("fall")
     model.body("mass", mass=2, com=(0, 0, 1), inertia=(1, 1, 1))
     dynamics, q, u = at_rest(model, "relative")
@@ -160,7 +160,7 @@ def test_twists_are_in_body_axes_inside_and_in_world_axes_outside():
 
 
 def test_signs_of_the_equations_of_motion_on_a_pendulum():
-    """Horizontal pendulum about y: (J + m l²) u̇ = m g l (towards −z, a positive turn from +x); nothing else."""
+    """Horizontal pendulum about y: (J + m l²) u̇ = m g l (toward −z, a positive turn from +x); nothing else."""
     model = Model("pendulum", gravity=(0, 0, -G))
     model.body("rod", mass=2, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
     model.revolute("hinge", "ground", "rod", point=(0, 0, 0), axis="y")
@@ -184,7 +184,7 @@ def test_multipliers_enter_with_a_plus():
 
 
 def test_bias_is_centrifugal():
-    """A spinning pendulum in absolute coordinates: γ is the centripetal acceleration, l ω² towards the hinge."""
+    """A spinning pendulum in absolute coordinates: γ is the centripetal acceleration, l ω² toward the hinge."""
     dynamics, q, _ = at_rest(hanging_mass(), "absolute")
     w = 3.0
     u = np.array([0, w, 0, -0.5 * w, 0, 0])

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 from dalembert.codegen.tape import BINARY, UNARY
-from dalembert.derivation.graph import MpmathScalars, SympyScalars, define, replay, tape_of
+from dalembert.derivation.expression_graph import MpmathScalars, SympyScalars, define, replay, tape_of
 
 # CasADi keeps these for its own use, or has no function for them
 _UNTRACED = {"fmod", "remainder", "copysign"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from dalembert.derivation.document import Document, Formula, Heading, Table, Text, aligned, math
 from dalembert.derivation.names import NameBook, typeset
-from dalembert.derivation.printing import Typesetter, width
+from dalembert.derivation.typeset_document import Document, Formula, Heading, Table, Text, aligned, math
+from dalembert.derivation.typesetter import Typesetter, width
 
 
 @pytest.mark.parametrize(

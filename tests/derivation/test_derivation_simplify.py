@@ -142,10 +142,10 @@ def test_the_budget_is_for_all_of_an_array():
     rng = np.random.default_rng(2)
     angles = sp.symbols("x0:10", real=True)
     large = [sp.Mul(*(sum(int(rng.integers(1, 99)) * sin(x) for x in angles) for _ in range(4))) for _ in range(40)]
-    began = time.perf_counter()
+    began = time.process_time()
     out = simplify_array(np.array(large, dtype=object), budget=Budget(seconds=1.0))
     assert out.shape == (40,)
-    assert time.perf_counter() - began < 4.0
+    assert time.process_time() - began < 4.0
 
 
 def test_what_is_not_finite_stays():

@@ -56,7 +56,7 @@ def cart_pendulum(*, friction: bool = False) -> da.Model:
 
 
 def top() -> da.Model:
-    """A and C are moments of inertia about the centre of mass, at a distance l from the tip."""
+    """A and C are moments of inertia about the center of mass, at a distance l from the tip."""
     model = da.Model("top")
     m, l, A, C = model.parameters(m=0.5, l=0.15, A=0.002, C=0.003)
     body = model.body("top", mass=m, com=(0, 0, l), inertia=(A, A, C))

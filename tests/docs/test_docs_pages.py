@@ -21,8 +21,8 @@ def _id(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def _generator():
-    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+def _script(name: str):
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -30,10 +30,19 @@ def _generator():
 
 
 def test_generated_pages_are_not_stale():
-    expected = _generator().expected()
+    expected = _script("generate").expected()
     assert len(expected) >= 4
     stale = [path for path, text in expected.items() if (DOCS / path).read_text(encoding="utf-8") != text]
     assert not stale, "run: python docs/generate.py"
+
+
+def test_every_picture_is_made_by_a_script_and_shown():
+    pictures = {path.stem for path in (DOCS / "images").iterdir()}
+    assert pictures == set(_script("pictures").PICTURES)
+    shown = {
+        Path(target).stem for page in PAGES for target in re.findall(r"images/([\w-]+\.png)", page.read_text("utf-8"))
+    }
+    assert shown == pictures
 
 
 def test_every_formulation_has_a_page():
@@ -41,6 +50,54 @@ def test_every_formulation_has_a_page():
 
     for name in FORMULATIONS:
         assert (DOCS / "theory" / "formulations" / f"{name}.md").exists(), name
+
+
+_UNITS = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
+
+
+def _number(words: str) -> int | None:
+    """``twenty-six`` as 26; None if it is no number."""
+    head, _, unit = words.lower().partition("-")
+    if head in _TENS and (not unit or unit in _UNITS[:9]):
+        return _TENS[head] + (_UNITS.index(unit) + 1 if unit else 0)
+    return _UNITS.index(words.lower()) + 1 if words.lower() in _UNITS else None
+
+
+def _counted(name: str, thing: str) -> list[int]:
+    """What a page says about how many of something there are."""
+    text = re.sub(r"[*\[]|\s+", lambda m: " " if m[0].isspace() else "", (ROOT / name).read_text(encoding="utf-8"))
+    words = re.findall(rf"([A-Za-z]+(?:-[a-z]+)?) {thing}", text)
+    return [number for number in map(_number, words) if number is not None]
+
+
+def test_counts_on_the_front_pages_are_those_of_the_registries():
+    from dalembert.formulations import FORMULATIONS
+    from dalembert.joints import JOINTS
+    from dalembert.library import LIBRARY
+
+    assert _number("twenty-two") == 22 and _number("Nineteen") == 19 and _number("many") is None
+    for page in ("README.md", "docs/index.md"):
+        assert _counted(page, "formulations") == [len(FORMULATIONS)], page
+        assert _counted(page, "bundled mechanisms") == [len(LIBRARY)], page
+    assert _counted("CHANGELOG.md", "kinds of joints") == [len(JOINTS)]
+    assert _counted("CHANGELOG.md", "bundled mechanisms") == [len(LIBRARY)]
+
+
+def test_modules_of_the_measured_walk_exist():
+    page = (DOCS / "contributing" / "architecture.md").read_text(encoding="utf-8")
+    walk = page.split("<!-- measured: walk -->")[1].split("<!-- end -->")[0]
+    steps = re.findall(r"^\| `(\w+)\.(\w+)", walk, re.MULTILINE)
+    rooms = re.findall(r"\*\*(\w+)\*\*([\w, ]*)", walk)
+    entered = [(room, file) for room, files in rooms for file in files.strip().split(", ")]
+    assert len(steps) > 5 and len(entered) > 30
+    for room, file in {*steps, *entered}:
+        place = ROOT / "src" / "dalembert" / room / file
+        there = place.with_suffix(".py").exists() or (place / "__init__.py").exists()
+        assert there, f"{room}.{file}: run python docs/walk.py"
 
 
 def _slug(heading: str) -> str:

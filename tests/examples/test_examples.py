@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.scripts import run_script
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
-PROBLEMS = sorted((ROOT / "examples").glob("problems_*/[0-9]*.py"))
+PROBLEMS = sorted((ROOT / "examples").glob("12_equations_by_hand/[0-9]*.py"))
 SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
+FRESH = {"01_pendulum.py"}  # in a new interpreter; the others in one that has NumPy and the like imported
 
 
 @pytest.mark.parametrize(
@@ -37,20 +36,7 @@ def test_problem(problem, monkeypatch, capsys):
 
 def run(example: Path, folder: Path) -> str:
     """What a script prints, once it has run to its end."""
-    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {
-        **os.environ,
-        "DALEMBERT_EXAMPLES_OUT": str(folder),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    result = subprocess.run(
-        [sys.executable, str(example)],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    result = run_script(example, folder, timeout=300, fresh=example.name in FRESH, DALEMBERT_EXAMPLES_OUT=str(folder))
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 

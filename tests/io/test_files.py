@@ -46,7 +46,7 @@ def car(tmp_path):
     return tmp_path
 
 
-def test_missing_file_names_its_neighbours(car):
+def test_missing_file_names_its_neighbors(car):
     (problem,) = failing(io.read, car / "cra.yaml").problems
     assert problem.fix == "did you mean car.yaml?"
     assert "no folder" in failing(io.read, car / "nix" / "a.yaml").problems[0].fix

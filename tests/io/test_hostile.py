@@ -1,4 +1,4 @@
-"""Files from strangers: every one ends in a ModelError, soon, and none runs code."""
+"""Untrusted files: every one ends in a ModelError, soon, and none runs code."""
 
 # ruff: noqa: E501  (tables read best on long lines)
 from __future__ import annotations

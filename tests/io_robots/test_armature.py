@@ -11,10 +11,10 @@ from support.states import accelerations_in_world, body_motion, consistent_state
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import COORDINATES
-from dalembert.coordinates.recursions import inverse_dynamics
 from dalembert.dynamics import Dynamics
+from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
+from dalembert.tree.recursions import inverse_dynamics
 
 # Two ways to the same number; what differs is round-off.
 SAME = 1e-9
@@ -33,7 +33,7 @@ def with_armature(model: Model, seed: int = 0) -> Model:
 
 
 def tree(seed: int) -> Model:
-    """Four joints; the seeds together cover the catalogue."""
+    """Four joints; the seeds together cover the catalog."""
     kinds = [MOVING[(4 * seed + i) % len(MOVING)] for i in range(4)]
     return with_armature(tree_model(seed, tuple(kinds)), seed)
 
@@ -150,7 +150,7 @@ def test_bodies_alone_are_what_inverse_dynamics_adds_rotors_to():
     """States carry the rotor's share, so no caller of the recursion can forget it."""
     coordinates = COORDINATES["relative"](flatten(geared_arm()))
     equations = equations_at(coordinates, 0.0, np.zeros(2), np.zeros(2))
-    from dalembert.coordinates.kinematics import outward
+    from dalembert.tree.outward import outward
 
     states = outward(equations.tree, equations.q, equations.u, np.array([1.0, 0.0]))
     tau = inverse_dynamics(equations.tree, states, [np.zeros(6)] * 2)

@@ -1,4 +1,4 @@
-"""XML from strangers: nothing is expanded or fetched, bounds hold, and errors say what and where."""
+"""Untrusted XML: nothing is expanded or fetched, bounds hold, and errors say what and where."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from io_robots.mjcf_models import MODELS, MUJOCO_CONSTRAINED
 from io_robots.test_urdf import FOUR_BAR, robot
 
 import dalembert as da
+from dalembert.errors import ViewError
 from dalembert.io import loads_robot
 from dalembert.io.xml_data import MAX_BYTES, MAX_DEPTH, parse_xml
-from dalembert.view.files import ViewError
 from dalembert.view.meshes import read_mesh
 
 LAUGHS = """<?xml version="1.0"?>

@@ -159,7 +159,7 @@ def test_included_files(tmp_path):
             da.read(inner)
 
 
-def test_everything_left_out_is_told_once():
+def test_everything_left_out_is_reported_once():
     body = """<light pos="0 0 1"/><geom type="plane" size="1 1 1" name="floor"/>
       <body name="a"><joint name="j" range="-10 10" frictionloss=".3" user="1"/><geom size=".1" friction="2"/>
         <joint name="b" type="ball" stiffness="3"/><camera name="eye"/></body>"""

@@ -11,9 +11,9 @@ import pytest
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Relative
-from dalembert.formulations import Equations
+from dalembert.equations import Equations
 from dalembert.io import dumps, loads, loads_robot
+from dalembert.kinematics import Relative
 from dalembert.model import Mechanism, Model, flatten
 
 SAME = 1e-12
@@ -153,7 +153,7 @@ def test_names_that_a_model_cannot_have_are_changed_and_told():
 # Forces and constraints
 
 
-def test_damping_becomes_a_force_and_friction_is_told():
+def test_damping_becomes_a_force_and_friction_is_reported():
     dynamics = '<dynamics damping="0.7" friction="0.1"/>'
     model = read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", dynamics)))
     forces = [(force.kind, force.joint, float(force.damping)) for force in model.forces]
@@ -242,7 +242,7 @@ def test_what_would_change_the_mechanics_is_refused():
 # What is left out
 
 
-def test_everything_left_out_is_told_once():
+def test_everything_left_out_is_reported_once():
     limits = '<limit lower="-1" upper="1" effort="3" velocity="2"/><safety_controller k_velocity="1"/>'
     text = robot(
         link("a", ROD + '<collision><geometry><sphere radius="1"/></geometry></collision>'), link("b"), link("c", ""),
@@ -291,7 +291,7 @@ def visual(geometry: str, more: str = "") -> str:
     return f"<visual>{more}<geometry>{geometry}</geometry></visual>"
 
 
-def test_visuals_and_colours(tmp_path):
+def test_visuals_and_colors(tmp_path):
     folder = tmp_path / "my robot" / "urdf"
     folder.mkdir(parents=True)
     (tmp_path / "my robot" / "meshes").mkdir()
@@ -321,7 +321,7 @@ def test_visuals_and_colours(tmp_path):
     assert any("visuals without a size: box of b" in note for note in model.notes)
     assert loads(dumps(model)) == model
     run = da.simulate(model, 0.01)
-    from dalembert.trajectory.picture import scene
+    from dalembert.view.run_scene import scene
 
     meshes = [shape for shape in scene(run).bodies[0].shapes if shape.kind == "mesh"]
     # The Collada file cannot be drawn; it is left out of the picture and nothing else.

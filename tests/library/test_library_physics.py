@@ -137,7 +137,7 @@ def test_crank_rocker_is_driven_and_swings_between_its_limits():
     _, rocker, _, kc = _four_bar(2 * np.pi * t, a, b, c, d)
     np.testing.assert_allclose(run.joint("D").q.values, rocker - rocker[0], atol=CLOSE)
     np.testing.assert_allclose(run.joint("D").u.values, 2 * np.pi * kc, atol=1e-7)
-    # Dead centres, crank and coupler in line:  cos = (c² + d² − (b ± a)²)/(2 c d)
+    # Dead centers, crank and coupler in line:  cos = (c² + d² − (b ± a)²)/(2 c d)
     limits = [np.arccos((c**2 + d**2 - (b + s * a) ** 2) / (2 * c * d)) for s in (-1, 1)]
     assert np.ptp(rocker) == pytest.approx(limits[1] - limits[0], abs=1e-3)
 
@@ -160,7 +160,7 @@ def test_slider_crank_against_one_degree_of_freedom():
     np.testing.assert_allclose(run.output("piston position").values, a * c + w, atol=CLOSE)
     kx = -a * s - a**2 * s * c / w
     np.testing.assert_allclose(run.output("piston speed").values, kx * speed, atol=1e-7)
-    # Rod from (a cos θ, a sin θ) to the piston: centre half-way, rate of its angle −a cos θ/w.
+    # Rod from (a cos θ, a sin θ) to the piston: center half-way, rate of its angle −a cos θ/w.
     vx, vy, turn = (-a * s + kx) / 2, a * c / 2, -a * c / w
     J = mf * (1.3 * a) ** 2 / 2 + mr * (vx**2 + vy**2) + mr * l**2 / 12 * turn**2 + mp * kx**2
     V = mr * G * a * s / 2
@@ -215,7 +215,7 @@ def test_spinning_top_against_euler():
 
 
 def test_rolling_disc_against_hand_written_equations():
-    """Axes: e₁ along the track, e₂ the disc's axis, e₃ from the contact to the centre.
+    """Axes: e₁ along the track, e₂ the disc's axis, e₃ from the contact to the center.
 
     With ω₁ = θ̇, ω₃ = ψ̇ cos θ, ω₂ = φ̇ + ψ̇ sin θ and Ω₂ = ψ̇ sin θ, Newton and Euler without the contact force:
 

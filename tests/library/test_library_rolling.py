@@ -38,7 +38,7 @@ def test_chaplygin_sleigh_turns_round():
     for track, direction in ((x, np.cos(theta)), (y, np.sin(theta))):
         path = cumulative_simpson(V * np.tanh(tau) * direction, x=run.time.values, initial=0)
         np.testing.assert_allclose(track, path, atol=1e-6)  # Simpson's rule at steps of 0.01 s
-    # In the end it runs straight, mass centre ahead, with all its energy in its speed.
+    # In the end it runs straight, mass center ahead, with all its energy in its speed.
     assert run.output("rate of turn").values[-1] < 1e-3
     assert run.output("speed along the blade").values[-1] == pytest.approx(V, abs=1e-6)
 
@@ -102,13 +102,13 @@ def test_uniform_ball_on_a_turntable_runs_in_circles():
     s, c = np.sin(angle), np.cos(angle)
     turned = np.stack([c * v[0, 0] - s * v[0, 1], s * v[0, 0] + c * v[0, 1]])
     np.testing.assert_allclose(v.T, turned, atol=CLOSE)
-    centre = p[0] + np.array([-v[0, 1], v[0, 0]]) / rate
-    np.testing.assert_allclose(np.hypot(*(p - centre).T), np.hypot(*v[0]) / rate, atol=CLOSE)
+    center = p[0] + np.array([-v[0, 1], v[0, 0]]) / rate
+    np.testing.assert_allclose(np.hypot(*(p - center).T), np.hypot(*v[0]) / rate, atol=CLOSE)
     np.testing.assert_allclose(p[-1], p[0], atol=CLOSE)
 
 
 def test_unbalanced_ball_rolls_and_keeps_jelletts_integral():
-    """L · s is conserved, L about the mass centre, s from there to the contact; and the contact is at rest."""
+    """L · s is conserved, L about the mass center, s from there to the contact; and the contact is at rest."""
     run = run_of("rolling-sphere")
     m, r, b, d = 1.0, 0.1, 0.5, 0.06
     e = b * d / (m + b)

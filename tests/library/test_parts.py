@@ -21,10 +21,10 @@ def _cylinder(rng, start, end, radius):
     return start + rng.random((COUNT, 1)) * (end - start) + disc
 
 
-def _ball(rng, centre, radius):
+def _ball(rng, center, radius):
     direction = rng.normal(size=(COUNT, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    return np.asarray(centre) + radius * np.cbrt(rng.random((COUNT, 1))) * direction
+    return np.asarray(center) + radius * np.cbrt(rng.random((COUNT, 1))) * direction
 
 
 CASES = {
@@ -53,12 +53,12 @@ def test_mass_properties(name):
     make, sample = CASES[name]
     part = make()
     points = sample(np.random.default_rng(1))
-    centre = points.mean(axis=0)
-    d = points - centre
+    center = points.mean(axis=0)
+    d = points - center
     tensor = MASS * (np.eye(3) * np.mean(np.sum(d * d, axis=1)) - d.T @ d / COUNT)
     xx, yy, zz, *products = (float(entry) for entry in part["inertia"])
     xy, xz, yz = products or (0.0, 0.0, 0.0)
     given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    np.testing.assert_allclose([float(x) for x in part["com"]], centre, atol=SAMPLING)
+    np.testing.assert_allclose([float(x) for x in part["com"]], center, atol=SAMPLING)
     np.testing.assert_allclose(given, tensor, atol=SAMPLING * np.trace(tensor))
     assert part["mass"] == MASS

@@ -8,9 +8,9 @@ import sympy as sp
 from scipy.integrate import solve_ivp
 
 import dalembert as da
-from dalembert.coordinates import COORDINATES
 from dalembert.io import dumps, loads
-from dalembert.trajectory.picture import scene
+from dalembert.kinematics import COORDINATES
+from dalembert.view.run_scene import scene
 
 # Same motion by adaptive methods at rtol 1e-10.
 MOTION = 1e-8
@@ -135,7 +135,7 @@ def rolling_disc() -> da.System:
     return s
 
 
-def test_rolling_disc_is_that_of_the_catalogue():
+def test_rolling_disc_is_that_of_the_catalog():
     """The joint ``rolling-disc`` says the same: contact, heading about z, lean about x, spin about y = −(axis here)."""
     run = da.simulate(rolling_disc(), 1.5, coordinates="generalized", **TIGHT)
     assert run.certificate.trusted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
+from dalembert.derivation.canonical_transformation import CanonicalTransformation, poisson_bracket
 from dalembert.errors import DalembertError
-from dalembert.formulations.canonical_transformation import CanonicalTransformation, poisson_bracket
 
 q, p, Q, t = sp.symbols("q p Q t", real=True)
 P, w = sp.symbols("P omega", positive=True)
@@ -66,6 +66,6 @@ def test_generated_transformations_satisfy_their_brackets():
         (lambda: CanonicalTransformation.generated(q * P, [q], [p], [Q], []), "as many q"),
     ],
 )  # fmt: skip
-def test_what_is_not_canonical_is_told(make, words):
+def test_what_is_not_canonical_is_reported(make, words):
     with pytest.raises(DalembertError, match=words):
         make()

@@ -13,7 +13,7 @@ from support.algebras import ALGEBRAS, ROUND_OFF, run, run_symbolically
 
 from dalembert.algebra import NUMPY, Jets, get_algebra
 from dalembert.algebra.base import FUNCTIONS
-from dalembert.algebra.linear import solve_spd
+from dalembert.algebra.dense_solve import solve_spd
 
 # Where each function is smooth, and its SymPy twin.
 DOMAIN = {"asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "log": (0.1, 5.0), "sqrt": (0.1, 5.0), "tan": (-1.4, 1.4)}

@@ -1,14 +1,14 @@
-"""The contract of a joint (``joints/base.py``), for every joint of the catalogue and its reverse."""
+"""The contract of a joint (``joints/base.py``), for every joint of the catalog and its reverse."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from support.algebras import ALGEBRAS, flat, run, run_symbolically
-from support.joints import EXAMPLES, IDS, QUANTITIES, example, quaternions
+from support.joints import EXAMPLES, IDS, QUANTITIES, VALUE, example, quaternions
 
 from dalembert.algebra import NUMPY, Jets
-from dalembert.joints import JOINTS
+from dalembert.joints import JOINTS, Joint
 from dalembert.joints.base import Geometry
 from dalembert.spatial import Pose, quaternion, se3, so3
 
@@ -163,14 +163,14 @@ def test_integrate_undoes_difference(kind, turned):
 
 
 @every_joint
-def test_normalise_makes_unit_quaternions_and_nothing_else(kind, turned):
+def test_normalize_makes_unit_quaternions_and_nothing_else(kind, turned):
     joint = example(kind, turned)
     for q, _, _ in states(joint):
-        np.testing.assert_allclose(joint.normalise(NUMPY, q), q, atol=ROUND_OFF)
+        np.testing.assert_allclose(joint.normalize(NUMPY, q), q, atol=ROUND_OFF)
         long = q.copy()
         for at in quaternions(joint):
             long[at] *= 1.5
-        np.testing.assert_allclose(joint.normalise(NUMPY, long), q, atol=ROUND_OFF)
+        np.testing.assert_allclose(joint.normalize(NUMPY, long), q, atol=ROUND_OFF)
 
 
 # 5. position
@@ -366,7 +366,7 @@ def everything(joint, measure=True):
         found = joint.coordinates(al, X)
         parts = [
             X, S, joint.bias(al, q, u), joint.qdot(al, q, u), joint.integrate(al, q, u), joint.difference(al, q, q1),
-            joint.normalise(al, q), joint.position(al, X, q), joint.velocity(al, X, V), joint.rates(al, q, V),
+            joint.normalize(al, q), joint.position(al, X, q), joint.velocity(al, X, V), joint.rates(al, q, V),
             joint.wrench(al, q, u),
         ]  # fmt: skip
         return [*parts, found] if measure else parts
@@ -384,6 +384,32 @@ def test_every_algebra_gives_the_same_numbers(kind, turned, algebra):
     np.testing.assert_allclose(
         run(algebra, function, q, u, q1), run("numpy", function, q, u, q1), rtol=1e3 * ROUND_OFF, atol=1e3 * ROUND_OFF
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in JOINTS if not example(kind).quaternions])
+def test_closed_forms_are_what_the_pose_gives(kind):
+    """Twist, bias and rate of the subspace as a joint has them that only knows its pose."""
+    joint = example(kind)
+    for q, u, _ in states(joint):
+        for closed, by_jets in (
+            (joint.subspace(NUMPY, q), Joint.subspace(joint, NUMPY, q)),
+            (joint.bias(NUMPY, q, u), Joint.bias(joint, NUMPY, q, u)),
+            (joint.subspace_rate(NUMPY, q, u), Joint.subspace_rate(joint, NUMPY, q, u)),
+        ):
+            np.testing.assert_allclose(closed, by_jets, atol=1e3 * ROUND_OFF)
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_quaternions_begin_where_a_joint_says(kind):
+    """They have length one after normalization, and nothing else is changed by it."""
+    joint = example(kind)
+    q = 2.0 * joint.random(np.random.default_rng(2))
+    inside = [range(start, start + 4) for start in joint.quaternions]
+    unit = joint.normalize(NUMPY, q)
+    assert joint.nq - joint.nv == len(inside)
+    np.testing.assert_allclose([np.linalg.norm(unit[list(part)]) for part in inside], 1.0, rtol=1e-12)
+    others = [i for i in range(joint.nq) if not any(i in part for part in inside)]
+    np.testing.assert_array_equal(unit[others], q[others])
 
 
 @pytest.mark.parametrize("kind", JOINTS)
@@ -420,7 +446,7 @@ def from_drawing(al, kind, given):
     cls = JOINTS[kind]
     if kind == "custom":
         return example(kind)
-    quantities = {name: QUANTITIES[name] for name in (part.strip("[]") for part in cls.parameters)}
+    quantities = {name: QUANTITIES.get(name, VALUE) for name in (part.strip("[]") for part in cls.parameters)}
     quantities.pop("length", None)
     return cls.from_geometry(al, given, quantities)
 
@@ -500,4 +526,4 @@ def test_random_quaternions_are_unit():
         for q, _, _ in states(joint):
             for at in quaternions(joint):
                 assert q[at] @ q[at] == pytest.approx(1.0)
-                assert quaternion.normalise(NUMPY, q[at]) == pytest.approx(q[at])
+                assert quaternion.normalize(NUMPY, q[at]) == pytest.approx(q[at])

@@ -158,9 +158,9 @@ def quaternion_and_its_negative_turn_alike(al, s):
 
 
 @axiom
-def normalise_has_length_one_and_keeps_the_direction(al, s):
+def normalize_has_length_one_and_keeps_the_direction(al, s):
     Q = quaternion.exp(al, s.r)
-    return quaternion.normalise(al, 3 * Q), Q
+    return quaternion.normalize(al, 3 * Q), Q
 
 
 # Poses
@@ -296,8 +296,8 @@ def inertia_moves_with_the_frame(al, s):
 @axiom
 def kinetic_energy_does_not_depend_on_the_frame(al, s):
     X, I = se3.exp(al, s.xi), Inertia(1.7, s.c, s.J)
-    centre = s.V[3:] + so3.cross(s.V[:3], s.c)
-    koenig = 1.7 * (centre @ centre) / 2 + s.V[:3] @ (s.J @ s.V[:3]) / 2
+    center = s.V[3:] + so3.cross(s.V[:3], s.c)
+    koenig = 1.7 * (center @ center) / 2 + s.V[:3] @ (s.J @ s.V[:3]) / 2
     return [I.moved(X).energy(X.motion(s.V)), I.energy(s.V)], [I.energy(s.V), koenig]
 
 

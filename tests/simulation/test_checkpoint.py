@@ -105,7 +105,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "c.nc"
     _leave_checkpoint(path)
     with pytest.raises(da.DalembertError, match="belongs to another run"):
-        da.simulate(da.library.pendulum(), 5.0, checkpoint=path)
+        da.simulate(da.library.crank_rocker(), 5.0, checkpoint=path)
+    with pytest.raises(da.DalembertError, match=r'formulation there: {"name": "lagrange-multipliers".*"penalty"'):
+        da.simulate(da.library.four_bar(), 300.0, checkpoint=path, formulation="penalty")
+    # What auto chose may also be asked for.
+    asked = {"formulation": "lagrange-multipliers", "coordinates": "relative"}
+    assert "resumed" in str(da.simulate(da.library.four_bar(), 300.0, checkpoint=path, **asked).certificate)
 
 
 def _leave_checkpoint(path):

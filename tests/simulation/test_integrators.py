@@ -9,6 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.integrators import INTEGRATORS
+from dalembert.integrators.runge_kutta import FixedStep
 
 FIXED = [name for name, kind in INTEGRATORS.items() if not kind.adaptive]
 ADAPTIVE = [name for name, kind in INTEGRATORS.items() if kind.adaptive]
@@ -87,6 +88,33 @@ def test_differential_algebraic_forms(form, mechanism):
     run = da.simulate(compiled(mechanism), DURATION, stabilization=form, rtol=1e-9, atol=1e-9, output_step=DURATION)
     assert run.data.attrs["integrator"] == "radau"
     assert np.abs(final(run) - exact(mechanism)).max() < 2e-6
+
+
+class Heun(FixedStep):
+    """As docs/how-to/add-an-integrator.md has it: nothing but a table."""
+
+    name, order = "heun", 2
+    stages, weights = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([0.5, 0.5])
+
+
+def test_a_table_is_a_method():
+    """Its order; events; and samples in vector registers, which move as one alone does."""
+    top, steps = da.library.spinning_top(spin=30.0), DURATION / np.array([800, 1600, 3200])
+    errors = [
+        np.abs(
+            final(da.simulate(top, DURATION, integrator=Heun(step=step), output_step=DURATION)) - exact("spinning top")
+        )
+        for step in steps
+    ]
+    assert abs(np.polyfit(np.log(steps), np.log([error.max() for error in errors]), 1)[0] - 2) < 0.2
+    mass = [1.0, 2.0, 3.0]
+    many = da.simulate_many(top, 0.1, parameters={"mass": mass}, integrator=Heun(step=1e-3), output_step=0.1)
+    for i, value in enumerate(mass):
+        one = da.simulate(top, 0.1, parameters={"mass": value}, integrator=Heun(step=1e-3), output_step=0.1)
+        np.testing.assert_allclose(many.data.q.values[i], one.data.q.values, atol=1e-12)
+    top.event("now", "t - 0.05", stop=True)
+    run = da.simulate(top, 0.1, integrator=Heun(step=0.03), output_step=0.1)
+    assert run.data.time.values[-1] == pytest.approx(0.05, abs=1e-12)
 
 
 def test_variational_refuses_nonholonomic_constraints():

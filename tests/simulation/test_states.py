@@ -11,12 +11,12 @@ import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses import drive
 from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.dynamics.make_context import project_states
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
 from dalembert.formulations.independent import Independent
-from dalembert.integrators import INTEGRATORS, loop
-from dalembert.integrators.bdf import RESTARTS
+from dalembert.integrators import INTEGRATORS
 
 # The states of both partitioned formulations are the same code: one of each.
 STATES: dict[str, str | Formulation] = {
@@ -86,11 +86,11 @@ def test_state_counts():
     state = da.assemble(model)
     x = np.concatenate([*state.to(dynamics.coordinates), [0.0]])
     driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.array([0.0, 1.0]), x, {})
-    y = loop.state(driver.problem.table, driver.memory)
+    y = driver.memory.y
     rate = np.empty_like(y)
     moving = y.copy()
     moving[3:6] += 1.0  # of three places for velocities one counts
-    assert loop.call_address(driver.problem["rhs"], driver.problem["context"], 0.0, moving, rate) == 0
+    assert driver.problem.rhs(0.0, moving, rate) == 0
     assert np.count_nonzero(rate[3:6]) == 1
     assert da.compile(model, formulation="independent").form is None
 
@@ -119,7 +119,7 @@ def test_momenta_of_rotors():
         dynamics = da.compile(model)
         e = dynamics.equations()
         both = np.stack([e.momentum_rate, e.forcing + e.along(e.mass_matrix) @ e.u])
-        kernel = dynamics._compile("both", {"both": CASADI.array(both.tolist())})
+        kernel = dynamics.kernels.compile("both", {"both": CASADI.array(both.tolist())})
         q, u = da.assemble(model, initial_rates={model.joints[0].name: 2.0}).to(dynamics.coordinates)
         a, b = np.asarray(kernel(0.0, q, u, dynamics.parameters()))
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
@@ -163,7 +163,7 @@ def test_violations_of_the_augmented_form_die_out():
     x = np.concatenate([q + 1e-3, u, [0.0]])
 
     def settle(context):
-        context.project(None)
+        project_states(context, None)
 
     driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.linspace(0, 1, 101), x, {}, settle=settle)
     states = driver.run().result.states
@@ -202,7 +202,7 @@ def _rope() -> da.Model:
 def test_multistep_methods_begin_anew_after_a_choice(state, monkeypatch):
     run, driver = _run(monkeypatch, _rope(), 2.0, formulation=STATES[state], integrator="bdf")
     assert run.certificate.finished
-    assert loop.own(driver.problem.table, driver.memory)[RESTARTS] > 2
+    assert driver.memory.restarts > 2
     expected = da.simulate(_rope(), 2.0)
     np.testing.assert_allclose(run.body("bob").position, expected.body("bob").position, rtol=0, atol=1e-4)
     tight = da.simulate(_rope(), 2.0, formulation=STATES[state])

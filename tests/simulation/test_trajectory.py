@@ -69,10 +69,10 @@ def test_quantities_are_chosen_by_name(loop):
 
 @pytest.mark.parametrize("wrong", ["nothing", "reactions:nothing", "D drive", "body:A"])
 def test_unknown_quantities_are_told_what_there_is(wrong, loop):
-    with pytest.raises(da.DalembertError) as told:
+    with pytest.raises(da.DalembertError) as raised:
         loop.plot(quantities=[wrong])
     for part in (wrong, "x of the coupler", "A, B, C, D", "crank", "energy", "residuals", "reactions:A"):
-        assert part in str(told.value)
+        assert part in str(raised.value)
 
 
 def test_orientations_and_multipliers_have_pictures():
@@ -121,3 +121,48 @@ def test_phase_pictures(loop, bouncing, tmp_path):
 def test_phase_pictures_of_unknown_things(wrong, loop):
     with pytest.raises(da.DalembertError, match=r"unknown .*nothing"):
         loop.plot_phase(*wrong)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "rolling-disc", "no outputs"])
+def test_files_are_the_same_with_and_without_labels(name, tmp_path):
+    """Arrays go to the file directly; the labeled data, once made, by xarray."""
+    import xarray as xr
+
+    if name == "no outputs":
+        model = da.Model("free")
+        model.body("stone", mass=1, com=(0, 0, 0), inertia=(1, 2, 3))
+    else:
+        model = da.library.build(name)
+    run = da.simulate(model, 0.1)
+    plain = da.load(run.save(tmp_path / "plain.nc"))
+    data = run.data
+    labeled = da.load(run.save(tmp_path / "labeled.nc"))
+    xr.testing.assert_identical(plain.data, labeled.data)
+    assert list(plain.data.variables) == list(labeled.data.variables)
+    # "seconds" and all others are numbers and texts as before.
+    assert plain.attrs == labeled.attrs and plain.certificate == labeled.certificate == run.certificate
+    np.testing.assert_array_equal(plain.data.position, data.position)
+
+
+def test_arrays_and_labels_are_the_same_before_and_after_labeling():
+    run = da.simulate(da.library.four_bar(), 0.1)
+    names = ("time", "q", "position", "outputs", "body", "joint_q", "axis")
+    before, attrs, text = {name: run.values(name) for name in names}, dict(run.attrs), repr(run)
+    assert run.data is run.data
+    for name in names:
+        np.testing.assert_array_equal(run.values(name), before[name])
+        np.testing.assert_array_equal(run.data[name], before[name])
+    assert run.attrs == attrs and repr(run) == text
+    run.data.attrs["note"] = "mine"
+    assert run.attrs["note"] == "mine"
+
+
+def test_residuals_of_a_run_are_those_of_its_states():
+    run = da.simulate(da.library.four_bar(), 0.5, output_step=0.1)
+    found = run.residuals
+    seen = run.dynamics.residuals(run.time.values, run.q.values, run.u.values)
+    assert set(found) == {"position", "velocity"}
+    for level, values in found.items():
+        np.testing.assert_array_equal(values, np.abs(getattr(seen, level)).max(axis=1))
+    assert set(da.simulate(da.library.knife_edge(), 0.1).residuals) == {"velocity"}
+    assert da.simulate(da.library.pendulum(), 0.1).residuals == {}

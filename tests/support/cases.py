@@ -139,7 +139,7 @@ def equations_of_position_and_velocity() -> Model:
 
 
 @_case
-def cut_screw_with_a_driven_neighbour() -> Model:
+def cut_screw_with_a_driven_neighbor() -> Model:
     """A closed screw counts its turns; a drive and a spring ask for angles of closed joints."""
     model = loop_model(21, ("revolute", "spherical", "spherical", "free"), ("screw", "universal"), forces=False)
     model.torsional_spring("torsion", "c1", stiffness=2, damping=0.2, angle=0.1, index=1)

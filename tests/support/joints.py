@@ -1,4 +1,4 @@
-"""An example of every joint of the catalogue, forwards and reversed."""
+"""An example of every joint of the catalog, forwards and reversed."""
 
 from __future__ import annotations
 

@@ -77,11 +77,11 @@ class JointState:
 
     def wrench(self, tau: np.ndarray) -> np.ndarray:
         """The wrench on the second body that stands for joint forces: no part of it is a reaction, in axes of S."""
-        local = np.stack([self.localise(column) for column in self.S.T], axis=1)
+        local = np.stack([self.localize(column) for column in self.S.T], axis=1)
         F = local @ np.linalg.solve(local.T @ local, tau)
         return wrench_at(self.p_S, self.R_S @ F[3:], self.R_S @ F[:3])
 
-    def localise(self, V: np.ndarray) -> np.ndarray:
+    def localize(self, V: np.ndarray) -> np.ndarray:
         return np.concatenate([self.R_S.T @ V[:3], self.R_S.T @ (V[3:] - np.cross(self.p_S, V[:3]))])
 
     def rates(self) -> np.ndarray:
@@ -133,7 +133,7 @@ class Oracle:
                 angle = q.pop(0)
                 p, R = p + h * angle * R @ e, R @ axis_rotation(2, angle)
             elif kind == "O":
-                length = data.radius if data.radius is not None else data.length
+                length = data.radius if data.kind.startswith("rolling") else data.length
                 size = placed.joint.length if length is None else self._number(length)
                 p = p + R @ e * size
             elif kind == "B":

@@ -1,4 +1,4 @@
-"""Random mechanisms: trees with branches, loops, every joint, force and constraint of the catalogue.
+"""Random mechanisms: trees with branches, loops, every joint, force and constraint of the catalog.
 
 Bodies are drawn in the world frame, so a joint drawn anywhere between two of them fits the reference configuration:
 trees and closed loops are consistent as drawn, whatever the random numbers are.
@@ -125,7 +125,7 @@ def scalar_joints(model: Model) -> list[Any]:
 
 
 def add_forces(model: Model, rng: np.random.Generator) -> None:
-    """One of each force of the catalogue, with parameters and formulas of the motion."""
+    """One of each force of the catalog, with parameters and formulas of the motion."""
     bodies = ["ground", *(body.name for body in model.bodies)]
 
     def two() -> tuple[str, str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Coordinates, Placed
 from dalembert.dynamics import Dynamics
-from dalembert.formulations import Equations
-from dalembert.numerics.native import call_address
+from dalembert.equations import Equations
+from dalembert.kinematics import Coordinates, Kinematics
 from dalembert.spatial import Pose, so3
 
 __all__ = [
@@ -78,7 +77,7 @@ def accelerations_in_world(
     return np.array([found[name] for name in coordinates.flat.bodies])
 
 
-def _onto_positions(dynamics: Dynamics, tree: Placed, q: np.ndarray, t: float) -> np.ndarray:
+def _onto_positions(dynamics: Dynamics, tree: Kinematics, q: np.ndarray, t: float) -> np.ndarray:
     """Newton's method with generous patience, so that over-constrained mechanisms (linear convergence) arrive too.
 
     Next to the solution of those, what looks like one more independent equation is the distance from it: left out.
@@ -88,7 +87,7 @@ def _onto_positions(dynamics: Dynamics, tree: Placed, q: np.ndarray, t: float) -
         if np.abs(values.position).max(initial=0.0) < 1e-13:
             break
         du = np.linalg.lstsq(values.jacobian[: dynamics.holonomic], -values.position, rcond=1e-6)[0]
-        q = tree.normalise(tree.integrate(q, du * min(1.0, 0.3 / np.abs(du).max())))
+        q = tree.normalize(tree.integrate(q, du * min(1.0, 0.3 / np.abs(du).max())))
     return q
 
 
@@ -104,6 +103,6 @@ def consistent_state(
     q = _onto_positions(dynamics, tree, q, t)
     problem, context = dynamics.problem()
     y = np.concatenate([q, rng.normal(size=coordinates.nv), [0.0]])
-    status = call_address(problem["retract"], problem["context"], t, y, np.empty_like(y))
+    status = problem.retract(t, y, np.empty_like(y))
     assert status == 0, context.failure()
     return y[: coordinates.nq], y[coordinates.nq : -1]

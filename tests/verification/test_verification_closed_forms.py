@@ -10,9 +10,9 @@ import pytest
 from scipy.special import ellipj, ellipk
 from support.states import consistent_state, equations_at, reference_coordinates
 
-from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.integrators import INTEGRATORS, Status
+from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.model import Model
 
 DATA = json.loads((Path(__file__).parent / "data" / "closed_forms.json").read_text())
@@ -141,7 +141,7 @@ def test_n_pendulum_before_chaos(name, coordinates):
     q, u, _ = simulate(dynamics, reference_coordinates(dynamics.coordinates), np.zeros(dynamics.nv), times)
     pose = dynamics.observe(times, q, u).pose.reshape(len(times), n, 12)
     tip = np.cumsum([[np.sin(row[1 : n + 1]), -np.cos(row[1 : n + 1])] for row in case["table"]], axis=2)
-    # Neighbouring motions part by about a hundred in two seconds for ten links.
+    # Neighboring motions part by about a hundred in two seconds for ten links.
     np.testing.assert_allclose(pose[1:, :, 9:11], np.transpose(tip, (0, 2, 1)), atol=1e-8)
 
 

@@ -13,11 +13,11 @@ from support.refusals import compiled
 from support.states import body_motion
 
 import dalembert as da
-from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.analytical import ReducedFormulation
 from dalembert.integrators import INTEGRATORS
+from dalembert.kinematics import COORDINATES
 
 G = 9.81
 NAMES = ("parallelogram", "sarrus", "bennett", "bricard")
@@ -155,7 +155,7 @@ ROWS_KEPT = [name for name, kind in FORMULATIONS.items() if issubclass(kind, Red
 
 
 @pytest.mark.parametrize("formulation", SOLVED)
-@pytest.mark.parametrize("name", ["bennett", "bricard"])
+@pytest.mark.parametrize("name", ["bennett", pytest.param("bricard", marks=pytest.mark.slow)])
 def test_every_formulation_moves_them(name, formulation):
     """Redundant equations that look independent off the closed positions, which stages of an integrator visit."""
     for coordinates in coordinates_of(formulation):

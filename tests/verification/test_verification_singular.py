@@ -42,7 +42,7 @@ def test_a_change_point_is_reported():
     assert any("singular" in remark for remark in through.certificate.remarks)
 
 
-def test_mass_without_any_is_told_in_words():
+def test_mass_without_any_is_reported_in_words():
     model = da.Model("light")
     model.revolute("A", model.ground, model.body("rod"), point=(0, 0, 0), axis="z")
     for formulation in ("recursive", "lagrange-multipliers"):

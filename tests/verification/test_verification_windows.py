@@ -55,7 +55,7 @@ def test_many_windows_swing_in_absolute_coordinates():
     np.testing.assert_allclose(speed**2 / 2 + a * np.cos(theta), a * np.cos(2.4), atol=1e-8)
 
 
-def test_without_help_the_singular_position_is_told():
+def test_without_help_the_singular_position_is_reported():
     run = da.simulate(da.library.n_four_bar(n=2, angle=0.0, speed=1.0), 10.0)
     assert not run.certificate.trusted
     assert "singular" in str(run.certificate)

@@ -1,5 +1,6 @@
 """Case studies of M. H. Yoosefian Nooshabadi, H. Nejat Pishkenari, "Development of an efficient formulation for
-Volterra's equations of motion for multibody dynamical systems": tables 1, 3, 6, 9 as examples/volterra makes them.
+Volterra's equations of motion for multibody dynamical systems": tables 1, 3, 6, 9 as
+examples/13_ignorable_coordinates makes them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.formulations.ignorable import ignorable_of
+from dalembert.equations.ignorable_coordinates import ignorable_of
 from dalembert.formulations.volterra_reduced import VolterraReduced
 
-FOLDER = Path(__file__).parents[2] / "examples" / "volterra"
+FOLDER = Path(__file__).parents[2] / "examples" / "13_ignorable_coordinates"
 
 
 def _module(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Whipple's bicycle against the published benchmark: nonlinear accelerations, linear equations, eigenvalues.
 
-The linearisation is that of ``examples/11_whipple.py``.
+The linearization is that of ``examples/11_whipple.py``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def published_state() -> tuple[np.ndarray, np.ndarray]:
     q = np.array([0, 0, heading, lean, given["betar"] + pitch, -given["betar"], -given["psif"], given["betaf"]])
     turn, fall, spin = given["thetad"], -given["psid"], given["betard"] + given["phid"]
     u = np.array([0, 0, turn, fall, spin, -given["betard"], -given["psifd"], given["betafd"]])
-    # The centre is at r (sin ψ sin φ, −cos ψ sin φ, cos φ) from the contact; heading ψ = 0 here.
+    # The center is at r (sin ψ sin φ, −cos ψ sin φ, cos φ) from the contact; heading ψ = 0 here.
     assert heading == 0
     u[:2] = -given["xd"] - r * turn * np.sin(lean), -given["yd"] + r * fall * np.cos(lean)
     return q, u

@@ -70,10 +70,10 @@ def browser_report(open_browser) -> Callable[..., dict]:
       ``requests`` (every address asked for besides the page);
     - ``times``: the two scene times looked at (the start and 37 % of the duration);
     - ``poses``: for each time {body name: {"position": [...], "quaternion": [...]}};
-    - ``colors``: number of different colours in the 3D view, without floor and labels, at each time (1 means
+    - ``colors``: number of different colors in the 3D view, without floor and labels, at each time (1 means
       that nothing was drawn);
     - ``changed``: share of the 3D view's pixels that differ between the two times;
-    - ``plots``: number of different colours in each plot;
+    - ``plots``: number of different colors in each plot;
     - ``plays``: whether time runs after ``play()``.
 
     ``picture`` names a PNG file to write a screenshot of the whole window to.
@@ -110,6 +110,11 @@ _EVERYTHING = f"""(() => {{
 }})()"""
 
 
+def _colors(picture: np.ndarray) -> int:
+    """Number of different colors; each is one number, which sorts faster than three."""
+    return len(np.unique(picture @ (65536, 256, 1)))
+
+
 def _observe(browser: Browser) -> dict:
     """Drive a loaded page through two times and collect what a test may ask."""
     if not browser.evaluate("window.dalembert?.ready ?? false"):
@@ -134,12 +139,9 @@ def _observe(browser: Browser) -> dict:
     result = {
         "times": times,
         "poses": poses,
-        "colors": [len(np.unique(picture.reshape(-1, 3), axis=0)) for picture in pictures],
+        "colors": [_colors(picture) for picture in pictures],
         "changed": float(np.mean(np.any(np.abs(pictures[0] - pictures[1]) > 8, axis=2))),
-        "plots": [
-            len(np.unique(browser.pixels(f".plot:nth-child({k + 1}) .plot-frame").reshape(-1, 3), axis=0))
-            for k in range(plots)
-        ],
+        "plots": [_colors(browser.pixels(f".plot:nth-child({k + 1}) .plot-frame")) for k in range(plots)],
         "title": browser.evaluate("document.querySelector('.title').textContent"),
     }
     before = browser.evaluate("dalembert.play(), dalembert.time()")

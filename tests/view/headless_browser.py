@@ -168,7 +168,7 @@ class Browser:
                 self.requests.append(url)
 
     def emulate(self, *, width: int, height: int, dark: bool = False) -> None:
-        """Size of the window and preferred colour scheme."""
+        """Size of the window and preferred color scheme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -12,7 +12,7 @@ from dalembert.view import Plot, Scene, SceneBody, SceneJoint, Shape, write_html
 
 # The page holds poses in single precision.
 SINGLE = 4 * np.finfo(np.float32).eps
-# An empty view has one colour; a single lit sphere already has more than this.
+# An empty view has one color; a single lit sphere already has more than this.
 SHADED = 30
 
 

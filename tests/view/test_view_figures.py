@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -29,7 +30,7 @@ def test_panels_share_the_time_and_keep_every_name():
     np.testing.assert_array_equal(first.lines[1].get_ydata(), np.cos(T))
 
 
-def test_a_name_keeps_its_colour_and_no_plot_repeats_one():
+def test_a_name_keeps_its_color_and_no_plot_repeats_one():
     first = Plot("p", "y", {"a": T, "b": T})
     second = Plot("q", "y", {"c": T, "b": T, "a": T})
     many = Plot("r", "y", {str(k): T for k in range(10)})
@@ -61,3 +62,39 @@ def test_wrong_lengths_and_paths_are_refused(tmp_path):
 def test_importing_the_viewer_does_not_import_matplotlib_or_meshcat():
     code = "import sys, dalembert.view; assert not {'matplotlib', 'meshcat'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_in_a_figure_covers_anything_else():
+    plots = [
+        *PLOTS,
+        Plot("Small", "moment (N m)", {"a much longer name than the others": 1e-9 * np.sin(T)}),
+        Plot("Residuals", "largest", {"position": 10.0 ** (-16 + 3 * T)}, log=True),
+    ]
+    figure = plot_series(T, plots, title="Title")
+    figure.canvas.draw()
+    boxes = [panel.get_tightbbox() for panel in figure.axes]
+    for upper, lower in itertools.pairwise(boxes):
+        assert lower.y1 < upper.y0
+    heading = figure.texts[0].get_window_extent()
+    assert boxes[0].y1 < heading.y0 and heading.y1 <= figure.bbox.y1
+    for box in boxes:
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
+    widths = {round(panel.bbox.width, 6) for panel in figure.axes}
+    heights = {round(panel.bbox.height, 6) for panel in figure.axes}
+    assert len(widths) == len(heights) == 1
+    for panel in figure.axes:
+        label, numbers = panel.yaxis.label.get_window_extent(), panel.get_yticklabels()
+        seen = [text for text in numbers if panel.bbox.y0 <= text.get_window_extent().y0 <= panel.bbox.y1]
+        assert seen and all(label.x1 < text.get_window_extent().x0 for text in seen)
+    left_edges = {round(panel.yaxis.label.get_window_extent().x1, 3) for panel in figure.axes}
+    assert len(left_edges) == 1, "labels of all axes stand on one line"
+    assert "10⁻¹⁵" in [text.get_text() for text in figure.axes[-1].get_yticklabels()]
+
+
+def test_a_figure_may_change_before_it_is_written(tmp_path):
+    figure = plot_series(T, PLOTS)
+    figure.canvas.draw()
+    narrow = figure.axes[0].bbox.width
+    figure.axes[0].get_legend().get_texts()[0].set_text("a name that takes much more room than before")
+    write_png(figure, tmp_path / "plots.png")
+    assert figure.axes[0].bbox.width < narrow

@@ -96,7 +96,7 @@ def test_poses_survive_in_single_precision_and_plots_exactly(two_body_scene):
     np.testing.assert_array_equal(energy, two_body_scene.plots[1].series["total"])
 
 
-def test_quaternions_are_normalised():
+def test_quaternions_are_normalized():
     body = SceneBody("b", [], np.zeros((1, 3)), np.array([[2.0, 0, 0, 0]]))
     data = Page(html(Scene("s", np.array([0.0]), [body]))).data()
     np.testing.assert_array_equal(decode_array(data["bodies"][0]["quaternion"], "<f4"), [1, 0, 0, 0])
@@ -130,7 +130,7 @@ def test_the_page_refers_to_nothing_outside(two_body_scene):
         assert not {"src", "href", "srcset", "action", "data"} & set(attrs), tag
 
 
-def test_the_licences_of_three_js_travel_with_it(two_body_scene):
+def test_the_licenses_of_three_js_travel_with_it(two_body_scene):
     page = Page(html(two_body_scene))
     text = next(text for attrs, text in page.scripts if attrs.get("id") == "third-party-licenses")
     packages = {package["name"]: package for package in json.loads(json.loads(text))}
@@ -165,7 +165,7 @@ def test_a_failing_disk_leaves_nothing_behind(tmp_path, two_body_scene, monkeypa
     assert os.listdir(tmp_path) == []
 
 
-def test_an_unwritable_path_is_told_clearly(tmp_path, two_body_scene):
+def test_an_unwritable_path_is_reported_clearly(tmp_path, two_body_scene):
     with pytest.raises(ViewError, match="there is no folder"):
         write_html(two_body_scene, tmp_path / "missing" / "page.html")
     assert os.listdir(tmp_path) == []
@@ -173,7 +173,7 @@ def test_an_unwritable_path_is_told_clearly(tmp_path, two_body_scene):
         write_html(two_body_scene, tmp_path)
 
 
-def test_a_missing_library_is_told_clearly(two_body_scene, monkeypatch):
+def test_a_missing_library_is_reported_clearly(two_body_scene, monkeypatch):
     monkeypatch.setattr(page_module.importlib.util, "find_spec", lambda _: None)
     page_module._library.cache_clear()
     with pytest.raises(ViewError, match="pip install"):

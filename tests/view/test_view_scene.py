@@ -86,7 +86,7 @@ def test_an_impossible_shape_is_refused(name):
         check(Scene("s", TIME, [body(shapes=[shape])]))
 
 
-def test_every_problem_is_told_at_once(two_body_scene):
+def test_every_problem_is_reported_at_once(two_body_scene):
     scene = replace(two_body_scene, up="w", trace=[("arm", (0, 0, 0))], plots=[Plot("p", "y", {"a": np.ones(3)})])
     with pytest.raises(SceneError) as caught:
         check(scene)

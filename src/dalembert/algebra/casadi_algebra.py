@@ -92,7 +92,7 @@ class Traced:
 
 
 def _sx(value: Any) -> ca.SX:
-    """The SX of a traced scalar or a number; a TypeError names any stranger."""
+    """The SX of a traced scalar or a number; a TypeError names anything else."""
     if type(value) is Traced:
         return value.sx
     if isinstance(value, _NUMBERS):

@@ -7,26 +7,21 @@ little as the loops allow. Velocities are those of least norm that fit the given
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import eye_array, issparse, vstack
-from scipy.sparse.linalg import splu
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import Drive
-from dalembert.coordinates import Coordinates, Relative
-from dalembert.dynamics import Dynamics
+from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, evaluate
-from dalembert.formulations import Equations
 from dalembert.joints import Joint
+from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
-from dalembert.spatial import Pose
+from dalembert.state import State
 
-__all__ = ["State", "assemble", "assemble_state", "reference"]
+__all__ = ["assemble", "assemble_state", "reference"]
 
 CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
 EXACT = 1e-14  # where Newton's method stops trying to do better
@@ -36,44 +31,6 @@ NEWTON_STEPS = 40
 _RCOND = 1e-10
 SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
 TURNS = 6
-
-
-@dataclass(frozen=True)
-class State:
-    """A physical state: the same for all coordinates and formulations.
-
-    Attributes:
-        time: t (s).
-        q, u: relative coordinates and velocities, as ``coordinates`` lays them out.
-        parameters: values that differ from the model's.
-    """
-
-    time: float
-    q: np.ndarray
-    u: np.ndarray
-    coordinates: Coordinates
-    parameters: dict[str, float]
-
-    @cached_property
-    def _equations(self) -> Equations:
-        flat = self.coordinates.flat
-        tree = self.coordinates.place(NUMPY, {**flat.parameters, **self.parameters})
-        return Equations(tree, self.time, self.q, self.u)
-
-    def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and velocities of a joint."""
-        if name not in self.coordinates.flat.joints:
-            raise DalembertError(f"unknown joint {name!r}; the model has {', '.join(self.coordinates.flat.joints)}")
-        return self._equations.joint_coordinates(name)
-
-    def body(self, name: str) -> tuple[Pose, np.ndarray]:
-        """World pose of a body and its twist in body axes."""
-        return self._equations.motion.body(name)
-
-    def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
-        """The same state in other coordinates."""
-        placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
-        return placed.state(self.body, self.joint)
 
 
 def assemble(
@@ -95,7 +52,7 @@ def assemble(
     Raises:
         ModelError: naming the joints that stay open, or the values that contradict the constraints.
     """
-    dynamics = Dynamics(model, "auto", "relative")
+    dynamics = kept_dynamics(model, "auto", "relative")
     return assemble_state(dynamics, initial, initial_rates, parameters, time)
 
 
@@ -119,28 +76,32 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
     for slot in coordinates.slots:
         placed = mechanism.joint(slot.joint or "")
         data, _ = mechanism.flat.joints[slot.joint or ""]
-        if data.custom is not None and data.custom.measure is None:
-            if data.reference is not None:
-                q[slot.q] = mechanism.vector(data.reference)
-            continue
-        X = (mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (
-            mechanism.body_pose(placed.second) @ placed.X_2S
-        )
-        q[slot.q] = placed.joint.coordinates(al, X)
+        if placed.joint.measurable:
+            X = (mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (
+                mechanism.body_pose(placed.second) @ placed.X_2S
+            )
+            q[slot.q] = placed.joint.coordinates(al, X)
         if data.reference is not None:
-            q[slot.q] = placed.joint.normalise(al, mechanism.vector(data.reference))
+            q[slot.q] = placed.joint.normalize(al, mechanism.vector(data.reference))
     return q
 
 
 def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
-    return vstack(matrices, "csr") if issparse(matrices[0]) else np.concatenate(matrices)
+    if isinstance(matrices[0], np.ndarray):
+        return np.concatenate(matrices)
+    from scipy.sparse import vstack
+
+    return vstack(matrices, "csr")
 
 
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
-    if not issparse(A):
+    if isinstance(A, np.ndarray):
         return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
+    from scipy.sparse import eye_array
+    from scipy.sparse.linalg import splu
+
     # x = Aᵀ (A Aᵀ + ε)⁻¹ b, refined until A x = b as far as it goes.
     factor = splu((A @ A.T + SOFTENING * eye_array(A.shape[0])).tocsc())
     x = np.zeros(A.shape[1])
@@ -156,8 +117,8 @@ class _Assembler:
         self.parameters = parameters
         dynamics.parameters(parameters)
         self.values = {**self.flat.parameters, **parameters}
-        self.mechanism = Mechanism.nominal(self.flat, parameters)
         self.tree = self.coordinates.place(NUMPY, self.values)
+        self.mechanism: Mechanism = self.tree.mechanism
 
     def run(self, initial: dict[str, Any], rates: dict[str, Any]) -> State:
         """First the model's own start and its drives; from there, led along a path, what the caller wants.
@@ -212,7 +173,7 @@ class _Assembler:
                     )
                 )
             if what == "initial":
-                merged[name] = joint.normalise(NUMPY, value)
+                merged[name] = joint.normalize(NUMPY, value)
         return merged
 
     def _number(self, formula: Any, t: float | None = None) -> float:
@@ -223,8 +184,9 @@ class _Assembler:
         """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
         found, off = {}, self.flat.off(self.parameters)
         for name, (constraint, _) in self.flat.constraints.items():
-            if isinstance(constraint, Drive) and name not in off and self._joint(constraint.joint).nq == 1:
-                found[constraint.joint] = np.array([self._number(constraint.motion, self.time)])
+            for joint, _, formula in () if name in off or constraint.eliminates else constraint.gives():
+                if self._joint(joint).nq == 1:
+                    found[joint] = np.array([self._number(formula, self.time)])
         return found
 
     # Positions
@@ -281,7 +243,7 @@ class _Assembler:
                 return q, None
             du = -_least(jacobian, residual)
             longest = np.abs(du).max()
-            q = self.tree.normalise(
+            q = self.tree.normalize(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
             )
             q = self._with_windings(q) if self.coordinates.windings else q
@@ -325,7 +287,7 @@ class _Assembler:
     def _explain(self, q: np.ndarray, residual: np.ndarray, wanted: dict[str, np.ndarray]) -> None:
         d = self.dynamics
         open_by: dict[str, float] = {}
-        for row, value in zip([r for r in d.rows if r.holonomic], residual, strict=False):
+        for row, value in zip(d.rows[: d.holonomic], residual, strict=False):
             open_by[row.owner] = max(open_by.get(row.owner, 0.0), abs(value))
         at = d.holonomic
         for name in wanted:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
+from dalembert.atomic import atomic_file
 from dalembert.errors import DalembertError
-from dalembert.integrators import loop
 from dalembert.trajectory.outcome import Happening
 
 if TYPE_CHECKING:
     from dalembert.analyses.drive import Driver
+    from dalembert.dynamics import Recipe
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 2
+_FORMAT = 4
 
 
 def fingerprint(*parts: Any) -> str:
@@ -41,11 +40,12 @@ class Checkpoint:
     Args:
         path: the file; it is removed when the run has ended.
         interval: seconds between two writings.
-        fingerprint: of the run; a file of another run is refused.
+        recipe: coordinates and formulation of the run.
+        fingerprint: of all that the run depends on; a file of another run is refused.
     """
 
-    def __init__(self, path: str | Path, interval: float, fingerprint: str):
-        self.path, self.interval, self.fingerprint = Path(path), interval, fingerprint
+    def __init__(self, path: str | Path, interval: float, recipe: Recipe, fingerprint: str):
+        self.path, self.interval, self.recipe, self.fingerprint = Path(path), interval, recipe, fingerprint
         if not (isinstance(interval, (int, float)) and math.isfinite(interval) and interval >= 0):
             raise DalembertError(f"checkpoint_interval must be a number of seconds, not negative, got {interval!r}")
         if not self.path.parent.is_dir():
@@ -57,34 +57,33 @@ class Checkpoint:
 
     def save(self, run: Driver) -> None:
         """Write the run; the old file stays until the new one is complete."""
+        import xarray as xr
+
         self._last = time.monotonic()
         notes = {
-            "format": _FORMAT, "fingerprint": self.fingerprint, "method": run.method.name, "written": run.written,
+            "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
+            "method": run.method.name, "written": run.written,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
-            "active": run.context.active.tolist(), "options": run.context.options.tolist(),
+            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(),
         }  # fmt: skip
         data = xr.Dataset(
             {
-                "memory": ("memory_", run.memory),
                 "states": (("row", "entry"), run.out[: run.written]),
-                "statistics": ("statistic", run.context.statistics),
+                **_variables("memory", run.memory.values()),
+                **_variables("solver", _remembered(run)),
             },
             attrs={"dalembert_checkpoint": json.dumps(notes)},
         )
-        temporary = self.path.with_name(self.path.name + ".part")
-        try:
-            data.to_netcdf(temporary, engine="h5netcdf")
-            with open(temporary, "rb") as file:
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-        except OSError as error:
-            raise DalembertError(f"cannot write checkpoint {self.path}: {error.strerror or error}") from None
+        with atomic_file(self.path, sync=True) as part:
+            data.to_netcdf(part, engine="h5netcdf")
 
     def restore(self, run: Driver) -> None:
         """Bring a new driver to where the file stands; nothing to do if there is no file."""
         if not self.path.exists():
             return
+        import xarray as xr
+
         try:
             data = xr.load_dataset(self.path, engine="h5netcdf")
             notes = json.loads(data.attrs["dalembert_checkpoint"])
@@ -92,9 +91,14 @@ class Checkpoint:
             raise DalembertError(
                 f"{self.path} is not a checkpoint: {error}.  Fix: another name, or delete it"
             ) from None
-        if notes["format"] != _FORMAT or notes["fingerprint"] != self.fingerprint:
+        if notes["format"] != _FORMAT:
             raise DalembertError(
-                f"checkpoint {self.path} belongs to another run (other model, options or initial state).  "
+                f"checkpoint {self.path} was not written by this version of dalembert.  "
+                f"Fix: another name, or delete the file"
+            )
+        if notes["fingerprint"] != self.fingerprint:
+            raise DalembertError(
+                f"checkpoint {self.path} belongs to another run ({self._difference(notes['recipe'])}).  "
                 f"Fix: the same call as before, another name, or delete the file"
             )
         run.parameters = notes["parameters"]
@@ -105,18 +109,56 @@ class Checkpoint:
             assert run.fallback is not None
             run.method, run.fallback = run.fallback, None
         run.counts = np.array(notes["counts"])
-        run.statistics = data.statistics.values.copy()
-        memory, states = data.memory.values, data.states.values
+        run.statistics = notes["statistics"]
+        memory, states = _values("memory", data), data.states.values
         run.out[: len(states)] = states
         # Implicit methods go on with the constraint rows that they chose where they began, formulations with theirs.
-        run.begin(float(memory[loop.T]), states[-1], notes["written"], active=np.array(notes["active"], dtype=np.int64))
-        run.context.options[:] = notes["options"]
-        if len(memory) != len(run.memory):
+        run.begin(memory["t"], states[-1], notes["written"], active=np.array(notes["active"], dtype=np.int64))
+        if {name: np.shape(value) for name, value in memory.items()} != {
+            name: np.shape(value) for name, value in run.memory.values().items()
+        }:
             raise DalembertError(f"checkpoint {self.path} does not fit this run.  Fix: delete the file")
-        run.memory[:] = memory
+        run.memory.restore(memory)
+        if _remembered(run):
+            run.context.solver.record.restore(_values("solver", data))
         run.notes.append(f"resumed from {self.path} at t = {run.time:.6g} s")
-        run.monitor[0] = run.time  # where progress begins
+        run.monitor.reached = run.time  # where progress begins
+
+    def _difference(self, theirs: dict[str, Any]) -> str:
+        """What another run has that this one has not."""
+        mine = self.recipe.to_data()
+        for what in ("coordinates", "formulation"):
+            if theirs[what] != mine[what]:
+                there, here = (json.dumps(data[what], ensure_ascii=False) for data in (theirs, mine))
+                return f"{what} there: {there}, here: {here}"
+        return "other model, options or initial state"
 
     def remove(self) -> None:
         """The run is over."""
         self.path.unlink(missing_ok=True)
+
+
+def _remembered(run: Driver) -> dict[str, Any]:
+    """What the solver of a formulation keeps from one evaluation to the next, such as a choice of velocities."""
+    solver = run.context.solver
+    return {} if solver is None or solver.record is run.context else solver.record.values()
+
+
+def _variables(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers and arrays of a record as variables of a file; axes are named after them. Flags are stored as bytes."""
+    found = {}
+    for name, value in values.items():
+        array = np.asarray(value)
+        array = array.astype(np.int8) if array.dtype == bool else array
+        found[f"{prefix}.{name}"] = (tuple(f"{prefix}.{name}.{k}" for k in range(array.ndim)), array)
+    return found
+
+
+def _values(prefix: str, data: Any) -> dict[str, Any]:
+    """The way back; numbers are Python's own."""
+    found = {}
+    for label, variable in data.variables.items():
+        owner, _, name = str(label).partition(".")
+        if owner == prefix:
+            found[name] = variable.values if variable.ndim else variable.values.item()
+    return found

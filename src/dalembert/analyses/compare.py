@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.analyses.assemble import State, assemble_state
-from dalembert.analyses.choose import choose_integrator
+from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.choose_integrator import choose_integrator
 from dalembert.analyses.simulate import output_times, simulate
-from dalembert.coordinates import COORDINATES, Generalized
-from dalembert.dynamics import Dynamics
+from dalembert.atomic import write_atomic
+from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.integrators import Integrator
+from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.model import Model
+from dalembert.state import State
 from dalembert.trajectory import Trajectory
 
 __all__ = ["Comparison", "Entry", "compare"]
@@ -51,7 +53,8 @@ class Entry:
         position, velocity, acceleration: largest residuals of the constraints; |A u̇ + γ| relative to |u̇|.
         pose_difference, twist_difference: largest distance from the reference of any body at any output (m or rad, m/s
             or rad/s).
-        condition: largest condition of the factorised matrix along the run, redundant rows left out.
+        condition: largest condition of the factorized matrix along the run, redundant rows left out.
+        recipe: coordinates and formulation with all options.
     """
 
     formulation: str
@@ -72,6 +75,7 @@ class Entry:
     pose_difference: float | None = None
     twist_difference: float | None = None
     condition: float | None = None
+    recipe: Recipe | None = None
 
     @property
     def ran(self) -> bool:
@@ -85,7 +89,7 @@ class Comparison:
 
     Attributes:
         model, duration: the mechanism and how long it moved (s).
-        method: integrator, tolerances and stabilisation of all runs.
+        method: integrator, tolerances and stabilization of all runs.
         reference: which run the others are measured against.
         data: one entry for each pair, in the order of the registries.
     """
@@ -150,15 +154,13 @@ class Comparison:
 
     def to_csv(self, path: str | Path) -> Path:
         """All numbers, one line for each entry; a field that was not measured is empty."""
-        path, page = Path(path), io.StringIO()
+        page = io.StringIO()
         names = [field.name for field in fields(Entry)]
         writer = csv.writer(page, lineterminator="\n")
         writer.writerow(names)
         for entry in self.data:
-            writer.writerow(["" if (value := getattr(entry, name)) is None else value for name in names])
-        from dalembert.view.files import write_whole
-
-        return write_whole(path, page.getvalue().encode())
+            writer.writerow([_written(getattr(entry, name)) for name in names])
+        return write_atomic(path, page.getvalue())
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Time, distance from the reference, drift, residuals and condition side by side, the quickest run on top.
@@ -205,6 +207,13 @@ _PANELS = {
 }
 
 
+def _written(value: Any) -> Any:
+    """A field of an entry in a CSV file."""
+    if isinstance(value, Recipe):
+        return value.to_json()
+    return "" if value is None else value
+
+
 def _cell(value: float | None, form: str) -> str:
     if value is None:
         return "–"
@@ -233,7 +242,7 @@ def compare(
 ) -> Comparison:
     """Run a mechanism in every pair of formulation and coordinates, from the same state with the same method.
 
-    A pair that refuses the model, or fails, is told in words and does not stop the others.
+    A pair that refuses the model, or fails, is reported in words and does not stop the others.
 
     Args:
         model: the mechanism.
@@ -254,7 +263,7 @@ def compare(
     options = {"integrator": integrator, "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol}
     options |= {"atol": atol, "step": step, "output_step": output_step, "parameters": parameters}
     best = Dynamics(model)
-    choose_integrator(best, integrator, rtol, atol, step, stabilization)  # bad options are told before anything runs
+    choose_integrator(best, integrator, rtol, atol, step, stabilization)  # bad options fail before anything runs
     if isinstance(initial, State):
         state = initial
     else:
@@ -357,11 +366,12 @@ def _entry(
     reference: Trajectory,
     repeats: int,
 ) -> Entry:
-    """Compile, run and measure one pair; whatever goes wrong is told in the entry."""
-    entry = Entry(label(formulation), str(kind), "error", "")
+    """Compile, run and measure one pair; whatever goes wrong is reported in the entry."""
+    recipe = Recipe(kind, formulation)
+    entry = Entry(label(formulation), str(kind), "error", "", recipe=recipe)
     try:
         began = time.perf_counter()
-        dynamics = Dynamics(model, formulation, kind)
+        dynamics = Dynamics.from_recipe(model, recipe)
         # A run to the first output compiles everything that is needed, and loads it.
         first = float(reference.time.values[1] - reference.time.values[0])
         ahead = simulate(dynamics, first, initial=state, **{**options, "output_step": first})
@@ -437,7 +447,7 @@ def _states(run: Trajectory) -> int:
         A = np.asarray(seen.jacobian).reshape(len(d.rows), d.nv)
         ranks = (int(np.linalg.matrix_rank(part, RANK * np.abs(A).max())) for part in (A[: d.holonomic], A))
         freedom = (d.nv - next(ranks), d.nv - next(ranks))
-    return d.formulation.states(d.sizes, freedom)
+    return d.formulation.states(d.kernels.sizes, freedom)
 
 
 def _conditioning(run: Trajectory) -> tuple[int, float | None]:

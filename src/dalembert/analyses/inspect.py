@@ -43,7 +43,7 @@ class Inspection:
 
 
 def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspection:
-    """Analyse the topology, and the rank of the constraints in the assembled initial configuration."""
+    """Analyze the topology, and the rank of the constraints in the assembled initial configuration."""
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")
     state = assemble_state(dynamics, None, None, parameters, 0.0)
     positions = Positions(dynamics, state)

@@ -12,24 +12,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from dalembert.analyses.assemble import State
-from dalembert.analyses.choose import choose_integrator, stabilizer
+from dalembert.analyses.certify import certify, ending
+from dalembert.analyses.choose_integrator import choose_integrator, stabilizer
 from dalembert.analyses.drive import WATCH_PERIOD, Driver
+from dalembert.analyses.resample import resample
 from dalembert.analyses.samples import Samples, read_samples
 from dalembert.analyses.simulate import equations_of, output_times
-from dalembert.coordinates import Generalized
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Integrator, Result, Status, loop
+from dalembert.integrators.base import Monitor
 from dalembert.integrators.batch import Lanes
-from dalembert.integrators.explicit import FixedStep
+from dalembert.integrators.runge_kutta import FixedStep
+from dalembert.kinematics import Generalized
 from dalembert.model import Model
-from dalembert.numerics import layout
-from dalembert.trajectory.batch import Batch, SampleRun
+from dalembert.numerics.context import NOT_FINITE
+from dalembert.state import State
+from dalembert.trajectory import Trajectory
 from dalembert.trajectory.outcome import Outcome
-from dalembert.trajectory.record import ending
+from dalembert.trajectory.record import record
+from dalembert.trajectory.trajectories import Batch, SampleRun
 
 __all__ = ["simulate_many"]
 
@@ -71,8 +74,8 @@ def simulate_many(
         parameters: values to use instead of the model's, likewise.
         q, u: states instead of ``initial`` and ``initial_rates``, (samples, nq) and (samples, nv).
         formulation, coordinates, integrator, stabilization, baumgarte, rtol, atol, step, start: as in ``simulate``.
-        output_step: distance of the outputs (s); default: a hundredth of the duration.
-        threads: how many to use; all processors unless told.
+        output_step: output interval (s); default: a hundredth of the duration.
+        threads: how many to use; all processors by default.
         progress: called now and then with the fraction done.
 
     Returns:
@@ -96,7 +99,9 @@ def simulate_many(
 
 
 class _Crew(ABC):
-    """Threads that take samples through time."""
+    """Threads that take samples through time. What ``look`` asks for is all that is pickled."""
+
+    looked: tuple[str, ...] = ("dynamics", "samples", "times", "method", "out", "written", "stopped")
 
     def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, method: Integrator):
         self.dynamics, self.samples, self.times, self.method = dynamics, samples, times, method
@@ -105,7 +110,10 @@ class _Crew(ABC):
         self.ready = np.asarray(np.isfinite(samples.start).all(axis=1))
         self.out[~self.ready] = np.nan
         self.written = self.ready.astype(np.int64)
-        self.stopped = threading.Event()
+        self.stopped = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.looked}
 
     def work(self, threads: int, progress: Callable[[float], None] | None) -> None:
         """Let the threads run, watch them, and stop them if the user wants to."""
@@ -113,7 +121,7 @@ class _Crew(ABC):
         numbers = itertools.count()
 
         def take() -> None:
-            while not self.stopped.is_set() and (i := next(numbers)) < len(tasks):
+            while not self.stopped and (i := next(numbers)) < len(tasks):
                 tasks[i]()
 
         with ThreadPoolExecutor(threads) as pool:
@@ -129,7 +137,7 @@ class _Crew(ABC):
                 raise
         for member in crew:
             member.result()
-        if progress is not None and not self.stopped.is_set():
+        if progress is not None and not self.stopped:
             progress(1.0)
 
     @abstractmethod
@@ -146,7 +154,7 @@ class _Crew(ABC):
 
     def stop(self) -> None:
         """Let all samples end where they are."""
-        self.stopped.set()
+        self.stopped = True
 
     def begun(self, i: int, joint: str) -> np.ndarray:
         """Coordinates of a joint at the start of a sample."""
@@ -158,6 +166,8 @@ class _Crew(ABC):
 
     def batch(self, why: str) -> Batch:
         """What became of all samples."""
+        import xarray as xr
+
         d, samples = self.dynamics, self.samples
         count = len(self.times)
         for i in np.flatnonzero(self.written < count):
@@ -171,7 +181,7 @@ class _Crew(ABC):
             run = self.look(i)
             status[i], end[i] = run.outcome.result.status.name.lower(), run.outcome.result.end
             if run.outcome.ended_by is None:
-                failed[i] = ending(d, run.outcome, run.context)
+                failed[i] = ending(d, run.outcome, run.context(d))
         data = xr.Dataset(
             {
                 "q": (("sample", "time", "coordinate"), self.out[..., : d.nq]),
@@ -196,7 +206,15 @@ class _Crew(ABC):
                 "reason": why,
             },
         )
-        return Batch(data, d, dict(sorted(failed.items())), samples.parameters, self.look)
+        finish = partial(self.trajectory, why)
+        return Batch(data, d, dict(sorted(failed.items())), samples.parameters, self.look, finish)
+
+    def trajectory(self, why: str, run: SampleRun) -> Trajectory:
+        """All quantities of one sample, with its certificate."""
+        data = record(self.dynamics, run.outcome, run.integrator, run.start)
+        data.attrs["reason"] = why
+        certificate = certify(self.dynamics, run.outcome, data, run.context(self.dynamics))
+        return Trajectory(data, certificate, self.dynamics, resample)
 
 
 class _LaneCrew(_Crew):
@@ -205,10 +223,10 @@ class _LaneCrew(_Crew):
     method: FixedStep
 
     def tasks(self, threads: int) -> list[Callable[[], None]]:
-        d = self.dynamics
-        lanes = Lanes(d.dynamics_kernel, d.move_kernel if d.has_quaternions else None, d.nq, d.nv)
+        k = self.dynamics.kernels
+        lanes = Lanes(k.dynamics_kernel, k.move_kernel if k.has_quaternions else None, k.nq, k.nv)
         size, n = lanes.samples_per_block(len(self.samples), threads), len(self.samples)
-        self.monitors = np.tile([self.times[0], 0.0], (-(-n // size), 1))
+        self.monitors = [Monitor(reached=float(self.times[0])) for _ in range(-(-n // size))]
 
         def task(block: int) -> Callable[[], None]:
             part = slice(block * size, min((block + 1) * size, n))
@@ -220,27 +238,30 @@ class _LaneCrew(_Crew):
         return [task(block) for block in range(len(self.monitors))]
 
     def fraction(self) -> float:
-        return float((self.monitors[:, 0].mean() - self.times[0]) / (self.times[-1] - self.times[0]))
+        reached = np.mean([monitor.reached for monitor in self.monitors])
+        return float((reached - self.times[0]) / (self.times[-1] - self.times[0]))
 
     def stop(self) -> None:
         super().stop()
-        self.monitors[:, 1] = loop.STOP
+        for monitor in self.monitors:
+            monitor.wish = loop.STOP
 
     def look(self, i: int) -> SampleRun:
-        n, context = int(self.written[i]), Context(self.dynamics, self.samples.values(i))
-        status = Status.FINISHED if n == len(self.times) else Status.STOPPED if self.stopped.is_set() else Status.FAILED
-        if status == Status.FAILED:
-            context.statistics[layout.FAILURE] = layout.NOT_FINITE
+        n = int(self.written[i])
+        status = Status.FINISHED if n == len(self.times) else Status.STOPPED if self.stopped else Status.FAILED
         end = float(self.times[n - 1])
         steps = int(np.ceil(np.diff(self.times[:n]) / self.method.step - 1e-9).sum())
         evaluations = 1 + steps * len(self.method.weights)
         found = Result(self.times[:n], self.out[i, :n], status, end, self.out[i, n - 1], steps, 0, evaluations)
         outcome = Outcome(found, [(0, self.samples.values(i))])
-        return SampleRun(outcome, context, self.method.name, partial(self.begun, i))
+        statistics: dict[str, float] = {"failure": NOT_FINITE} if status == Status.FAILED else {}
+        return SampleRun(outcome, statistics, self.method.name, partial(self.begun, i))
 
 
 class _DriverCrew(_Crew):
     """One sample after the other, each as ``simulate`` would run it."""
+
+    looked = (*_Crew.looked, "runs")
 
     def __init__(
         self,
@@ -269,32 +290,31 @@ class _DriverCrew(_Crew):
             )  # fmt: skip
             driver.lock, driver.out = self.lock, self.out[i]
             self.running[i] = driver
-            if self.stopped.is_set():
-                driver.monitor[1] = loop.STOP
+            if self.stopped:
+                driver.monitor.wish = loop.STOP
             outcome = driver.run()
             self.written[i] = driver.written
-            self.runs[i] = SampleRun(outcome, driver.context, driver.method.name, partial(self.begun, i))
+            statistics = driver.context.statistics.values()
+            self.runs[i] = SampleRun(outcome, statistics, driver.method.name, partial(self.begun, i))
             del self.running[i]
 
     def fraction(self) -> float:
         first, span = self.times[0], self.times[-1] - self.times[0]
-        going = sum((driver.monitor[0] - first) / span for driver in list(self.running.values()))
+        going = sum((driver.monitor.reached - first) / span for driver in list(self.running.values()))
         return float((len(self.runs) + going) / max(1, len(self.queue)))
 
     def stop(self) -> None:
         super().stop()
         for driver in list(self.running.values()):
-            driver.monitor[1] = loop.STOP
+            driver.monitor.wish = loop.STOP
 
     def look(self, i: int) -> SampleRun:
         if i in self.runs:
             return self.runs[i]
         y = self.out[i, 0]
         found = Result(self.times[:1], self.out[i, :1], Status.STOPPED, float(self.times[0]), y, 0, 0, 0)
-        values = self.samples.values(i)
-        return SampleRun(
-            Outcome(found, [(0, values)]), Context(self.dynamics, values), self.method.name, partial(self.begun, i)
-        )
+        outcome = Outcome(found, [(0, self.samples.values(i))])
+        return SampleRun(outcome, {}, self.method.name, partial(self.begun, i))
 
 
 class _SampleDriver(Driver):

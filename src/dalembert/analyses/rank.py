@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Dynamics
-from dalembert.formulations import Equations
-
-if TYPE_CHECKING:
-    from dalembert.analyses.assemble import State
+from dalembert.equations import Equations
+from dalembert.state import State
 
 __all__ = ["Positions", "Ranks", "dependent_rows", "hold_rank", "null_rows", "ranks", "settled_rank"]
 
@@ -75,7 +72,7 @@ class Positions:
 
     def moved(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         """q along a tangent; windings follow the angles that the poses show."""
-        new = self.tree.normalise(self.tree.integrate(q, du))
+        new = self.tree.normalize(self.tree.integrate(q, du))
         windings = self.dynamics.coordinates.windings
         if windings:
             equations = Equations(self.tree, self.time, new, np.zeros(self.dynamics.nv))
@@ -196,27 +193,37 @@ def _other_rank(positions: Positions, start: np.ndarray) -> np.ndarray | None:
 
 
 def hold_rank(dynamics: Dynamics, state: State) -> None:
-    """Tell the native code the rank of the constraints, where it cannot see it by itself.
+    """Report to the native code the rank of the constraints, where it cannot see it by itself.
 
     Redundant equations of an over-constrained mechanism, such as Bennett's, depend on the others at closed positions
-    only; the stages of an integrator are never quite closed. Nothing is told where the rank is the same off them, as
+    only; the stages of an integrator are never quite closed. Nothing is said where the rank is the same off them, as
     in planar mechanisms, or can change with an event.
     """
+    found = _rank_to_hold(dynamics, state)
+    key = dynamics.parameters(state.parameters).tobytes()
+    # A former run with the same parameters may have begun in a position where the rank had to be held.
+    if found is None:
+        dynamics.rows.held.pop(key, None)
+    else:
+        dynamics.rows.held[key] = found
+
+
+def _rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
+    """Rank of A and of its holonomic rows, where native code would see another one off the constraints."""
     relative = dynamics.relative
     if not relative.rows or relative.flat.switches or relative.is_large:
-        return
+        return None
     positions = Positions(relative, state)
     q, A, rank = settled_rank(positions, state.q)
     if rank == len(A):
-        return
+        return None
     shake = np.random.default_rng(0).uniform(-1.0, 1.0, relative.nv)
     loose = rank_of(factors(positions.jacobian(positions.moved(q, OFF * shake)))[1], RANK_TOLERANCE)
     if loose == rank:
-        return
+        return None
     found = ranks(positions, q)
     if found.nearby is None or found.nearby_rank >= loose:
-        return
+        return None
     holonomic = _holonomic_rank(positions, found.nearby, NEARBY_TOLERANCE)
     more = dynamics.nv - relative.nv
-    key = dynamics.parameters(state.parameters).tobytes()
-    dynamics.held_ranks[key] = (found.nearby_rank + more, holonomic + more)
+    return found.nearby_rank + more, holonomic + more

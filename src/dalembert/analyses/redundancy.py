@@ -11,22 +11,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assemble import State, assemble_state
+from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.rank import Positions, Ranks, dependent_rows, null_rows, ranks
 from dalembert.analyses.remedies import Remedy, find_remedies
-from dalembert.analyses.stresses import Carriers, SelfStress, localise, subtract
+from dalembert.analyses.stresses import Carriers, SelfStress, localize, subtract
 from dalembert.dynamics import Dynamics
+from dalembert.equations import Equations
 from dalembert.errors import DalembertError
-from dalembert.formulations import Equations
 from dalembert.model import Model
 from dalembert.numerics.linear import OK, solve_constrained
+from dalembert.state import State
 from dalembert.topology import Graph
 from dalembert.trajectory.shares import Weights, share, weight_vector
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["COMPONENTS", "Redundancy", "freedoms", "redundancy"]
 
@@ -95,6 +99,8 @@ class Redundancy:
                 which wᵢ is 1 where nothing else is said. A stiff joint has a small weight: it takes more. Two numbers
                 weigh torque and force apart.
         """
+        import xarray as xr
+
         weights = self._weights if weights is None else weights
         carriers, plain = Carriers(self._dynamics), self._plain
         vector = share(plain, self._vectors, weight_vector(carriers.joints, carriers.equations, weights))
@@ -208,7 +214,7 @@ def redundancy(
     if found.nearby is not None and found.nearby_rank > found.rank:
         nearby = found.nearby
         vectors = _vectors(dynamics, state, positions, nearby, found.nearby_rank)
-    stresses = localise(carriers, vectors, graph)
+    stresses = localize(carriers, vectors, graph)
     stuck = found.nearby is None
     return Redundancy(
         name=model.name,
@@ -221,7 +227,7 @@ def redundancy(
         mobility=dynamics.nv - found.nearby_rank,
         gruebler=graph.gruebler(state.parameters),
         stresses=stresses,
-        singular_stresses=() if stuck else localise(carriers, subtract(here, vectors), graph),
+        singular_stresses=() if stuck else localize(carriers, subtract(here, vectors), graph),
         unique=_unique(carriers, here),
         carried={name: _carried(dynamics, state, found.q, name) for name in carriers.joints},
         remedies=find_remedies(carriers, vectors, _equations(dynamics, state, nearby)) if not stuck else (),
@@ -247,7 +253,7 @@ def _check(dynamics: Dynamics, state: State, parameters: dict[str, float] | None
         raise DalembertError("give parameters to da.assemble: those of a state are its own")
     residual = np.abs(dynamics.residuals(state.time, state.q, state.u, state.parameters).position)
     if residual.max(initial=0.0) > CLOSED:
-        row = [row for row in dynamics.rows if row.holonomic][int(np.argmax(residual))]
+        row = dynamics.rows[int(np.argmax(residual))]
         raise DalembertError(f"the state leaves {row.owner!r} open by {residual.max():.3g} (m or rad); use da.assemble")
 
 

@@ -13,20 +13,14 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.stresses import Carriers, axis_words
-from dalembert.formulations import Equations
-from dalembert.joints import JOINTS
+from dalembert.equations import Equations
+from dalembert.joints import JOINTS, Joint
 from dalembert.joints.base import axis_frame
 
 __all__ = ["Remedy", "find_remedies"]
 
 INDEPENDENT = 1e-6
-PLANES = ("planar", "point-on-plane")
-# In the order in which a designer would take them; two ways to choose, and a last one if they do not help.
-WAYS = (
-    ("point-on-line", "spherical", "cylindrical", "universal", "planar", "translational", "point-on-plane"),
-    ("spherical", "cylindrical", "universal", "planar", "translational", "point-on-line", "point-on-plane"),
-    ("point-on-plane", "point-on-line", "spherical", "cylindrical", "universal", "planar", "translational"),
-)
+CONTACT = 3  # a joint with more freedoms than this touches in a line or a point
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class Change:
             return text
         if self.axis_2 is not None:
             return f"{text} with axes {axis_words(self.axis)} and {axis_words(self.axis_2)}"
-        return f"{text} {'normal to' if self.kind in PLANES else 'along'} {axis_words(self.axis)}"
+        return f"{text} {JOINTS[self.kind].axis_is} {axis_words(self.axis)}"
 
 
 @dataclass(frozen=True)
@@ -70,8 +64,9 @@ def find_remedies(carriers: Carriers, vectors: np.ndarray, equations: Equations)
     cut = [name for name in equations.tree.coordinates.cut if name in carriers.joints]
     order = [*dict.fromkeys(carriers.equations), *cut, *(name for name in carriers.joints if name not in cut)]
     found: list[Remedy] = []
-    for kinds in WAYS:
-        if found and kinds is WAYS[-1]:
+    ways = _ways()
+    for kinds in ways:
+        if found and kinds is ways[-1]:
             break
         changes: list[Change] = []
         work = np.zeros((0, len(vectors)))
@@ -89,6 +84,14 @@ def find_remedies(carriers: Carriers, vectors: np.ndarray, equations: Equations)
     return tuple(sorted(found, key=lambda remedy: len(remedy.changes)))
 
 
+def _ways() -> list[list[type[Joint]]]:
+    """Joints in the order in which a designer would take them; two ways to choose, a last one if they do not help."""
+    ranked = sorted((joint for joint in JOINTS.values() if joint.remedy), key=lambda joint: joint.remedy)
+    firm = [joint for joint in ranked if joint.sample().nv <= CONTACT]
+    touching = [joint for joint in ranked if joint not in firm]
+    return [[*touching[:1], *firm, *touching[1:]], [*firm, *touching], [*reversed(touching), *firm]]
+
+
 def _independent(work: np.ndarray) -> bool:
     sizes = np.linalg.norm(work, axis=1)
     if np.any(sizes < INDEPENDENT):
@@ -97,7 +100,7 @@ def _independent(work: np.ndarray) -> bool:
 
 
 def _changes(
-    carriers: Carriers, vectors: np.ndarray, equations: Equations, name: str, kinds: tuple[str, ...]
+    carriers: Carriers, vectors: np.ndarray, equations: Equations, name: str, kinds: list[type[Joint]]
 ) -> Iterator[tuple[Change, np.ndarray]]:
     """What an owner may become, and the work of the self-stresses on each new motion."""
     if name not in carriers.joints:
@@ -110,16 +113,16 @@ def _changes(
     R_S = (equations.motion.body(placed.second)[0] @ placed.X_2S).R
     own = _turned(R_S, placed.joint.subspace(NUMPY, equations.joint_coordinates(name)[0]))
     F = carriers.wrench(vectors, name)
-    for kind in kinds:
-        for axes, S in _freedoms(kind, R, F):
+    for joint in kinds:
+        for axes, S in _freedoms(joint, R, F):
             new = _beyond(S, own)
             if new is not None and new.shape[1]:
-                yield Change(name, kind, *(tuple(axis.tolist()) for axis in axes)), (F @ new).T
+                yield Change(name, joint.kind, *(tuple(axis.tolist()) for axis in axes)), (F @ new).T
 
 
-def _freedoms(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
+def _freedoms(kind: type[Joint], R: np.ndarray, F: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], np.ndarray]]:
     """Axes and motions of a joint of this kind in place of one whose axis is z of R, in world axes."""
-    if kind == "universal":
+    if "axis_2" in kind.geometry:
         axis = R[:, 2]
         for torque in F[:, :3]:
             across = torque - (torque @ axis) * axis
@@ -129,19 +132,19 @@ def _freedoms(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[tuple[tuple[n
                 S[:3, 0], S[:3, 1] = axis, across
                 yield (axis, across), S
         return
-    joint = JOINTS[kind]()
+    joint = kind.sample()
     S = joint.subspace(NUMPY, joint.neutral())
-    if kind in ("spherical", "translational"):
+    if "axis" not in kind.geometry:
         yield (), _turned(R, S)
         return
-    for axis in _axes(kind, R, F):
+    for axis in _axes(joint, R, F):
         yield (axis,), _turned(axis_frame(NUMPY, axis, axis), S)
 
 
-def _axes(kind: str, R: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
+def _axes(joint: Joint, R: np.ndarray, F: np.ndarray) -> Iterator[np.ndarray]:
     """The joint's own axis; for a plane also one that gives way to a force across it."""
     yield R[:, 2]
-    if kind == "point-on-plane":
+    if joint.nv == 5:
         for force in F[:, 3:]:
             across = np.cross(R[:, 2], force)
             if np.linalg.norm(across) > INDEPENDENT:

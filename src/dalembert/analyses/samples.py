@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assemble import State, assemble_state, reference
+from dalembert.analyses.assemble import assemble_state, reference
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
+from dalembert.state import State
 
 __all__ = ["Samples", "read_samples"]
 
@@ -140,8 +141,8 @@ class _Reader:
         """The number of samples, if nothing is wrong."""
         counts = set(self.lengths.values())
         if len(counts) > 1:
-            told = ", ".join(f"{what}: {n}" for what, n in self.lengths.items())
-            self.problems.append(Problem(f"different numbers of samples: {told}", fix="give the same number to all"))
+            listed = ", ".join(f"{what}: {n}" for what, n in self.lengths.items())
+            self.problems.append(Problem(f"different numbers of samples: {listed}", fix="give the same number to all"))
         elif not self.problems and (not counts or counts == {0}):
             self.problems.append(Problem("no samples", fix="give at least one array with one entry for each sample"))
         if self.problems:
@@ -155,9 +156,9 @@ def _given(
     """States of the caller; those of a constrained model must satisfy its constraints."""
     q = np.broadcast_to(states["q"], (n, dynamics.nq))  # type: ignore[arg-type]
     u = np.zeros((n, dynamics.nv)) if states["u"] is None else np.broadcast_to(states["u"], (n, dynamics.nv))
-    q = _normalised(dynamics, q, table)
+    q = _normalized(dynamics, q, table)
     if dynamics.rows:
-        seen = dynamics.constraint_kernel(time, q, u, table)
+        seen = dynamics.kernels.constraint_kernel(time, q, u, table)
         residual = np.abs(np.concatenate([seen.position, seen.velocity], axis=1)).max(axis=1)
         bad = np.flatnonzero(~(residual <= OPEN))
         if len(bad):
@@ -192,7 +193,7 @@ def _row(value: np.ndarray, i: int) -> np.ndarray:
 def _free(
     dynamics: Dynamics, time: float, n: int, positions: dict, rates: dict, given: dict, table: np.ndarray
 ) -> Samples:
-    """A tree without constraints begins where it is told: nothing is solved, all samples at once."""
+    """A tree without constraints begins at the given state: nothing is solved, all samples at once."""
     if any(np.ptp(column) > 0 for column in given.values()):
         q, u = (np.array(part) for part in _own_start(dynamics)(table))
     else:
@@ -204,7 +205,7 @@ def _free(
         q[:, slots[name].q] = value
     for name, value in rates.items():
         u[:, slots[name].u] = value
-    start = np.hstack([_normalised(dynamics, q, table), u])
+    start = np.hstack([_normalized(dynamics, q, table), u])
     bad = np.flatnonzero(~np.isfinite(start).all(axis=1))
     start[bad] = np.nan
     reason = "the initial values are not finite: a formula has no value with these parameters, or a quaternion is zero"
@@ -213,15 +214,17 @@ def _free(
 
 def _own_start(dynamics: Dynamics) -> Any:
     """q and u with which the model begins, as a compiled function of its parameters."""
-    mechanism, flat, slots = dynamics.tree.mechanism, dynamics.flat, dynamics.coordinates.slot_of_joint
+    kernels, flat, slots = dynamics.kernels, dynamics.flat, dynamics.coordinates.slot_of_joint
+    mechanism = kernels.tree.mechanism
     q, u = reference(dynamics.coordinates, mechanism), CASADI.zeros(dynamics.nv)
     for name, formulas in flat.initial_values.items():
-        q[slots[name].q] = mechanism.joint(name).joint.normalise(CASADI, mechanism.vector(formulas))
+        q[slots[name].q] = mechanism.joint(name).joint.normalize(CASADI, mechanism.vector(formulas))
     for name, formulas in flat.initial_rates.items():
         u[slots[name].u] = mechanism.vector(formulas)
-    return compile_function("start", {"p": dynamics.symbols["p"][0]}, {"q": CASADI.to_sx(q), "u": CASADI.to_sx(u)})
+    return compile_function("start", {"p": kernels.symbols["p"][0]}, {"q": CASADI.to_sx(q), "u": CASADI.to_sx(u)})
 
 
-def _normalised(dynamics: Dynamics, q: np.ndarray, table: np.ndarray) -> np.ndarray:
+def _normalized(dynamics: Dynamics, q: np.ndarray, table: np.ndarray) -> np.ndarray:
     """q with unit quaternions."""
-    return np.asarray(dynamics.move_kernel(q, np.zeros(dynamics.nv), table)) if dynamics.has_quaternions else q
+    k = dynamics.kernels
+    return np.asarray(k.move_kernel(q, np.zeros(k.nv), table)) if k.has_quaternions else q

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dalembert.analyses.assemble import State, assemble_state
+from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.certify import certify
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
-from dalembert.analyses.choose import choose_integrator, stabilizer
+from dalembert.analyses.choose_integrator import choose_integrator, stabilizer
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.rank import hold_rank
-from dalembert.coordinates import Generalized
-from dalembert.dynamics import Dynamics
+from dalembert.analyses.resample import resample
+from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
-from dalembert.io import dumps
+from dalembert.kinematics import Generalized
 from dalembert.model import Model
+from dalembert.state import State
 from dalembert.trajectory import Trajectory
-from dalembert.trajectory.record import certify, record
+from dalembert.trajectory.record import record
 
 __all__ = ["simulate"]
 
@@ -60,13 +63,13 @@ def simulate(
         formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. Each may
             also be an object with its own options, such as ``da.Generalized(sequence="zxz")``.
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
-            the metric of the mass matrix, ``stages`` and towards them before every evaluation (for singular positions),
+            the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
-        baumgarte: α = β of Baumgarte's stabilisation (1/s); 10 unless told.
+        baumgarte: α = β of Baumgarte's stabilization (1/s); 10 by default.
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
-        output_step: distance of the outputs (s); default: a thousandth of the duration.
+        output_step: output interval (s); default: a thousandth of the duration.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them.
         parameters: values to use instead of the model's.
         start: first time (s).
@@ -90,9 +93,12 @@ def simulate(
     q, u = state.to(dynamics.coordinates)
     saved = None
     if checkpoint is not None:
-        how = (repr(dynamics), repr(dynamics.coordinates.options), repr(dynamics.formulation), repr(method))
-        what = (dumps(dynamics.model), *how, times, stabilization, baumgarte, values, q, u)
-        saved = Checkpoint(checkpoint, checkpoint_interval, fingerprint(*what))
+        from dalembert.io import dumps
+
+        recipe = replace(dynamics.recipe, reason="")  # chosen or asked for, the run is the same
+        how = (recipe.to_data(), repr(method), times, stabilization, baumgarte)
+        name = fingerprint(dumps(dynamics.model), *how, values, q, u)
+        saved = Checkpoint(checkpoint, checkpoint_interval, recipe, name)
     driver = Driver(
         dynamics, method, times, np.concatenate([q, u, [0.0]]), values, fallback=fallback,
         settle=stabilizer(dynamics, stabilization, baumgarte), progress=progress, checkpoint=saved,
@@ -100,7 +106,7 @@ def simulate(
     outcome = driver.run()
     data = record(dynamics, outcome, driver.method.name, lambda name: state.joint(name)[0])
     data.attrs |= {"reason": why, "seconds": driver.seconds}
-    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics)
+    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run
@@ -109,7 +115,7 @@ def simulate(
 def equations_of(model: Model | Dynamics, formulation: str | Formulation, coordinates: str | Generalized) -> Dynamics:
     """The equations of a model, or those that were compiled before."""
     if not isinstance(model, Dynamics):
-        return Dynamics(model, formulation, coordinates)
+        return kept_dynamics(model, formulation, coordinates)
     if (formulation, coordinates) != ("auto", "auto"):
         raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
     return model

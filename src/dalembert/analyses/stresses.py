@@ -1,4 +1,4 @@
-"""States of self-stress: reactions that hold each other in balance, told joint by joint."""
+"""States of self-stress: reactions that hold each other in balance, listed joint by joint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.dynamics import Dynamics
 from dalembert.topology import Graph, Loop
 
-__all__ = ["Carriers", "SelfStress", "localise", "subtract"]
+__all__ = ["Carriers", "SelfStress", "localize", "subtract"]
 
 NOTHING = 1e-6  # of a component, the vector being of length one
 MOST_LOOPS = 30  # that are tried in pairs
@@ -38,7 +38,7 @@ class Carriers:
     def __init__(self, dynamics: Dynamics):
         flat = dynamics.flat
         self.joints = list(flat.joints)
-        self._rows = [i for i, row in enumerate(dynamics.rows) if row.owner in flat.constraints]
+        self._rows = dynamics.rows.of(flat.constraints)
         self.equations = [dynamics.rows[i].owner for i in self._rows]
         self.size = 6 * len(self.joints) + len(self.equations)
         self._joint_at = {name: slice(6 * i, 6 * i + 6) for i, name in enumerate(self.joints)}
@@ -75,7 +75,7 @@ def subtract(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.linalg.svd(inside)[2][len(others) :] @ vectors
 
 
-def localise(carriers: Carriers, vectors: np.ndarray, graph: Graph) -> tuple[SelfStress, ...]:
+def localize(carriers: Carriers, vectors: np.ndarray, graph: Graph) -> tuple[SelfStress, ...]:
     """A basis of the space whose members stay among as few joints as possible: loop by loop, then pairs, then all."""
     found: list[np.ndarray] = []
     stresses = []
@@ -92,7 +92,7 @@ def localise(carriers: Carriers, vectors: np.ndarray, graph: Graph) -> tuple[Sel
 
 
 def _places(carriers: Carriers, graph: Graph) -> list[tuple[set[str], list[str], bool]]:
-    """Where a self-stress may be at home, the smallest first; the owners in the order in which it is told; and
+    """Where a self-stress may be at home, the smallest first; the owners in the order in which it is listed; and
     whether it is one loop, around which the same wrench goes."""
     loops = sorted(graph.loops(graph.spanning_tree()), key=lambda loop: len(loop.joints))
     constraints = list(dict.fromkeys(carriers.equations))

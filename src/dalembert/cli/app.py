@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dalembert.errors import DalembertError
 
@@ -28,6 +27,16 @@ ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the 
 ParameterOption = Annotated[
     list[str] | None, typer.Option("--set", help="Value of a parameter, as name=number; repeat for more.")
 ]
+DurationOption = Annotated[float, typer.Option(help="How long to simulate (s).")]
+BaumgarteOption = Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilization (1/s).")]
+RelativeOption = Annotated[float | None, typer.Option(help="Relative tolerance.")]
+AbsoluteOption = Annotated[float | None, typer.Option(help="Absolute tolerance.")]
+StepOption = Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")]
+OutputStepOption = Annotated[float | None, typer.Option(help="Output interval (s).")]
+InitialOption = Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")]
+RateOption = Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")]
+NamesOption = Annotated[str, typer.Option(help="Names with commas between, or 'all'.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress on a terminal.")]
 
 
 def main() -> None:
@@ -35,6 +44,8 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except DalembertError as error:
+        from rich.console import Console
+
         Console(stderr=True, soft_wrap=True, highlight=False).print(
             f"{type(error).__name__}: {error}", style="red", markup=False
         )
@@ -44,29 +55,30 @@ def main() -> None:
 @app.command()
 def run(
     model: ModelArgument,
-    duration: Annotated[float, typer.Option(help="How long to simulate (s).")] = 10.0,
+    duration: DurationOption = 10.0,
     formulation: Annotated[str, typer.Option(help="Formulation, or 'auto'.")] = "auto",
     coordinates: Annotated[str, typer.Option(help="Coordinates, or 'auto'.")] = "auto",
     integrator: Annotated[str, typer.Option(help="Integrator, or 'auto'.")] = "auto",
     stabilization: Annotated[
         str, typer.Option(help="How the motion stays on the constraints: projection, partition, baumgarte, none, ….")
     ] = "auto",
-    baumgarte: Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilisation (1/s).")] = None,
-    rtol: Annotated[float | None, typer.Option(help="Relative tolerance.")] = None,
-    atol: Annotated[float | None, typer.Option(help="Absolute tolerance.")] = None,
-    step: Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")] = None,
-    output_step: Annotated[float | None, typer.Option(help="Distance of the outputs (s).")] = None,
+    baumgarte: BaumgarteOption = None,
+    rtol: RelativeOption = None,
+    atol: AbsoluteOption = None,
+    step: StepOption = None,
+    output_step: OutputStepOption = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File that keeps the run; the same call goes on from it after a crash.")
     ] = None,
     checkpoint_interval: Annotated[float, typer.Option(help="Wall time between two checkpoints (s).")] = 30.0,
     strict: Annotated[bool, typer.Option(help="Write no files if the result cannot be trusted.")] = False,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")] = None,
+    initial: InitialOption = None,
+    rate: RateOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("."),
     html: Annotated[Path | None, typer.Option(help="Animation; default NAME.html in the folder.")] = None,
     files: Annotated[bool, typer.Option(help="Write NAME.nc, NAME.png and NAME.html.")] = True,
+    quiet: QuietOption = False,
 ) -> None:
     """Simulate a model; write the data (.nc), plots (.png) and a 3D animation (.html)."""
     from dalembert.cli.run import run_model
@@ -85,6 +97,7 @@ def run(
         html=html,
         files=files,
         strict=strict,
+        quiet=quiet,
     )  # fmt: skip
     if not trusted:
         raise typer.Exit(NOT_TRUSTED)
@@ -93,25 +106,26 @@ def run(
 @app.command()
 def compare(
     model: ModelArgument,
-    duration: Annotated[float, typer.Option(help="How long to simulate (s).")] = 10.0,
-    formulations: Annotated[str, typer.Option(help="Names with commas between, or 'all'.")] = "all",
-    coordinates: Annotated[str, typer.Option(help="Names with commas between, or 'all'.")] = "all",
+    duration: DurationOption = 10.0,
+    formulations: NamesOption = "all",
+    coordinates: NamesOption = "all",
     integrator: Annotated[str, typer.Option(help="Integrator of all runs, or 'auto'.")] = "auto",
     stabilization: Annotated[str, typer.Option(help="How the motion stays on the constraints.")] = "auto",
-    baumgarte: Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilisation (1/s).")] = None,
-    rtol: Annotated[float | None, typer.Option(help="Relative tolerance.")] = None,
-    atol: Annotated[float | None, typer.Option(help="Absolute tolerance.")] = None,
-    step: Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")] = None,
-    output_step: Annotated[float | None, typer.Option(help="Distance of the outputs (s).")] = None,
+    baumgarte: BaumgarteOption = None,
+    rtol: RelativeOption = None,
+    atol: AbsoluteOption = None,
+    step: StepOption = None,
+    output_step: OutputStepOption = None,
     repeats: Annotated[int, typer.Option(help="Timed runs of each; the shortest time counts.")] = 1,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")] = None,
+    initial: InitialOption = None,
+    rate: RateOption = None,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a model in every formulation and in all coordinates; show sizes, times, errors and conditions."""
-    from dalembert.cli.compare import compare_model
+    from dalembert.cli.compare_command import compare_model
 
     trusted = compare_model(
         model,
@@ -124,6 +138,7 @@ def compare(
         },
         csv=csv,
         plot=plot,
+        quiet=quiet,
     )  # fmt: skip
     if not trusted:
         raise typer.Exit(NOT_TRUSTED)
@@ -182,9 +197,9 @@ def inspect(
 @app.command("list")
 def list_() -> None:
     """List bundled models, joints, formulations, coordinates and integrators."""
-    from dalembert.cli.show import show_catalogue
+    from dalembert.cli.show import show_catalog
 
-    show_catalogue()
+    show_catalog()
 
 
 @app.command()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy as sp
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from dalembert.cli.progress import messages, working
 from dalembert.cli.run import get_model
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 __all__ = ["derive_model"]
 
@@ -26,12 +30,13 @@ def derive_model(
     files: dict[str, Path | None],
 ) -> None:
     """Derive, print, write files."""
-    from dalembert.coordinates import Generalized
     from dalembert.derivation import derive
+    from dalembert.kinematics import Generalized
 
     console = Console(highlight=False, soft_wrap=True)
     coordinates = "generalized" if sequence is None else Generalized(sequence=sequence)
-    found = derive(get_model(name), formulation, coordinates=coordinates, **options)
+    with working(f"deriving {escape(name)}", messages()):
+        found = derive(get_model(name), formulation, coordinates=coordinates, **options)
     if latex:
         console.print(found.latex(), markup=False)
     else:
@@ -66,4 +71,6 @@ def _show(console: Console, found: Any) -> None:
 
 
 def _line(equation: sp.Eq) -> str:
+    import sympy as sp
+
     return f"{sp.sstr(equation.lhs)} = {sp.sstr(equation.rhs)}".replace("[", "\\[")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from dalembert.cli.progress import messages, working
 from dalembert.errors import DalembertError, ReadWarning
 
 __all__ = ["get_model", "run_model"]
 
-MOST_EVENTS = 4  # that are told
+MOST_EVENTS = 4  # that are listed
 STRETCH = 1_000_000  # of the progress bar
 _FILES = (".yaml", ".yml", ".urdf", ".xml")
 
@@ -41,35 +41,41 @@ def get_model(name: str) -> Any:
 
 
 def run_model(
-    name: str, *, duration: float, options: dict[str, Any], folder: Path, html: Path | None, files: bool, strict: bool
+    name: str,
+    *,
+    duration: float,
+    options: dict[str, Any],
+    folder: Path,
+    html: Path | None,
+    files: bool,
+    strict: bool,
+    quiet: bool = False,
 ) -> bool:
     """Simulate, write files, print the result; True if the certificate is good. Else no files if it is ``strict``."""
-    console = Console(highlight=False)
-    model = get_model(name)
+    console, aside = Console(highlight=False), messages(quiet)
+    with working(f"reading {escape(name)}", aside):
+        model = get_model(name)
+        from dalembert.analyses import simulate
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
     if files:
         _writable(folder)
-    from dalembert.analyses import simulate
-
     if options.get("checkpoint") and options["checkpoint"].exists():
         console.print(f"  going on from {options['checkpoint']}", style="dim", soft_wrap=True, markup=False)
     began = time.perf_counter()
-    with _progress(console, model.name) as update:
+    with _progress(aside, escape(model.name)) as update:
         trajectory = simulate(model, duration, progress=update, **options)
     seconds = time.perf_counter() - began
     _print_result(console, trajectory, seconds)
     if strict and not trajectory.certificate.trusted:
         return False
-    written = []
+    wanted: list[tuple[Path, Callable[[Path], Any]]] = []
     if files:
-        with console.status("writing results"):
-            written.append(trajectory.save(folder / f"{stem}.nc"))
-            trajectory.plot(folder / f"{stem}.png")
-            written.append(folder / f"{stem}.png")
-            written.append(trajectory.animate(html or folder / f"{stem}.html"))
-    elif html is not None:
-        written.append(trajectory.animate(html))
-    for path in written:
+        wanted = [(folder / f"{stem}.nc", trajectory.save), (folder / f"{stem}.png", trajectory.plot)]
+    if files or html is not None:
+        wanted.append((html or folder / f"{stem}.html", trajectory.animate))
+    for path, write in wanted:
+        with working(f"writing {escape(str(path))}", aside):
+            write(path)
         console.print(f"  wrote {path}  ({path.stat().st_size / 1e6:.1f} MB)", style="dim", soft_wrap=True)
     return trajectory.certificate.trusted
 
@@ -83,10 +89,12 @@ def _writable(folder: Path) -> None:
 
 @contextmanager
 def _progress(console: Console, title: str) -> Iterator[Any]:
-    """A progress bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal, nothing elsewhere. Until the time loop has begun, machine code is being made."""
     if not console.is_terminal:
         yield None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -94,7 +102,7 @@ def _progress(console: Console, title: str) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task, begun = bar.add_task(f"simulating {title}", total=STRETCH), False
+        task, begun = bar.add_task(f"compiling {title}", total=STRETCH), False
 
         def update(fraction: float) -> None:
             nonlocal begun
@@ -103,7 +111,7 @@ def _progress(console: Console, title: str) -> Iterator[Any]:
             elif fraction > 0:
                 # A run that goes on from a checkpoint starts here; the time left must not count what was done before.
                 begun = True
-                bar.reset(task, completed=round(STRETCH * fraction))
+                bar.reset(task, completed=round(STRETCH * fraction), description=f"simulating {title}")
 
         yield update
 
@@ -116,7 +124,7 @@ def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
     table.add_row("formulation", f"{dynamics.formulation.name} ({dynamics.reason})")
     size = f"{dynamics.nq} coordinates, {dynamics.nv} velocities, {len(dynamics.rows)} constraint equations"
     table.add_row("coordinates", f"{dynamics.coordinates.name}: {size}")
-    table.add_row("integrator", f"{trajectory.data.attrs['integrator']} ({trajectory.data.attrs['reason']})")
+    table.add_row("integrator", f"{trajectory.attrs['integrator']} ({trajectory.attrs['reason']})")
     table.add_row("effort", ", ".join(f"{count} {name}" for name, count in certificate.counts.items()))
     for name, value, verdict in certificate.rows():
         style = "bold red" if "FAILED" in verdict else ""
@@ -125,9 +133,8 @@ def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
         table.add_row("events", escape(_events(trajectory.events)))
     for remark in certificate.remarks:
         table.add_row("remark", escape(remark))
-    table.add_row(
-        "wall time", f"{seconds:.2f} s for {float(trajectory.time[-1] - trajectory.time[0]):g} s, compilation included"
-    )
+    time = trajectory.values("time")
+    table.add_row("wall time", f"{seconds:.2f} s for {time[-1] - time[0]:g} s, compilation included")
     console.print(table)
 
 

@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from dalembert.cli.progress import messages, working
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
-__all__ = ["show_catalogue", "show_inspection", "show_redundancy", "write_starter"]
+__all__ = ["show_catalog", "show_inspection", "show_redundancy", "write_starter"]
 
 STARTER = """\
 # A pendulum to start from. Run it:  dalembert run {name}
@@ -44,10 +45,11 @@ initial:
 
 def show_inspection(name: str, parameters: dict[str, float]) -> None:
     """Print the structure of a model."""
-    from dalembert.analyses import inspect
-
     console = Console(highlight=False, soft_wrap=True)
-    found = inspect(get_model(name), parameters)
+    with working(f"inspecting {escape(name)}", messages()):
+        from dalembert.analyses import inspect
+
+        found = inspect(get_model(name), parameters)
     console.print(f"[bold]{found.name}[/]: {found.bodies} bodies, {len(found.joints)} joints, {len(found.loops)} loops")
     branches = {"ground": Tree("ground")}
     for branch in found.tree.branches:
@@ -78,12 +80,13 @@ def show_inspection(name: str, parameters: dict[str, float]) -> None:
 
 def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, float]) -> None:
     """Print what is redundant, which reactions are unique, and how to make the mechanism isostatic."""
-    from dalembert.analyses import assemble, redundancy
-    from dalembert.analyses.redundancy import COMPONENTS, freedoms
-
     console = Console(highlight=False, soft_wrap=True)
-    model = get_model(name)
-    found = redundancy(model, assemble(model, initial, parameters=parameters))
+    with working(f"inspecting {escape(name)}", messages()):
+        from dalembert.analyses import assemble, redundancy
+        from dalembert.analyses.redundancy import COMPONENTS, freedoms
+
+        model = get_model(name)
+        found = redundancy(model, assemble(model, initial, parameters=parameters))
     console.print(f"[bold]{escape(found.name)}[/]: {freedoms(found.mobility)}, {found.gruebler} by Grübler's count")
     for sentence in found.verdict():
         console.print(escape(sentence), style="yellow" if "singular" in sentence else None)
@@ -106,14 +109,14 @@ def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, 
     console.print(table)
 
 
-def show_catalogue() -> None:
+def show_catalog() -> None:
     """Print everything that has a name."""
     from dalembert.constraints import CONSTRAINTS
-    from dalembert.coordinates import COORDINATES
     from dalembert.forces import FORCES
     from dalembert.formulations import FORMULATIONS
     from dalembert.integrators import INTEGRATORS
     from dalembert.joints import JOINTS
+    from dalembert.kinematics import COORDINATES
     from dalembert.library import build, names
 
     console = Console(highlight=False, soft_wrap=True)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dalembert.codegen.jit import host
 from dalembert.codegen.products import Products
+from dalembert.native.jit import host
 
-__all__ = ["emit_products"]
+__all__ = ["contraction", "emit_products"]
+
+
+def contraction(width: int) -> str:
+    """The flag of arithmetic that may be contracted: only where several states are computed at once."""
+    return " contract" if width > 1 else ""
 
 
 def emit_products(products: Products, symbol: str, width: int, first_slot: int) -> str:
@@ -89,6 +94,7 @@ def _loops(symbol: str, to_out: bool, columns: int, width: int) -> str:
     vectors = [(first, min(length, columns * width - first)) for first in range(0, columns * width, length)]
     kinds = [f"<{count} x double>" for _, count in vectors]
     begin, step, end = [], [], []
+    flags = contraction(width)
     for k, ((first, count), T) in enumerate(zip(vectors, kinds, strict=True)):
         factor = "%value"
         if width == 1:
@@ -101,8 +107,8 @@ def _loops(symbol: str, to_out: bool, columns: int, width: int) -> str:
         step += [
             f"  %p{k} = getelementptr inbounds double, ptr %tile, i64 {first}",
             f"  %x{k} = load {T}, ptr %p{k}, align 8",
-            f"  %m{k} = fmul contract {T} {factor}, %x{k}",
-            f"  %b{k} = fadd contract {T} %a{k}, %m{k}",
+            f"  %m{k} = fmul{flags} {T} {factor}, %x{k}",
+            f"  %b{k} = fadd{flags} {T} %a{k}, %m{k}",
         ]
         end.append(f"  %s{k} = phi {T} [ zeroinitializer, %sum ], [ %b{k}, %term ]")
     end += _scattered(columns, width, length) if to_out else _stored(vectors, kinds)

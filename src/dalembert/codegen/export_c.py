@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from dalembert.atomic import write_atomic
 from dalembert.codegen.helpers import LIBM
 from dalembert.codegen.layout import Layout
 from dalembert.codegen.plan import Plan, plan_pieces
@@ -53,7 +54,7 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
     header = source.with_suffix(".h")
     plan = plan_pieces(tape, _PIECE)
     n_work = plan.n_work + tape.products.n_work
-    header.write_text(_header(name, n_work, layout_in, layout_out), encoding="ascii")
+    write_atomic(header, _header(name, n_work, layout_in, layout_out))
     pieces = [_piece(f"{name}_{p}", tape, plan, p) for p in range(len(plan.pieces))]
     calls = [f"  {name}_{p}(in, out, work);" for p in range(len(plan.pieces))]
     if tape.products.calls:
@@ -72,7 +73,7 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
         *calls,
         "}",
     ]
-    source.write_text("\n".join(text) + "\n", encoding="ascii")
+    write_atomic(source, "\n".join(text) + "\n")
     return source, header
 
 

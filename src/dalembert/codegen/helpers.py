@@ -1,4 +1,5 @@
-"""Functions that kernels call, in LLVM IR: libm lane by lane, and our own vectorised sine and cosine.
+"""Functions that kernels call, in LLVM IR: those of the mathematics library (``native.mathematics``) lane by lane, and
+sine and cosine in lanes.
 
 sin and cos follow the classical scheme. With k = round(x 2/π) and r = x - k π/2, |r| ≤ π/4,
 
@@ -18,6 +19,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+from dalembert.codegen.emit_products import contraction
+from dalembert.native.trigonometry import COSINE, REDUCTION, SINE
+
 __all__ = ["COSINE", "LIBM", "REDUCTION", "SINE", "helper_text", "libm_functions"]
 
 # operation -> C function; operations that are not listed have the C name already.
@@ -28,32 +32,10 @@ _WITHOUT_LIBM = frozenset(
 )
 _TWO_ARGUMENTS = frozenset({"pow", "fmod", "remainder", "atan2", "hypot"})
 
-SINE = (
-    -0.1666666666666663,
-    0.008333333333322118,
-    -0.00019841269829589512,
-    2.755731362137571e-06,
-    -2.5050747761154367e-08,
-    1.5896230052152724e-10,
-)
-COSINE = (
-    0.041666666666666595,
-    -0.0013888888888873056,
-    2.480158728885166e-05,
-    -2.755731417928491e-07,
-    2.0875700840481446e-09,
-    -1.1358536448360632e-11,
-)
-# P1, P2, P3: π/2 in parts of 36, 36 and 53 bits.
-REDUCTION = (
-    float.fromhex("0x1.921fb54440000p+0"),
-    float.fromhex("0x1.68c234c4c0000p-39"),
-    float.fromhex("0x1.98a2e03707345p-77"),
-)
 _TWO_OVER_PI = 0.6366197723675814
 # Adding 3·2⁵¹ rounds to an integer, whose low bits are then the low bits of the floating-point number.
 _ROUNDER = 6755399441055744.0
-# |k| < 2¹⁷ holds for |x| ≤ 2¹⁷; larger arguments, infinities and NaN take the way over libm.
+# |k| < 2¹⁷ holds for |x| ≤ 2¹⁷; larger arguments, infinities and NaN take the way over the library.
 _LIMIT = 131072.0
 
 
@@ -153,7 +135,8 @@ class _Body:
         return register
 
     def arithmetic(self, op: str, x: str, y: str, *, contract: bool = False) -> str:
-        return self.add(f"{op} {'contract ' if contract else ''}{self.type} {x}, {y}")
+        flags = contraction(self.width) if contract else ""
+        return self.add(f"{op}{flags} {self.type} {x}, {y}")
 
     def bits(self, op: str, x: str, y: str) -> str:
         return self.add(f"{op} {self.int} {x}, {y}")
@@ -213,7 +196,7 @@ def _select_quadrant(body: _Body, sine: str, cosine: str, quadrant: str, name: s
 
 
 def _sincos(helper: str, width: int, *, inline: bool) -> str:
-    """``h.sin``, ``h.cos`` or ``h.sincos`` with the way over libm for arguments that are not small."""
+    """``h.sin``, ``h.cos`` or ``h.sincos`` with the way over the library for arguments that are not small."""
     body = _Body(width)
     T = body.type
     names = ("sin", "cos") if helper == "sincos" else (helper,)
@@ -230,7 +213,7 @@ def _sincos(helper: str, width: int, *, inline: bool) -> str:
         all_small = body.add(f"call i1 @llvm.vector.reduce.and.v{width}i1({kind} {small})")
     body.lines.append(f"  br i1 {all_small}, label %join, label %far, !prof !0")
     body.lines.append("far:")
-    # Lane by lane: a state's result must not depend on its neighbours in the group.
+    # Lane by lane: a state's result must not depend on its neighbors in the group.
     libm = [body.add(f"call {T} @h.far.{helper}.{name}({T} %x)") for name in names]
     far = [body.add(f"select {kind} {small}, {T} {n}, {T} {f}") for n, f in zip(near, libm, strict=True)]
     body.lines.append("  br label %join")

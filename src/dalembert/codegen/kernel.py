@@ -12,12 +12,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.codegen.batch import aligned_arrays, run_batch
-from dalembert.codegen.build import Build, Code
-from dalembert.codegen.jit import host
+from dalembert.codegen.kernel_batch import aligned_arrays, run_batch
+from dalembert.codegen.kernel_build import Build, Code
 from dalembert.codegen.layout import Layout
 from dalembert.codegen.tape import Tape, trace
 from dalembert.errors import CompileError
+from dalembert.native.jit import host
 
 __all__ = ["Kernel", "compile_function"]
 
@@ -30,7 +30,7 @@ def compile_function(
     outputs: Mapping[str, ca.SX],
     *,
     batch: bool = True,
-    optimise: int | None = None,
+    optimize: int | None = None,
     cache: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     piece: int | None = None,
@@ -43,7 +43,7 @@ def compile_function(
         inputs: name -> SX symbols, a column (n,) or a matrix (r, c).
         outputs: name -> SX expression of the inputs.
         batch: make the version for many states at its first use; otherwise a batch is a loop over states.
-        optimise: LLVM level 0 to 3; None chooses by length.
+        optimize: LLVM level 0 to 3; None chooses by length.
         cache: keep the object file on disk.
         shapes: NumPy shapes that differ from those of the expressions, e.g. ``{"t": (), "M": (1, 1)}``;
             the elements are in row-major order.
@@ -56,8 +56,8 @@ def compile_function(
     """
     if not name.isidentifier() or not name.isascii():
         raise CompileError(f"kernel name {name!r} must be a C identifier.  Fix: e.g. 'forward_dynamics'")
-    if optimise not in (None, 0, 1, 2, 3):
-        raise CompileError(f"kernel '{name}': optimise must be None, 0, 1, 2 or 3, got {optimise!r}")
+    if optimize not in (None, 0, 1, 2, 3):
+        raise CompileError(f"kernel '{name}': optimize must be None, 0, 1, 2 or 3, got {optimize!r}")
     shapes = {} if shapes is None else shapes
     products = {} if products is None else products
     stray = [key for key in shapes if key not in inputs and key not in outputs]
@@ -69,7 +69,7 @@ def compile_function(
     layout_in = Layout.from_expressions(name, inputs, shapes)
     made = {key: ca.SX(factors[0].shape[0], factors[-1].shape[1]) for key, factors in products.items()}
     layout_out = Layout.from_expressions(name, {**outputs, **made}, shapes)
-    return Kernel(name, tape, layout_in, layout_out, batch=batch, optimise=optimise, cache=cache, piece=piece)
+    return Kernel(name, tape, layout_in, layout_out, batch=batch, optimize=optimize, cache=cache, piece=piece)
 
 
 def _result_type(name: str, fields: tuple[str, ...]) -> Any:
@@ -116,7 +116,7 @@ class Kernel:
         layout_out: Layout,
         *,
         batch: bool = True,
-        optimise: int | None = None,
+        optimize: int | None = None,
         cache: bool = True,
         piece: int | None = None,
     ):
@@ -127,7 +127,7 @@ class Kernel:
         self._tape = tape
         self._layout_in = layout_in
         self._layout_out = layout_out
-        self._options = {"batch": batch, "optimise": optimise, "cache": cache, "piece": piece}
+        self._options = {"batch": batch, "optimize": optimize, "cache": cache, "piece": piece}
         self._result = _result_type(name, tuple(layout_out.shapes))
         self._codes: dict[bool, Code] = {}
         self._lock = threading.RLock()
@@ -151,7 +151,7 @@ class Kernel:
         return host().width
 
     def _build(self, batch: bool) -> Build:
-        return Build(self._tape, batch, self._options["optimise"], self._options["piece"])
+        return Build(self._tape, batch, self._options["optimize"], self._options["piece"])
 
     def _code(self, batch: bool) -> Code:
         with self._lock:
@@ -185,12 +185,12 @@ class Kernel:
 
     @property
     def ir(self) -> str:
-        """LLVM IR of the scalar version, before optimisation."""
+        """LLVM IR of the scalar version, before optimization."""
         return self._build(False).ir()
 
     @property
     def batch_ir(self) -> str:
-        """LLVM IR of the batch version, before optimisation."""
+        """LLVM IR of the batch version, before optimization."""
         return self._build(True).ir()
 
     @property

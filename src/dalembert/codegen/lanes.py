@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.codegen.cache import read_object, write_object
-from dalembert.codegen.jit import build_object, host, load_object
+from dalembert.native.cache import read_object, write_object
+from dalembert.native.jit import build_object, host, load_object
 
 __all__ = ["Runner", "runner", "streamed_rests"]
 
@@ -62,7 +62,7 @@ def runner(width: int) -> Runner:
     if data is None:
         data = build_object(text, 1)
         write_object(key, data)
-    address, owner = load_object(data, "run", [])
+    address, owner = load_object(data, "run", {})
     return Runner(_RUN(address), owner)
 
 

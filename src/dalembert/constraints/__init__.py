@@ -1,4 +1,4 @@
-"""The constraint catalogue. A new constraint is one file and one line in ``CONSTRAINTS``."""
+"""The constraint catalog. A new constraint is one file and one line in ``CONSTRAINTS``."""
 
 from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack

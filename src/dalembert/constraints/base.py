@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import Element, Motion
@@ -18,10 +19,20 @@ class Constraint(Element):
       1. ``position`` returns holonomic residuals φ, ``velocity`` nonholonomic residuals ψ, linear in velocities.
       2. Both are written over ``motion.al``; their time derivatives come from jets.
       3. Whether it acts is not its own business: the equations of one that is off are multiplied by zero.
+      4. Fields that name joints have the type ``JointName``; formulas that may name more than parameters are marked
+         with what they may name (``dalembert.elements.allowed``). What else is wrong, ``check`` reports.
+
+    Attributes:
+        eliminates: True if the coordinates that it ``gives`` are no unknowns of generalized coordinates.
     """
 
     kind: str
+    eliminates: ClassVar[bool] = False
     active: bool = Field(True, description="acts from the start; events can switch it")
+
+    def gives(self) -> list[tuple[str, int, sp.Expr]]:
+        """Coordinates (joint, index) that it gives as formulas of time and of other coordinates."""
+        return []
 
     def position(self, motion: Motion) -> list[Any]:
         return []

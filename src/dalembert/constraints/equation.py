@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import sympy as sp
 from pydantic import Field
 
 from dalembert.constraints.base import Constraint
-from dalembert.elements import Formula, JointName, Motion
+from dalembert.elements import LINEAR, Allowed, Formula, JointName, Motion, Site
+from dalembert.elements.allowed import POSITIONS, TIMES
+from dalembert.expressions import TIME
 
 __all__ = ["Drive", "Equation"]
 
@@ -19,9 +22,14 @@ class Equation(Constraint):
     which it must be linear.
     """
 
+    method: ClassVar[str] = "constraint"
+    positional: ClassVar[tuple[str, ...]] = ("name", "formula", "level")
     kind: Literal["equation"] = "equation"
     formula: Formula = Field(description="must be zero")
     level: Literal["position", "velocity"] = Field("position", description="'position' (holonomic) or 'velocity'")
+
+    def may_name(self, field: str) -> Allowed:
+        return POSITIONS if self.level == "position" else LINEAR
 
     def position(self, motion: Motion) -> list[Any]:
         return [motion.evaluate(self.formula)] if self.level == "position" else []
@@ -33,10 +41,26 @@ class Equation(Constraint):
 class Drive(Constraint):
     """Prescribed motion of a joint coordinate:  q = f(t).  Its reaction is what the motor must supply."""
 
+    positional: ClassVar[tuple[str, ...]] = ("joint", "motion")
     kind: Literal["drive"] = "drive"
     joint: JointName = Field(description="the joint that is driven")
-    motion: Formula = Field(description="the coordinate (rad or m) as a formula of t and parameters")
+    motion: Annotated[Formula, TIMES] = Field(description="the coordinate (rad or m) as a formula of t and parameters")
     index: int = Field(0, ge=0, description="which coordinate of the joint")
+
+    @classmethod
+    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Named after the joint, unless it has a name."""
+        joint, index = getattr(fields.get("joint"), "name", fields.get("joint")), fields.get("index", 0)
+        return {**fields, "name": fields.get("name") or (f"{joint} drive" if index == 0 else f"{joint} drive {index}")}
+
+    def check(self, site: Site) -> None:
+        site.check_index("index", self.joint, self.index, "coordinates")
+        start, later = (site.value(self.motion.xreplace({TIME: sp.Integer(t)})) for t in (0, 1))  # type: ignore[arg-type]
+        if start is None and later is not None:
+            site.report("motion", "motion has no finite value at t = 0", "give a value with 'a if t > 0 else b'")
+
+    def gives(self) -> list[tuple[str, int, sp.Expr]]:
+        return [(self.joint, self.index, self.motion)]
 
     def position(self, motion: Motion) -> list[Any]:
         return [motion.joint(self.joint)[0][self.index] - motion.evaluate(self.motion)]

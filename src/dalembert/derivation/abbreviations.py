@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.derivation.simplify import simplify
-from dalembert.derivation.trigonometry import Budget
+from dalembert.derivation.trigonometric_field import Budget
 
 __all__ = ["Abbreviations"]
 

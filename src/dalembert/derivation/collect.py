@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.domains import QQ
 
-from dalembert.derivation.trigonometry import Budget, Polynomial
+from dalembert.derivation.trigonometric_field import Budget, Polynomial
 
 __all__ = ["Collector", "length"]
 

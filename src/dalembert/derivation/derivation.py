@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
+from dalembert.atomic import write_atomic
 from dalembert.derivation.abbreviations import Abbreviations
-from dalembert.derivation.build import Mathematics, Setup, build_symbolic
-from dalembert.derivation.document import aligned
+from dalembert.derivation.build_equations import Mathematics, Setup, build_symbolic
+from dalembert.derivation.derivation_report import document, equation_pieces
 from dalembert.derivation.export import RightHandSide, python_source
-from dalembert.derivation.graph import Definitions
-from dalembert.derivation.printing import Typesetter
-from dalembert.derivation.report import document, equation_pieces
+from dalembert.derivation.expression_graph import Definitions
 from dalembert.derivation.roots import Roots
 from dalembert.derivation.rows import Rows, opened
 from dalembert.derivation.simplify import Budget, simplify_array
+from dalembert.derivation.typeset_document import aligned
+from dalembert.derivation.typesetter import Typesetter
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.kinematics import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.model import Flat, Model, flatten
 
 __all__ = ["Derivation", "derive"]
@@ -439,8 +440,5 @@ def _letters(definitions: Definitions | None) -> dict[sp.Symbol, str]:
 
 def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise DalembertError(f"cannot write {path}: {error.strerror}") from None
+        write_atomic(path, text)
     return text

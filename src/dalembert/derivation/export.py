@@ -12,13 +12,13 @@ import sympy as sp
 from sympy.printing.pycode import PythonCodePrinter
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.algebra.linear import solve_spd
+from dalembert.algebra.dense_solve import solve_spd
 from dalembert.codegen import Kernel, compile_function
-from dalembert.derivation.graph import define
+from dalembert.derivation.expression_graph import define
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
-    from dalembert.derivation.build import Graph
+    from dalembert.derivation.build_equations import Graph
     from dalembert.derivation.derivation import Derivation
 
 __all__ = ["RightHandSide", "python_source"]

@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.domains import QQ
 
-from dalembert.derivation.trigonometry import Angle, Budget
+from dalembert.derivation.trigonometric_field import Angle, Budget
 
 __all__ = ["Atom", "Term", "shortest"]
 
@@ -24,7 +24,7 @@ Atom = tuple[int, tuple[int, ...]]
 Term = tuple[tuple[Atom, int], ...]  # product of atoms with powers, sorted
 Wave = tuple[int, ...]
 
-_ALL_SUBSETS = 4  # angles; of more only neighbours are tried
+_ALL_SUBSETS = 4  # angles; of more only neighbors are tried
 _LONGEST_WAVES = 256
 
 

@@ -11,7 +11,7 @@ import sympy as sp
 
 from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.derivation.simplify import simplify
-from dalembert.derivation.trigonometry import Budget, TooLarge, TrigonometricField
+from dalembert.derivation.trigonometric_field import Budget, TooLarge, TrigonometricField
 
 __all__ = ["Roots", "readable"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.derivation.build import Mathematics, Setup
+from dalembert.derivation.build_equations import Mathematics, Setup
 from dalembert.derivation.simplify import Budget, common_factor, simplify
 
 __all__ = ["Rows", "opened"]

@@ -19,7 +19,7 @@ from sympy.polys.rings import ring
 
 from dalembert.derivation.collect import LONG_FRACTION, Collector, length
 from dalembert.derivation.fourier import Atom, atom_expression, shortest
-from dalembert.derivation.trigonometry import Budget, Polynomial, TooLarge, TrigonometricField
+from dalembert.derivation.trigonometric_field import Budget, Polynomial, TooLarge, TrigonometricField
 
 __all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
@@ -51,7 +51,7 @@ def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | 
     try:
         candidates.append(writer.quotient(n, d))
         if len(d) > 1 or any(m[k] for m in d for k in field.trigonometric):
-            rational = field.rationalised(n, d)
+            rational = field.rationalized(n, d)
             candidates.append(writer.quotient(*rational))
             candidates += [writer.split(*pair, how) for pair in {(n, d), rational} for how in _WAYS]
         elif d != 1:

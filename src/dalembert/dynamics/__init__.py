@@ -1,6 +1,8 @@
 """Dynamics: a model's equations of motion as machine code."""
 
-from dalembert.dynamics.context import Context
 from dalembert.dynamics.dynamics import Dynamics, compile
+from dalembert.dynamics.kept import kept_dynamics
+from dalembert.dynamics.recipe import Recipe
+from dalembert.numerics.context import Context
 
-__all__ = ["Context", "Dynamics", "compile"]
+__all__ = ["Context", "Dynamics", "Recipe", "compile", "kept_dynamics"]

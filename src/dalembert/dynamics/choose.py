@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
-from dalembert.coordinates.base import joints_asked
+from dalembert.dynamics.recipe import Recipe
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.kinematics import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.model import Flat
 
 __all__ = ["choose", "is_rolled"]
@@ -18,10 +18,8 @@ LOOPS_ROLLED_FROM = 20
 ROLLED = ("relative", "absolute")
 
 
-def choose(
-    flat: Flat, formulation: str | Formulation, coordinates: str | Generalized
-) -> tuple[Coordinates, Formulation, str]:
-    """Coordinates and formulation by name, or with their options; ``auto`` looks at the topology."""
+def choose(flat: Flat, formulation: str | Formulation, coordinates: str | Generalized) -> tuple[Coordinates, Recipe]:
+    """The coordinates of a model, and the recipe: by name, or with options; ``auto`` looks at the topology."""
     if not isinstance(coordinates, Generalized):
         _known("coordinates", coordinates, COORDINATES)
     if not isinstance(formulation, Formulation):
@@ -33,17 +31,23 @@ def choose(
         if isinstance(coordinates, Generalized)
         else COORDINATES[coordinates](flat)
     )
-    if isinstance(formulation, Formulation):
-        return chosen, formulation, "as asked"
-    if formulation != "auto":
-        return chosen, FORMULATIONS[formulation](), "as asked"
+    why = "as asked"
+    if formulation == "auto":
+        formulation, why = _first_formulation(chosen)
+    if not isinstance(formulation, Formulation):
+        formulation = FORMULATIONS[formulation]()
+    return chosen, Recipe(chosen.options or chosen.name, formulation, why)
+
+
+def _first_formulation(chosen: Coordinates) -> tuple[str, str]:
+    """What suits the topology, and why."""
     if chosen.cut and is_rolled(chosen):
-        return chosen, FORMULATIONS["recursive"](), "many bodies in loops: elimination that follows the loops"
+        return "recursive", "many bodies in loops: elimination that follows the loops"
     if chosen.has_constraints or chosen.name != "relative":
         n = len(chosen.cut)
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
-        return chosen, FORMULATIONS["lagrange-multipliers"](), f"{why}: all constraints are solved for together"
-    return chosen, FORMULATIONS["recursive"](), "a tree without constraints: elimination in linear time"
+        return "lagrange-multipliers", f"{why}: all constraints are solved for together"
+    return "recursive", "a tree without constraints: elimination in linear time"
 
 
 def _first_coordinates(formulation: str | Formulation) -> str:
@@ -56,7 +60,7 @@ def _first_coordinates(formulation: str | Formulation) -> str:
 
 
 def is_rolled(coordinates: Coordinates) -> bool:
-    """True if the model is large and plain enough for rolled recursions: joints of the catalogue; any forces, but none
+    """True if the model is large and plain enough for rolled recursions: joints of the catalog; any forces, but none
     at cut joints; no constraints but cut joints that need no turns counted, and no armatures on those.
     """
     flat, cut = coordinates.flat, set(coordinates.cut)
@@ -65,11 +69,11 @@ def is_rolled(coordinates: Coordinates) -> bool:
     if len(flat.bodies) < (LOOPS_ROLLED_FROM if cut else TREES_ROLLED_FROM):
         return False
     joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}
-    if any(joint.kind == "custom" or joint.nonholonomic for joint in joints.values()):
+    if any(not joint.uniform or joint.nonholonomic for joint in joints.values()):
         return False
     if flat.constraints or coordinates.windings:
         return False
-    if any(joints_asked(force) & cut for force, _ in flat.forces.values()):
+    if any(force.joints_read() & cut for force, _ in flat.forces.values()):
         return False
     return not any(data.armature is not None for name, (data, _) in flat.joints.items() if name in cut)
 

@@ -1,6 +1,6 @@
 """Compiled derivatives of inverse and forward dynamics.
 
-The tree's own dynamics is differentiated in closed form (``coordinates.derivatives``); only the forces that a model's
+The tree's own dynamics is differentiated in closed form (``tree.tree_derivatives``); only the forces that a model's
 springs, bushings and formulas exert are left to automatic differentiation.
 
 M⁻¹ = G Gᵀ, where G has the pattern of the tree; so to apply it takes two products of sparse matrices, which kernels of
@@ -15,24 +15,27 @@ Reference: docs/theory/derivatives.md.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import casadi as ca
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.derivatives import (
+from dalembert.equations import Equations
+from dalembert.errors import DalembertError, ModelError
+from dalembert.kinematics import TreeKinematics
+from dalembert.tree.tree_derivatives import (
     Load,
     forward_dynamics_derivatives,
     forward_parts,
 )
-from dalembert.dynamics.dynamics import Dynamics
-from dalembert.errors import DalembertError, ModelError
-from dalembert.formulations import Equations
 
-__all__ = ["derivative_kernel"]
+if TYPE_CHECKING:
+    from dalembert.dynamics.dynamics import Dynamics
+    from dalembert.dynamics.kernels import KernelSet
+
+__all__ = ["derivative_kernel", "make_derivatives"]
 
 # Velocities up to which M⁻¹ is applied by straight-line code. Measured, written out and in loops: 3.7 and 4.1 µs at 26
 # joints, 5.5 and 5.6 at 30, 11.1 and 9.5 at 38; from 30 on loops also take half the time to compile.
@@ -43,77 +46,82 @@ PIECE = 250
 
 
 def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel:
+    """Derivatives as machine code, for one state or a batch (see ``make_derivatives``)."""
+    return dynamics.kernels.derivative_kernel(which)
+
+
+def make_derivatives(kernels: KernelSet, which: Literal["forward", "inverse"] = "forward") -> Kernel:
     """Derivatives as machine code, for one state or a batch.
 
     ``inverse``:  (t, q, u, p, du) -> dtau_dq, dtau_du, dtau_ddu  of  τ = M u̇ + h − Q  (``Dynamics.inverse``).
     ``forward``:  (t, q, u, p, tau) -> du, ddu_dq, ddu_du, ddu_dtau  of  M u̇ + h = Q + τ,  for free trees.
 
-    All matrices are nv × nv; derivatives with respect to q are along the tangent (see ``coordinates.derivatives``).
+    All matrices are nv × nv; derivatives with respect to q are along the tangent (see ``tree.tree_derivatives``).
     """
     if which not in ("forward", "inverse"):
         raise DalembertError(f"which must be 'forward' or 'inverse', got {which!r}")
-    equations = dynamics.equations()
-    return _inverse(dynamics, equations) if which == "inverse" else _forward(dynamics, equations)
+    equations = kernels.equations()
+    return _inverse(kernels, equations) if which == "inverse" else _forward(kernels, equations)
 
 
-def _inverse(dynamics: Dynamics, equations: Equations) -> Kernel:
-    symbol, du = CASADI.symbols("du", dynamics.nv)
+def _inverse(kernels: KernelSet, equations: Equations) -> Kernel:
+    symbol, du = CASADI.symbols("du", kernels.nv)
     found = equations.tree.inverse_derivatives(equations.q, equations.u, du, equations.gravity)
     dq, dv, M = found
-    if _has_forces(dynamics, equations):
-        Q, load = _load(dynamics, equations, du)
+    if _has_forces(kernels, equations):
+        Q, load = _load(kernels, equations, du)
         dq, dv, M = dq - load.Q_q, dv - load.Q_u, M - _array(ca.jacobian(Q, symbol))
     outputs = dict(zip(found._fields, (dq, dv, M), strict=True))
-    return dynamics._compile("inverse_derivatives", outputs, PIECE, du=(symbol, du))
+    return kernels.compile("inverse_derivatives", outputs, PIECE, du=(symbol, du))
 
 
-def _forward(dynamics: Dynamics, equations: Equations) -> Kernel:
-    if dynamics.rows:
-        owners = ", ".join(dict.fromkeys(row.owner for row in dynamics.rows))
+def _forward(kernels: KernelSet, equations: Equations) -> Kernel:
+    if kernels.rows:
+        owners = ", ".join(kernels.rows.owners())
         raise ModelError(
-            f"forward derivatives are for trees without constraints; model {dynamics.model.name!r} is constrained by "
-            f"{owners}.  Fix: which='inverse', and solve with the linearised constraints"
+            f"forward derivatives are for trees without constraints; model {kernels.flat.name!r} is constrained by "
+            f"{owners}.  Fix: which='inverse', and solve with the linearized constraints"
         )
     tree = equations.tree
-    if not isinstance(tree, PlacedTree):
+    if not isinstance(tree, TreeKinematics):
         raise ModelError(
-            f"forward derivatives are for trees of joints, not for {dynamics.coordinates.name} coordinates.  "
+            f"forward derivatives are for trees of joints, not for {kernels.coordinates.name} coordinates.  "
             f"Fix: coordinates='relative'"
         )
-    tau = CASADI.symbols("tau", dynamics.nv)
+    tau = CASADI.symbols("tau", kernels.nv)
     load = None
-    if _has_forces(dynamics, equations):
-        _, load = _load(dynamics, equations, CASADI.zeros(dynamics.nv))
+    if _has_forces(kernels, equations):
+        _, load = _load(kernels, equations, CASADI.zeros(kernels.nv))
     given = (tree, equations.q, equations.u, tau[1], equations.gravity, load)
-    if dynamics.nv <= WRITTEN_OUT:
-        return dynamics._compile("forward_derivatives", forward_dynamics_derivatives(*given)._asdict(), PIECE, tau=tau)
+    if kernels.nv <= WRITTEN_OUT:
+        return kernels.compile("forward_derivatives", forward_dynamics_derivatives(*given)._asdict(), PIECE, tau=tau)
     factors, du, dq, dv = forward_parts(*given)
     # M⁻¹ = G Gᵀ
     G = _matrix(factors.inverse_root())
     products = {"ddu_dq": (-G, G.T, _matrix(dq)), "ddu_du": (-G, G.T, _matrix(dv)), "ddu_dtau": (-G, -G.T)}
-    inputs = {key: symbol for key, (symbol, _) in {**dynamics.symbols, "tau": tau}.items()}
+    inputs = {key: symbol for key, (symbol, _) in {**kernels.symbols, "tau": tau}.items()}
     outputs = {"du": CASADI.to_sx(du)}
     return compile_function("forward_derivatives", inputs, outputs, shapes={"t": ()}, piece=PIECE, products=products)
 
 
-def _has_forces(dynamics: Dynamics, equations: Equations) -> bool:
-    return bool(dynamics.flat.forces or equations._cut_rotors)
+def _has_forces(kernels: KernelSet, equations: Equations) -> bool:
+    return bool(kernels.flat.forces or equations._cut_rotors)
 
 
-def _load(dynamics: Dynamics, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
+def _load(kernels: KernelSet, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
     """Forces Q on all velocities, as a CasADi column and with their derivatives.
 
     Armatures of cut joints count as forces here, the only ones that know u̇.
     """
     al, tree = CASADI, equations.tree
     wrenches, Q = equations._applied()
-    Q = Q + tree.generalised_forces(equations.states, wrenches)
+    Q = Q + tree.generalized_forces(equations.states, wrenches)
     column = al.to_sx(Q - equations._cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
-    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), dynamics.nv)
-    symbols = dynamics.symbols
+    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), kernels.nv)
+    symbols = kernels.symbols
     Q_q = ca.jacobian(column, symbols["q"][0]) @ _matrix(W)
-    return column, Load(al.from_sx(column, dynamics.nv), _array(Q_q), _array(ca.jacobian(column, symbols["u"][0])))
+    return column, Load(al.from_sx(column, kernels.nv), _array(Q_q), _array(ca.jacobian(column, symbols["u"][0])))
 
 
 def _matrix(values: np.ndarray) -> ca.SX:

@@ -10,45 +10,18 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from scipy.sparse import csr_array
 
 from dalembert.algebra import NUMPY
-from dalembert.codegen import call_kernel_offset
-from dalembert.coordinates import Coordinates
-from dalembert.coordinates.recursions import gravity_base
-from dalembert.dynamics.rolled_closing import memory_of, residuals, sparse_rows
+from dalembert.dynamics.rolled_closing import residuals_along, sparse_rows
 from dalembert.dynamics.rolled_forces import RolledForces
-from dalembert.dynamics.rolled_links import SEEN, LinkKey, LinkKind, link_constants, trace_link
-from dalembert.dynamics.rolled_loops import Loops
+from dalembert.dynamics.rolled_links import SEEN, LinkKey, LinkKind, LinkKinds, link_constants, trace_link
+from dalembert.dynamics.rolled_loops import LoopMemory, Loops
 from dalembert.dynamics.rolled_passes import (
-    AP_IN,
-    AT,
-    AT_Q,
-    AT_U,
-    BACK,
-    DU_IN,
-    ENERGY,
-    EULER,
-    F_UP,
-    KIND,
-    NEWTON,
-    NEWTON_OUT,
-    NQ,
-    NV,
-    OBSERVE,
-    PARENT,
-    TAU,
-    TAU_OUT,
-    VP,
-    X_B,
-    F,
     Program,
-    Q,
-    U,
+    RolledContext,
     add,
     ask,
     back_pass,
@@ -56,11 +29,14 @@ from dalembert.dynamics.rolled_passes import (
     inward_pass,
     load_pass,
     outward_pass,
-)  # fmt: skip
-from dalembert.dynamics.rolled_passes import SEEN as SEEN_PLACE
-from dalembert.numerics.native import put
+    put,
+)
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import Context, finite
+from dalembert.tree.recursions import gravity_base
 
-__all__ = ["Rolled", "Seen", "forward", "inverse", "observe"]
+__all__ = ["Rolled", "Seen", "forward", "inverse", "inverse_along", "observe", "observe_along", "rolled_rhs"]
 
 
 class Seen(NamedTuple):
@@ -83,11 +59,8 @@ class Rolled:
         values: parameters.
 
     Attributes:
-        record: memory for one force, then numbers of all links: constants, which stay, and what the steps leave for
-            each other. It may be in use: see ``lend``.
-        program, addresses: what the loops run through, and where ``program_at`` finds it.
+        program: what the loops run through.
         base: acceleration of the ground that stands for gravity.
-        n_work: doubles of work memory that the kernels need.
     """
 
     def __init__(self, coordinates: Coordinates, values: dict[str, float]):
@@ -108,90 +81,95 @@ class Rolled:
             part[: len(constants)] = constants
             parts.append(part)
             start += len(part)
-        table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+        columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
         self.loops = Loops(self.tree) if coordinates.cut else None
         watched = self.forces.loaded | (self.loops.links if self.loops is not None else set())
-        links = np.column_stack([table, *_kinship(table[:, 1], watched)])
-        self.record = np.concatenate(parts)
-        self._spare = [self.record]
-        layout, forces = np.array([kind.layout() for kind in self.kinds], dtype=np.int64), self.forces
-        self.program = Program(layout, links, forces.layout(), forces.table, forces.links, forces.data)
-        self.addresses = np.array([(part.ctypes.data, len(part)) for part in self.program], dtype=np.int64)
+        self.program = Program(
+            n=len(rows), size=start, looped=self.loops is not None, kinds=LinkKinds.of(self.kinds),
+            forces=self.forces.table, **dict(zip(("kind", "parent", "at_q", "at_u", "at"), columns, strict=True)),
+            **_kinship(columns[1], watched),
+        )  # fmt: skip
         self.base = gravity_base(self.tree.al, self.tree.mechanism.gravity)
-        kernels = [kernel for kind in self.kinds for kernel in kind.kernels.values()]
-        kernels += [kernel for kind in forces.kinds for kernel in (kind.loads, kind.energy)]
-        self.n_work = max([1, *(kernel.n_work for kernel in kernels), self.loops.n_work if self.loops else 0])
+        self._first = self._work_on(np.concatenate(parts))
+        self._spare = [self._first]
 
-    def _take(self) -> np.ndarray:
-        """A record that nobody uses; a copy if all are in use, for the constants in them stay."""
+    def _work_on(self, numbers: np.ndarray) -> RolledContext:
+        table = None if self.loops is None else self.loops.table
+        memory = None if table is None else LoopMemory(table=table)
+        return RolledContext(program=self.program, loops=table, memory=memory, numbers=numbers, base=self.base)
+
+    def _take(self) -> RolledContext:
+        """Memory that nobody uses; a copy if all is in use, for the constants in it stay."""
         try:
             return self._spare.pop()
         except IndexError:
-            return self.record.copy()
+            return self._work_on(self._first.numbers.copy())
 
-    def lend(self, borrower: object) -> np.ndarray:
-        """A record for a borrower alone, as long as it lives."""
-        record = self._take()
-        weakref.finalize(borrower, self._spare.append, record)
-        return record
+    def bind(self, context: Context | None) -> RolledContext:
+        """What ``rolled_rhs`` and its like work with: memory for one user alone, as long as it is kept."""
+        taken = self._take()
+        made = RolledContext(
+            context=context, program=taken.program, loops=taken.loops, memory=taken.memory, numbers=taken.numbers,
+            base=taken.base,
+        )  # fmt: skip
+        weakref.finalize(made, self._spare.append, taken)
+        return made
 
     @contextmanager
-    def _memory(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """A record and work memory."""
-        record = self._take()
+    def _borrowed(self) -> Iterator[RolledContext]:
+        taken = self._take()
         try:
-            yield record, np.empty(self.n_work)
+            yield taken
         finally:
-            self._spare.append(record)
+            self._spare.append(taken)
 
     def acceleration(
         self, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """q̇ and u̇ by articulated bodies, and the power of τ and of forces without potential."""
         qdot, du = np.empty(self.coordinates.nq), np.empty(self.coordinates.nv)
-        with self._memory() as (record, work):
-            power = forward(self.program, record, t, q, u, tau, self.base, qdot, du, work)
+        with self._borrowed() as r:
+            power = forward(r, float(t), q, u, tau, qdot, du)
         return qdot, du, power
 
     def inverse(self, t: float, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> np.ndarray:
         """τ by recursive Newton-Euler."""
-        tau = np.empty(self.coordinates.nv)
-        with self._memory() as (record, work):
-            inverse(self.program, record, t, q, u, du, self.base, tau, work)
+        return self.inverse_along(np.array([t], dtype=float), q[None], u[None], du[None])[0]
+
+    def inverse_along(self, t: np.ndarray, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> np.ndarray:
+        """τ at many states."""
+        tau = np.empty((len(q), self.coordinates.nv))
+        with self._borrowed() as r:
+            inverse_along(r, np.ascontiguousarray(t, dtype=float), q, u, du, tau)
         return tau
 
     def residuals(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """φ and A u of all cut joints, at many states."""
         assert self.loops is not None
         position, velocity = (np.empty((len(q), self.loops.rows)) for _ in range(2))
-        memory = memory_of(self.loops)
-        with self._memory() as (record, work):
-            for i in range(len(q)):
-                residuals(self.program, self.loops.table, record, memory, q[i], u[i], position[i], velocity[i], work)
+        with self._borrowed() as r:
+            residuals_along(r, q, u, position, velocity)
         return position, velocity
 
-    def jacobian(self, q: np.ndarray) -> csr_array:
+    def jacobian(self, q: np.ndarray) -> Any:
         """A of all cut joints at one position."""
         assert self.loops is not None
         table, nv = self.loops.table, self.coordinates.nv
-        count = int(np.sum(np.repeat(table.cuts[:, 1], table.cuts[:, 8]) * table.ways[:, 3]))
+        count = int(np.sum(np.repeat(table.equations, table.steps) * table.step_nv))
         rows, columns, entries = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        with self._memory() as (record, work):
-            sparse_rows(
-                self.program, table, record, memory_of(self.loops), q, np.zeros(nv), rows, columns, entries, work
-            )
+        with self._borrowed() as r:
+            sparse_rows(r, q, np.zeros(nv), rows, columns, entries)
+        from scipy.sparse import csr_array
+
         return csr_array((entries, (rows, columns)), shape=(self.loops.rows, nv))
 
     def observe(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> Seen:
         """Poses, twists, energies and momentum at many states."""
         n, bodies = len(q), len(self.tree.links)
-        seen, pose, twist = np.empty((bodies, SEEN)), np.empty((n, 12 * bodies)), np.empty((n, 6 * bodies))
+        pose, twist = np.empty((n, 12 * bodies)), np.empty((n, 6 * bodies))
         sums, potential = np.empty((n, 10)), np.empty(n)
-        with self._memory() as (record, work):
-            for i in range(n):
-                potential[i] = observe(self.program, record, t[i], q[i], u[i], seen, work)
-                pose[i], twist[i] = seen[:, :12].reshape(-1), seen[:, 12:18].reshape(-1)
-                sums[i] = seen[:, 18:].sum(axis=0)
+        with self._borrowed() as r:
+            observe_along(r, np.ascontiguousarray(t, dtype=float), q, u, pose, twist, sums, potential)
         potential -= sums[:, 1:4] @ self.tree.mechanism.gravity.astype(float)
         return Seen(pose, twist, sums[:, 0], potential, sums[:, 4:], self._joints(q, u, pose, twist), np.empty((n, 0)))
 
@@ -206,7 +184,7 @@ class Rolled:
         return np.concatenate(parts, axis=1)
 
 
-def _kinship(parents: np.ndarray, loaded: set[int]) -> list[np.ndarray]:
+def _kinship(parents: np.ndarray, loaded: set[int]) -> dict[str, np.ndarray]:
     """For each link: whether it is the first to add to its parent, has no children, is on the way to a load."""
     # The child that comes last in the tree is the first to add something to its parent: it sets, the others add.
     last_child = {parent: i for i, parent in enumerate(parents)}
@@ -214,71 +192,108 @@ def _kinship(parents: np.ndarray, loaded: set[int]) -> list[np.ndarray]:
     for i in reversed(range(len(parents))):
         if i in on_the_way:
             on_the_way.add(int(parents[i]))
-    first = [last_child[parent] == i for i, parent in enumerate(parents)]
-    leaf = [i not in last_child for i in range(len(parents))]
-    return [np.array(flags, dtype=np.int64) for flags in (first, leaf, [i in on_the_way for i in range(len(parents))])]
+    flags = {
+        "first": [last_child[parent] == i for i, parent in enumerate(parents)],
+        "leaf": [i not in last_child for i in range(len(parents))],
+        "placed": [i in on_the_way for i in range(len(parents))],
+    }
+    return {name: np.array(values, dtype=bool) for name, values in flags.items()}
 
 
-@njit(cache=True, nogil=True)
-def forward(program, record, t, q, u, tau, base, qdot, du, work):
+@native
+def forward(
+    r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray, qdot: np.ndarray, du: np.ndarray
+) -> float:
     """q̇ and u̇ by three passes over the links; returns the power of τ and of forces without potential."""
-    outward_pass(program, record, q, u, tau, qdot, False, work)
-    power = load_pass(program, record, t, work)
+    outward_pass(r, q, u, tau, qdot, False)
+    power = load_pass(r, t)
     for i in range(u.shape[0]):
         power += tau[i] * u[i]
-    inward_pass(program, record, work)
-    back_pass(program, record, BACK, base, du, work)
+    inward_pass(r)
+    back_pass(r, False, r.base, du)
     return power
 
 
-@njit(cache=True, nogil=True)
-def inverse(program, record, t, q, u, du, base, tau, work):
+@native
+def rolled_rhs(r: RolledContext, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """ẏ of a large tree."""
+    c = r.context
+    nq, nv = c.nq, c.nv
+    dy[nq + nv] = forward(r, t, y[:nq], y[nq : nq + nv], c.tau, dy[:nq], dy[nq : nq + nv])
+    return finite(c, dy)
+
+
+@native
+def inverse(r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, du: np.ndarray, tau: np.ndarray):
     """τ by two passes over the links, after one more for the motion that forces ask about."""
-    layout, links = program.layout, program.links
-    n, forced = links.shape[0], program.forces.shape[0] > 0
+    p, of, x = r.program, r.program.kinds, r.numbers
+    forced = p.forces.n > 0
     if forced:
-        outward_pass(program, record, q, u, np.zeros(u.shape[0]), np.empty(q.shape[0]), False, work)
-        load_pass(program, record, t, work)
-    for i in range(n):
-        kind, parent, at = layout[links[i, KIND]], links[i, PARENT], links[i, AT]
-        put(record, at + kind[Q], q, links[i, AT_Q], kind[NQ])
-        put(record, at + kind[U], u, links[i, AT_U], kind[NV])
-        put(record, at + kind[DU_IN], du, links[i, AT_U], kind[NV])
+        outward_pass(r, q, u, np.zeros(u.shape[0]), np.empty(q.shape[0]), False)
+        load_pass(r, t)
+    for i in range(p.n):
+        kind, parent, at = p.kind[i], p.parent[i], p.at[i]
+        put(x, at + of.q[kind], q, p.at_q[i], of.nq[kind])
+        put(x, at + of.u[kind], u, p.at_u[i], of.nv[kind])
+        put(x, at + of.du_in[kind], du, p.at_u[i], of.nv[kind])
         if parent < 0:
-            clear(record, at + kind[VP], 6)
-            put(record, at + kind[AP_IN], base, 0, 6)
+            clear(x, at + of.V_P[kind], 6)
+            put(x, at + of.A_P_in[kind], r.base, 0, 6)
         else:
-            above = links[parent, AT] + layout[links[parent, KIND]][NEWTON_OUT]
-            put(record, at + kind[VP], record, above, 6)
-            put(record, at + kind[AP_IN], record, above + 6, 6)
-        call_kernel_offset(kind[NEWTON], record, at, record, at + kind[NEWTON_OUT], work)
-    for i in range(n - 1, -1, -1):
-        kind, parent, at = layout[links[i, KIND]], links[i, PARENT], links[i, AT]
-        call_kernel_offset(kind[EULER], record, at, record, at + kind[TAU_OUT], work)
-        put(tau, links[i, AT_U], record, at + kind[TAU_OUT], kind[NV])
+            above = p.at[parent] + of.newton_out[p.kind[parent]]
+            put(x, at + of.V_P[kind], x, above, 6)
+            put(x, at + of.A_P_in[kind], x, above + 6, 6)
+        of.newton[kind].run(x[at:], x[at + of.newton_out[kind] :])
+    for i in range(p.n - 1, -1, -1):
+        kind, parent, at = p.kind[i], p.parent[i], p.at[i]
+        of.euler[kind].run(x[at:], x[at + of.tau_out[kind] :])
+        put(tau, p.at_u[i], x, at + of.tau_out[kind], of.nv[kind])
         if forced:
-            for j in range(kind[NV]):
-                tau[links[i, AT_U] + j] -= record[at + kind[TAU] + j]
+            for j in range(of.nv[kind]):
+                tau[p.at_u[i] + j] -= x[at + of.tau[kind] + j]
         if parent >= 0:
-            add(record, links[parent, AT] + layout[links[parent, KIND]][F], record, at + kind[F_UP], 6)
+            add(x, p.at[parent] + of.F[p.kind[parent]], x, at + of.F_up[kind], 6)
 
 
-@njit(cache=True, nogil=True)
-def observe(program, record, t, q, u, seen, work):
+@native
+def inverse_along(r: RolledContext, t: np.ndarray, q: np.ndarray, u: np.ndarray, du: np.ndarray, tau: np.ndarray):
+    """τ at many states."""
+    for i in range(t.shape[0]):
+        inverse(r, t[i], q[i], u[i], du[i], tau[i])
+
+
+@native
+def observe(r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, seen: np.ndarray) -> float:
     """Pose (12) and twist (6) of each body in world axes, kinetic energy, first moment (3) and momentum (6).
 
     Returns the potential energy of forces.
     """
-    outward_pass(program, record, q, u, np.zeros(u.shape[0]), np.empty(q.shape[0]), True, work)
-    for i in range(program.links.shape[0]):
-        kind, at = program.layout[program.links[i, KIND]], program.links[i, AT]
-        call_kernel_offset(kind[OBSERVE], record, at, record, at + kind[SEEN_PLACE], work)
-        put(seen[i], 0, record, at + kind[X_B], 12)
-        put(seen[i], 12, record, at + kind[SEEN_PLACE], SEEN - 12)
+    p, of, x, forces = r.program, r.program.kinds, r.numbers, r.program.forces
+    outward_pass(r, q, u, np.zeros(u.shape[0]), np.empty(q.shape[0]), True)
+    for i in range(p.n):
+        kind, at = p.kind[i], p.at[i]
+        of.observe[kind].run(x[at:], x[at + of.seen[kind] :])
+        put(seen[i], 0, x, at + of.X_B[kind], 12)
+        put(seen[i], 12, x, at + of.seen[kind], SEEN - 12)
     energy = 0.0
-    for i in range(program.forces.shape[0]):
-        at = ask(program, record, i, t)
-        kind = program.force_layout[program.forces[i, 0]]
-        call_kernel_offset(kind[ENERGY], record, 0, record, at, work)
-        energy += record[at]
+    for i in range(forces.n):
+        at = ask(r, i, t)
+        forces.energy[forces.kind[i]].run(x, x[at:])
+        energy += float(x[at])
     return energy
+
+
+@native
+def observe_along(
+    r: RolledContext, t: np.ndarray, q: np.ndarray, u: np.ndarray,
+    pose: np.ndarray, twist: np.ndarray, sums: np.ndarray, potential: np.ndarray,
+):  # fmt: skip
+    """Poses and twists of all bodies at many states; kinetic energy, first moment and momentum of all together."""
+    seen = np.empty((r.program.n, SEEN))
+    sums[:] = 0.0
+    for i in range(t.shape[0]):
+        potential[i] = observe(r, t[i], q[i], u[i], seen)
+        for k in range(r.program.n):
+            pose[i, 12 * k : 12 * k + 12] = seen[k, :12]
+            twist[i, 6 * k : 6 * k + 6] = seen[k, 12:18]
+            sums[i] += seen[k, 18:]

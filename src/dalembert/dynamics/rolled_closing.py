@@ -5,53 +5,32 @@ yield (F: wrench on the link, z = SᵀF: force on the joint's velocities):
 
     F_P += X* (F − Wᵀ z),      K_ab = Σ z_aᵀ D⁻¹ z_b  over all joints that both multipliers reach
 
-K is the matrix A M⁻¹ Aᵀ, sparse and never formed from M. It is semidefinite, so K + ε is factorised and the solution is
+K is the matrix A M⁻¹ Aᵀ, sparse and never formed from M. It is semidefinite, so K + ε is factorized and the solution is
 refined until K λ = r holds: redundant equations and singular positions need no special case.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.codegen import call_kernel_offset
-from dalembert.dynamics.rolled_loops import Loops, Table
+from dalembert.dynamics.project import POSITION_TOLERANCE, SOFT, correct
 from dalembert.dynamics.rolled_passes import (
-    AT,
-    AT_Q,
-    AT_U,
-    BACK,
-    KIND,
-    MOVE,
-    NQ,
-    NV,
-    X_W,
-    YIELD,
-    A,
-    E,
-    G,
-    Q,
-    S,
-    V,
-    W,
-    X,
+    RolledContext,
     add,
     back_pass,
     clear,
     inward_pass,
     load_pass,
     outward_pass,
-)  # fmt: skip
-from dalembert.numerics.native import float_pointer, integer_pointer, put
-from dalembert.numerics.sparse import Pattern, factor, multiply, substitute
+    put,
+)
+from dalembert.native import native
+from dalembert.numerics.context import NO_CONVERGENCE, OK, finite, give_up, watch
+from dalembert.numerics.sparse import factor, multiply, substitute
 
-__all__ = [
-    "Memory", "approach", "close_positions", "close_velocities", "forward_closed", "loops_at", "memory_at", "memory_of",
-    "residuals", "sparse_rows",
-]  # fmt: skip
+__all__ = ["closed_approach", "closed_retract", "closed_rhs", "residuals_along", "sparse_rows"]
 
 # Added to the diagonal of K, whose rows are scaled so that it would be 1 if the links were free. Directions that are
 # more mobile than this are found to rounding by a few turns.
@@ -65,187 +44,97 @@ REDUNDANT = 1e3 * SOFTENING
 NEWTON_STEPS = 12
 
 
-class Memory(NamedTuple):
-    """Numbers of one evaluation.
-
-    Attributes:
-        values: of cut joints (see ``rolled_loops.PER_ROW``).  pushed, yielded: z and D⁻¹z.
-        K, scale, lower, pivots: the scaled matrix of the multipliers and its factor, in the order of elimination.
-        rhs: what the multipliers shall do, then the multipliers, in the order of the rows.
-        inputs, wrenches: of one cut joint.
-    """
-
-    values: np.ndarray
-    pushed: np.ndarray
-    yielded: np.ndarray
-    K: np.ndarray
-    scale: np.ndarray
-    lower: np.ndarray
-    pivots: np.ndarray
-    rhs: np.ndarray
-    goal: np.ndarray
-    rest: np.ndarray
-    step: np.ndarray
-    solution: np.ndarray
-    work: np.ndarray
-    inputs: np.ndarray
-    wrenches: np.ndarray
-    fill: np.ndarray
-
-
-def memory_of(loops: Loops) -> Memory:
-    """Fresh memory for one user of the loops."""
-    n, longest = loops.rows, int(loops.table.cuts[:, 8].max())
-    sizes = {
-        "values": loops.n_values, "pushed": loops.n_moved, "yielded": loops.n_moved, "K": len(loops.pattern.index),
-        "lower": len(loops.pattern.column_index), "inputs": 96, "wrenches": longest * 36,
-    }  # fmt: skip
-    vectors = {name: np.zeros(sizes.get(name, n)) for name in Memory._fields if name != "fill"}
-    return Memory(**vectors, fill=np.zeros(n, dtype=np.int64))
-
-
-@njit(cache=True, nogil=True)
-def loops_at(address):
-    """The table and the pattern whose ``Loops.addresses`` are found here."""
-    a = carray(integer_pointer(address), (14, 2))
-    table = Table(
-        carray(integer_pointer(a[0, 0]), (a[0, 1], 12)),
-        carray(integer_pointer(a[1, 0]), (a[1, 1], 4)),
-        carray(integer_pointer(a[2, 0]), (a[2, 1], 7)),
-        carray(integer_pointer(a[3, 0]), (a[3, 1], 3)),
-        carray(integer_pointer(a[4, 0]), (a[4, 1],)),
-        carray(float_pointer(a[5, 0]), (a[5, 1],)),
-        carray(float_pointer(a[6, 0]), (a[6, 1],)),
-    )
-    pattern = Pattern(
-        carray(integer_pointer(a[7, 0]), (a[7, 1],)),
-        carray(integer_pointer(a[8, 0]), (a[8, 1],)),
-        carray(integer_pointer(a[9, 0]), (a[9, 1],)),
-        carray(integer_pointer(a[10, 0]), (a[10, 1],)),
-        carray(integer_pointer(a[11, 0]), (a[11, 1],)),
-        carray(integer_pointer(a[12, 0]), (a[12, 1],)),
-        carray(integer_pointer(a[13, 0]), (a[13, 1],)),
-    )
-    return table, pattern
-
-
-@njit(cache=True, nogil=True)
-def memory_at(address):
-    """The memory whose parts' addresses and lengths are found here."""
-    a = carray(integer_pointer(address), (16, 2))
-    return Memory(
-        carray(float_pointer(a[0, 0]), (a[0, 1],)),
-        carray(float_pointer(a[1, 0]), (a[1, 1],)),
-        carray(float_pointer(a[2, 0]), (a[2, 1],)),
-        carray(float_pointer(a[3, 0]), (a[3, 1],)),
-        carray(float_pointer(a[4, 0]), (a[4, 1],)),
-        carray(float_pointer(a[5, 0]), (a[5, 1],)),
-        carray(float_pointer(a[6, 0]), (a[6, 1],)),
-        carray(float_pointer(a[7, 0]), (a[7, 1],)),
-        carray(float_pointer(a[8, 0]), (a[8, 1],)),
-        carray(float_pointer(a[9, 0]), (a[9, 1],)),
-        carray(float_pointer(a[10, 0]), (a[10, 1],)),
-        carray(float_pointer(a[11, 0]), (a[11, 1],)),
-        carray(float_pointer(a[12, 0]), (a[12, 1],)),
-        carray(float_pointer(a[13, 0]), (a[13, 1],)),
-        carray(float_pointer(a[14, 0]), (a[14, 1],)),
-        carray(integer_pointer(a[15, 0]), (a[15, 1],)),
-    )
-
-
-# Cut joints: kernel, equations, data and count, links, first row, way and length, ends on the way, values
-(_KERNEL, _M, _DATA, _N_DATA, _FIRST, _SECOND, _ROW, _WAY, _LENGTH, _END_1, _END_2, _VALUES) = range(12)  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _measure(program, table, record, memory, work):
-    """Values of all cut joints; poses and twists of links are in the record."""
-    links, layout, cuts, inputs = program.links, program.layout, table.cuts, memory.inputs
-    for c in range(cuts.shape[0]):
-        count = cuts[c, _N_DATA]
-        put(inputs, 0, table.data, cuts[c, _DATA], count)
+@native
+def _measure(r: RolledContext):
+    """Values of all cut joints; poses and twists of links are known."""
+    p, of, x, loops, memory = r.program, r.program.kinds, r.numbers, r.loops, r.memory
+    inputs = memory.inputs
+    for c in range(loops.n):
+        count = loops.numbers[c]
+        put(inputs, 0, loops.data, loops.first_number[c], count)
         for end in range(2):
-            link, to = cuts[c, _FIRST + end], count + 18 * end
+            link, to = loops.link[c, end], count + 18 * end
             if link < 0:
                 clear(inputs, to, 18)
                 inputs[to] = inputs[to + 4] = inputs[to + 8] = 1.0
             else:
-                at, kind = links[link, AT], layout[links[link, KIND]]
-                put(inputs, to, record, at + kind[X_W], 12)
-                put(inputs, to + 12, record, at + kind[V], 6)
-        call_kernel_offset(cuts[c, _KERNEL], inputs, 0, memory.values, cuts[c, _VALUES], work)
+                at, kind = p.at[link], p.kind[link]
+                put(inputs, to, x, at + of.X_W[kind], 12)
+                put(inputs, to + 12, x, at + of.V[kind], 6)
+        loops.kernels[loops.kernel[c]].run(inputs, memory.measured[loops.first_value[c] :])
 
 
-@njit(cache=True, nogil=True)
-def _start(table, memory, c):
+@native
+def _start(r: RolledContext, c: int):
     """Wrenches of unit multipliers on both links of a cut joint; none elsewhere on its way."""
-    cuts, F = table.cuts, memory.wrenches
-    m, at = cuts[c, _M], cuts[c, _VALUES] + 3 * cuts[c, _M]
-    clear(F, 0, cuts[c, _LENGTH] * 6 * m)
+    loops, F, values = r.loops, r.memory.wrenches, r.memory.measured
+    m, at = loops.equations[c], loops.first_value[c] + 3 * loops.equations[c]
+    clear(F, 0, loops.steps[c] * 6 * m)
     for end in range(2):
-        place = cuts[c, _END_1 + end]
+        place = loops.end[c, end]
         if place >= 0:
             for i in range(m):
-                add(F, (place * m + i) * 6, memory.values, at + 12 * i + 6 * end, 6)
+                add(F, (place * m + i) * 6, values, at + 12 * i + 6 * end, 6)
 
 
-@njit(cache=True, nogil=True)
-def _pass_on(record, pose, F, begin, to):
+@native
+def _pass_on(x: np.ndarray, pose: int, F: np.ndarray, begin: int, to: int):
     """F[to] += X* F[begin]: a wrench in the parent's axes, about its origin."""
     R, p = pose, pose + 9
     f0, f1, f2 = F[begin + 3], F[begin + 4], F[begin + 5]
     n0, n1, n2 = F[begin], F[begin + 1], F[begin + 2]
-    g0 = record[R] * f0 + record[R + 1] * f1 + record[R + 2] * f2
-    g1 = record[R + 3] * f0 + record[R + 4] * f1 + record[R + 5] * f2
-    g2 = record[R + 6] * f0 + record[R + 7] * f1 + record[R + 8] * f2
-    F[to] += record[R] * n0 + record[R + 1] * n1 + record[R + 2] * n2 + record[p + 1] * g2 - record[p + 2] * g1
-    F[to + 1] += record[R + 3] * n0 + record[R + 4] * n1 + record[R + 5] * n2 + record[p + 2] * g0 - record[p] * g2
-    F[to + 2] += record[R + 6] * n0 + record[R + 7] * n1 + record[R + 8] * n2 + record[p] * g1 - record[p + 1] * g0
+    g0 = x[R] * f0 + x[R + 1] * f1 + x[R + 2] * f2
+    g1 = x[R + 3] * f0 + x[R + 4] * f1 + x[R + 5] * f2
+    g2 = x[R + 6] * f0 + x[R + 7] * f1 + x[R + 8] * f2
+    F[to] += x[R] * n0 + x[R + 1] * n1 + x[R + 2] * n2 + x[p + 1] * g2 - x[p + 2] * g1
+    F[to + 1] += x[R + 3] * n0 + x[R + 4] * n1 + x[R + 5] * n2 + x[p + 2] * g0 - x[p] * g2
+    F[to + 2] += x[R + 6] * n0 + x[R + 7] * n1 + x[R + 8] * n2 + x[p] * g1 - x[p + 1] * g0
     F[to + 3] += g0
     F[to + 4] += g1
     F[to + 5] += g2
 
 
-@njit(cache=True, nogil=True)
-def _reach(program, table, record, memory):
+@native
+def _reach(r: RolledContext):
     """z and D⁻¹z of all multipliers, on their ways to the ground."""
-    links, layout, cuts, ways, F = program.links, program.layout, table.cuts, table.ways, memory.wrenches
-    z, y = memory.pushed, memory.yielded
-    for c in range(cuts.shape[0]):
-        _start(table, memory, c)
-        m, way = cuts[c, _M], cuts[c, _WAY]
-        for k in range(cuts[c, _LENGTH]):
-            link, parent, to, nv = ways[way + k, 0], ways[way + k, 1], ways[way + k, 2], ways[way + k, 3]
-            at, kind = links[link, AT], layout[links[link, KIND]]
-            s, w, g = at + kind[S], at + kind[W], at + kind[G]
+    p, of, x, loops = r.program, r.program.kinds, r.numbers, r.loops
+    F, z, y = r.memory.wrenches, r.memory.pushed, r.memory.yielded
+    for c in range(loops.n):
+        _start(r, c)
+        m, way = loops.equations[c], loops.first_step[c]
+        for k in range(loops.steps[c]):
+            link, parent, to = loops.step_link[way + k], loops.step_parent[way + k], loops.step_moved[way + k]
+            at, kind, nv = p.at[link], p.kind[link], loops.step_nv[way + k]
+            s, w, g, pose = at + of.S[kind], at + of.W[kind], at + of.G[kind], at + of.X[kind]
             for i in range(m):
                 force, mine = (k * m + i) * 6, to + i * nv
                 for j in range(nv):
                     total = 0.0
                     for a in range(6):
-                        total += record[s + a * nv + j] * F[force + a]
+                        total += x[s + a * nv + j] * F[force + a]
                     z[mine + j] = total
                 for j in range(nv):
                     total = 0.0
                     for b in range(nv):
-                        total += record[g + j * nv + b] * z[mine + b]
+                        total += x[g + j * nv + b] * z[mine + b]
                     y[mine + j] = total
                     for a in range(6):
-                        F[force + a] -= record[w + 6 * j + a] * z[mine + j]
+                        F[force + a] -= x[w + 6 * j + a] * z[mine + j]
                 if parent >= 0:
-                    _pass_on(record, at + kind[X], F, force, (parent * m + i) * 6)
+                    _pass_on(x, pose, F, force, (parent * m + i) * 6)
 
 
-@njit(cache=True, nogil=True)
-def _factorise(table, pattern, memory, softening):
-    """K, scaled to a diagonal of 1, and the factor of K + ε; returns the rank and the smallest pivot that counts."""
-    z, y, K, scale = memory.pushed, memory.yielded, memory.K, memory.scale
-    pairs, meetings, slots = table.pairs, table.meetings, table.slots
+@native
+def _couple(r: RolledContext):
+    """K = Σ zᵀ D⁻¹ z, block by block."""
+    loops, z, y, K = r.loops, r.memory.pushed, r.memory.yielded, r.memory.K
+    firsts, seconds, sizes, slots = loops.meeting_first, loops.meeting_second, loops.meeting_nv, loops.slots
     clear(K, 0, K.shape[0])
-    for p in range(pairs.shape[0]):
-        m, n, slot = pairs[p, 1], pairs[p, 3], pairs[p, 6]
-        for k in range(pairs[p, 4], pairs[p, 4] + pairs[p, 5]):
-            first, second, nv = meetings[k, 0], meetings[k, 1], meetings[k, 2]
+    for pair in range(loops.n_pairs):
+        m, n, slot = loops.pair_rows[pair], loops.pair_columns[pair], loops.first_slot[pair]
+        begin = loops.first_meeting[pair]
+        for k in range(begin, begin + loops.pair_meetings[pair]):
+            first, second, nv = firsts[k], seconds[k], sizes[k]
             for i in range(m):
                 for j in range(n):
                     to = slots[slot + i * n + j]
@@ -254,47 +143,56 @@ def _factorise(table, pattern, memory, softening):
                         for a in range(nv):
                             total += z[first + i * nv + a] * y[second + j * nv + a]
                         K[to] += total
+
+
+@native
+def _factorize(r: RolledContext, softening: float):
+    """K, scaled to a diagonal of 1, and the factor of K + ε; returns the rank and the smallest pivot that counts."""
+    memory, pattern = r.memory, r.loops.pattern
+    K, scale, pivots, start, index = memory.K, memory.scale, memory.pivots, pattern.start, pattern.index
+    _couple(r)
+    _scale(r)
     n = scale.shape[0]
-    _scale(table, pattern, memory)
     for k in range(n):
-        for at in range(pattern.start[k], pattern.start[k + 1]):
-            K[at] *= scale[k] * scale[pattern.index[at]]
-        K[pattern.start[k + 1] - 1] += softening
-    factor(pattern, K, memory.lower, memory.pivots, memory.fill, memory.work)
+        for at in range(start[k], start[k + 1]):
+            K[at] *= scale[k] * scale[index[at]]
+        K[start[k + 1] - 1] += softening
+    factor(pattern, K, memory.lower, pivots, memory.fill, memory.work)
     rank, smallest = 0, 1.0
     for k in range(n):
-        K[pattern.start[k + 1] - 1] -= softening
-        if memory.pivots[k] > REDUNDANT:
+        K[start[k + 1] - 1] -= softening
+        if pivots[k] > REDUNDANT:
             rank += 1
-            smallest = min(smallest, memory.pivots[k])
+            smallest = min(smallest, pivots[k])
     return rank, math.sqrt(smallest)
 
 
-@njit(cache=True, nogil=True)
-def _scale(table, pattern, memory):
+@native
+def _scale(r: RolledContext):
     """1/√k for each row, with k = J I⁻¹ Jᵀ of its two links."""
-    cuts, values, mobility = table.cuts, memory.values, table.mobility
-    for c in range(cuts.shape[0]):
-        m, row = cuts[c, _M], cuts[c, _ROW]
+    loops, values, mobility, place = r.loops, r.memory.measured, r.loops.mobility, r.loops.pattern.place
+    for c in range(loops.n):
+        m, row, at = loops.equations[c], loops.first_row[c], loops.first_value[c]
         for i in range(m):
             total = 0.0
             for end in range(2):
-                J, of = cuts[c, _VALUES] + 3 * m + 12 * i + 6 * end, 72 * c + 36 * end
+                J, of = at + 3 * m + 12 * i + 6 * end, 72 * c + 36 * end
                 for a in range(6):
                     for b in range(6):
                         total += values[J + a] * mobility[of + 6 * a + b] * values[J + b]
-            memory.scale[pattern.place[row + i]] = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+            r.memory.scale[place[row + i]] = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _solve(pattern, memory, turns):
+@native
+def _solve(r: RolledContext, turns: int) -> float:
     """K λ = r in place of ``rhs``; returns how much of r is left."""
+    memory, pattern, place = r.memory, r.loops.pattern, r.loops.pattern.place
     scale, goal, rest, step, total, product = (
         memory.scale, memory.goal, memory.rest, memory.step, memory.solution, memory.work,
     )  # fmt: skip
-    n, size = scale.shape[0], 0.0
-    for r in range(n):
-        goal[pattern.place[r]] = memory.rhs[r] * scale[pattern.place[r]]
+    n, size, rhs = scale.shape[0], 0.0, memory.rhs
+    for i in range(n):
+        goal[place[i]] = rhs[i] * scale[place[i]]
     for k in range(n):
         rest[k], total[k] = goal[k], 0.0
         size = max(size, abs(goal[k]))
@@ -311,197 +209,225 @@ def _solve(pattern, memory, turns):
             left = max(left, abs(rest[k]))
         if left <= ENOUGH * size or left > 0.5 * previous:
             break
-    for r in range(n):
-        memory.rhs[r] = total[pattern.place[r]] * scale[pattern.place[r]]
+    for i in range(n):
+        rhs[i] = total[place[i]] * scale[place[i]]
     return left
 
 
-@njit(cache=True, nogil=True)
-def _push(program, table, record, memory):
+@native
+def _push(r: RolledContext):
     """The multipliers in ``rhs`` push the joints on their ways: D⁻¹e += D⁻¹z λ."""
-    links, layout, cuts, ways, y = program.links, program.layout, table.cuts, table.ways, memory.yielded
-    for c in range(cuts.shape[0]):
-        m, way, row = cuts[c, _M], cuts[c, _WAY], cuts[c, _ROW]
-        for k in range(cuts[c, _LENGTH]):
-            link, to, nv = ways[way + k, 0], ways[way + k, 2], ways[way + k, 3]
-            at = links[link, AT] + layout[links[link, KIND]][E]
+    p, x, loops, y, multipliers = r.program, r.numbers, r.loops, r.memory.yielded, r.memory.rhs
+    for c in range(loops.n):
+        m, way, row = loops.equations[c], loops.first_step[c], loops.first_row[c]
+        for k in range(way, way + loops.steps[c]):
+            link, to, nv = loops.step_link[k], loops.step_moved[k], loops.step_nv[k]
+            at = p.at[link] + p.kinds.e[p.kind[link]]
             for i in range(m):
                 for j in range(nv):
-                    record[at + j] += y[to + i * nv + j] * memory.rhs[row + i]
+                    x[at + j] += y[to + i * nv + j] * multipliers[row + i]
 
 
-@njit(cache=True, nogil=True)
-def _accelerated(program, table, record, base, values, out):
-    """A u̇ + γ from the accelerations in the record; the ground has the one that stands for gravity."""
-    links, layout, cuts = program.links, program.layout, table.cuts
-    for c in range(cuts.shape[0]):
-        m, at, row = cuts[c, _M], cuts[c, _VALUES], cuts[c, _ROW]
+@native
+def _accelerated(r: RolledContext, out: np.ndarray):
+    """A u̇ + γ from the accelerations of the links; the ground has the one that stands for gravity."""
+    p, x, loops, values = r.program, r.numbers, r.loops, r.memory.measured
+    for c in range(loops.n):
+        m, at, row = loops.equations[c], loops.first_value[c], loops.first_row[c]
         for i in range(m):
             total = values[at + 2 * m + i]
             for end in range(2):
-                link, J = cuts[c, _FIRST + end], at + 3 * m + 12 * i + 6 * end
+                link, J = loops.link[c, end], at + 3 * m + 12 * i + 6 * end
                 if link < 0:
                     for a in range(6):
-                        total += values[J + a] * base[a]
+                        total += values[J + a] * r.base[a]
                 else:
-                    of = links[link, AT] + layout[links[link, KIND]][A]
+                    of = p.at[link] + p.kinds.A[p.kind[link]]
                     for a in range(6):
-                        total += values[J + a] * record[of + a]
+                        total += values[J + a] * x[of + a]
             out[row + i] = total
 
 
-@njit(cache=True, nogil=True)
-def _eliminate(program, table, pattern, record, memory, softening, work):
-    inward_pass(program, record, work)
-    _reach(program, table, record, memory)
-    return _factorise(table, pattern, memory, softening)
+@native
+def _eliminate(r: RolledContext, softening: float):
+    inward_pass(r)
+    _reach(r)
+    return _factorize(r, softening)
 
 
-@njit(cache=True, nogil=True)
-def forward_closed(program, table, pattern, record, memory, t, q, u, tau, base, baumgarte, qdot, du, work):
+@native
+def _forward(r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, qdot: np.ndarray, du: np.ndarray):
     """q̇ and u̇, with λ left in ``memory.rhs``; returns power, rank, smallest pivot and what is left of A u̇ + γ."""
-    outward_pass(program, record, q, u, tau, qdot, False, work)
-    power = load_pass(program, record, t, work)
+    loops, values, rhs, tau = r.loops, r.memory.measured, r.memory.rhs, r.context.tau
+    alpha, beta = r.context.alpha, r.context.beta
+    outward_pass(r, q, u, tau, qdot, False)
+    power = load_pass(r, t)
     for i in range(u.shape[0]):
         power += tau[i] * u[i]
-    _measure(program, table, record, memory, work)
-    rank, ratio = _eliminate(program, table, pattern, record, memory, SOFTENING, work)
-    back_pass(program, record, BACK, base, du, work)
-    _accelerated(program, table, record, base, memory.values, memory.rhs)
-    cuts, values = table.cuts, memory.values
-    for c in range(cuts.shape[0]):
-        m, at, row = cuts[c, _M], cuts[c, _VALUES], cuts[c, _ROW]
+    _measure(r)
+    rank, ratio = _eliminate(r, SOFTENING)
+    back_pass(r, False, r.base, du)
+    _accelerated(r, rhs)
+    for c in range(loops.n):
+        m, at, row = loops.equations[c], loops.first_value[c], loops.first_row[c]
         for i in range(m):
-            damped = 2.0 * baumgarte[0] * values[at + m + i] + baumgarte[1] ** 2 * values[at + i]
-            memory.rhs[row + i] = -(memory.rhs[row + i] + damped)
-    left = _solve(pattern, memory, TURNS)
-    _push(program, table, record, memory)
-    back_pass(program, record, BACK, base, du, work)
+            damped = 2.0 * alpha * values[at + m + i] + beta**2 * values[at + i]
+            rhs[row + i] = -(rhs[row + i] + damped)
+    left = _solve(r, TURNS)
+    _push(r)
+    back_pass(r, False, r.base, du)
     return power, rank, ratio, left
+
+
+@native
+def closed_rhs(r: RolledContext, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """ẏ of a large tree with cut joints."""
+    c = r.context
+    nq, nv = c.nq, c.nv
+    dy[nq + nv], rank, ratio, conflict = _forward(r, t, y[:nq], y[nq : nq + nv], dy[:nq], dy[nq : nq + nv])
+    c.multipliers[:] = r.memory.rhs
+    watch(c, rank, ratio, conflict)
+    return finite(c, dy)
 
 
 # Back onto the constraints
 
 
-@njit(cache=True, nogil=True)
-def _largest(table, memory, level):
+@native
+def _largest(r: RolledContext, level: int) -> float:
     """The largest residual of level 0 (position) or 1 (velocity); −residuals go to ``rhs``."""
-    cuts, largest = table.cuts, 0.0
-    for c in range(cuts.shape[0]):
-        m, at, row = cuts[c, _M], cuts[c, _VALUES], cuts[c, _ROW]
+    loops, values, rhs = r.loops, r.memory.measured, r.memory.rhs
+    largest = 0.0
+    for c in range(loops.n):
+        m, at, row = loops.equations[c], loops.first_value[c], loops.first_row[c]
         for i in range(m):
-            value = memory.values[at + level * m + i]
-            memory.rhs[row + i] = -value
+            value = float(values[at + level * m + i])
+            rhs[row + i] = -value
             largest = max(largest, abs(value)) if value == value else math.inf
     return largest
 
 
-@njit(cache=True, nogil=True)
-def _yield_to(program, table, pattern, record, memory, turns, du, work):
+@native
+def _yield_to(r: RolledContext, turns: int, du: np.ndarray) -> float:
     """The shortest du, in the metric of the mass matrix, that moves the cut joints by ``rhs``."""
-    links, layout = program.links, program.layout
-    for i in range(links.shape[0]):
-        kind = layout[links[i, KIND]]
-        clear(record, links[i, AT] + kind[E], kind[NV])
-    left = _solve(pattern, memory, turns)
-    _push(program, table, record, memory)
-    back_pass(program, record, YIELD, np.zeros(6), du, work)
+    p, of = r.program, r.program.kinds
+    for i in range(p.n):
+        clear(r.numbers, p.at[i] + of.e[p.kind[i]], of.nv[p.kind[i]])
+    left = _solve(r, turns)
+    _push(r)
+    back_pass(r, True, np.zeros(6), du)
     return left
 
 
-@njit(cache=True, nogil=True)
-def _look(program, table, record, memory, q, u, qdot, work):
-    outward_pass(program, record, q, u, np.zeros(u.shape[0]), qdot, False, work)
-    _measure(program, table, record, memory, work)
+@native
+def _look(r: RolledContext, q: np.ndarray, u: np.ndarray):
+    """Motion of links and cut joints at a state."""
+    outward_pass(r, q, u, np.zeros(u.shape[0]), np.empty(q.shape[0]), False)
+    _measure(r)
 
 
-@njit(cache=True, nogil=True)
-def _move(program, record, q, work):
-    """q moved along the du in the record."""
-    links, layout = program.links, program.layout
-    for i in range(links.shape[0]):
-        at, kind = links[i, AT], layout[links[i, KIND]]
-        put(record, at + kind[Q], q, links[i, AT_Q], kind[NQ])
-        call_kernel_offset(kind[MOVE], record, at, q, links[i, AT_Q], work)
+@native
+def _move(r: RolledContext, q: np.ndarray):
+    """q moved along the du of the links."""
+    p, of, x = r.program, r.program.kinds, r.numbers
+    for i in range(p.n):
+        at, kind = p.at[i], p.kind[i]
+        put(x, at + of.q[kind], q, p.at_q[i], of.nq[kind])
+        of.move[kind].run(x[at:], q[p.at_q[i] :])
 
 
-@njit(cache=True, nogil=True)
-def approach(program, table, pattern, record, memory, softness, q, u, du, work):
-    """One step of q and u towards the constraints, short where they are nearly singular."""
-    qdot = np.empty(q.shape[0])
-    _look(program, table, record, memory, q, u, qdot, work)
-    _largest(table, memory, 0)
-    _eliminate(program, table, pattern, record, memory, softness, work)
-    _yield_to(program, table, pattern, record, memory, 1, du, work)
-    _move(program, record, q, work)
-    _look(program, table, record, memory, q, u, qdot, work)
-    _largest(table, memory, 1)
-    _eliminate(program, table, pattern, record, memory, softness, work)
-    _yield_to(program, table, pattern, record, memory, 1, du, work)
-    for i in range(u.shape[0]):
-        u[i] += du[i]
+@native
+def closed_approach(r: RolledContext, t: float, y: np.ndarray) -> int:
+    """One step of position and velocity toward the cut joints, short where they are nearly singular."""
+    nq, nv = r.context.nq, r.context.nv
+    q, u, du = y[:nq], y[nq : nq + nv], np.zeros(nv)
+    _look(r, q, u)
+    _largest(r, 0)
+    _eliminate(r, SOFT)
+    _yield_to(r, 1, du)
+    _move(r, q)
+    _look(r, q, u)
+    _largest(r, 1)
+    _eliminate(r, SOFT)
+    _yield_to(r, 1, du)
+    u += du
+    return OK
 
 
-@njit(cache=True, nogil=True)
-def close_positions(program, table, pattern, record, memory, tolerance, q, u, du, work):
+@native
+def _close_positions(r: RolledContext, tolerance: float, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> float:
     """Newton's method on the positions, in place; leaves the factor of K there. Smallest pivot, 0 if it failed."""
-    qdot, error = np.empty(q.shape[0]), 1e300
+    error = 1e300
     for _ in range(NEWTON_STEPS):
-        _look(program, table, record, memory, q, u, qdot, work)
-        previous, error = error, _largest(table, memory, 0)
+        _look(r, q, u)
+        previous, error = error, _largest(r, 0)
         if not error < math.inf:
             return 0.0
-        _, ratio = _eliminate(program, table, pattern, record, memory, SOFTENING, work)
+        _, ratio = _eliminate(r, SOFTENING)
         if error <= tolerance or (error < 1e-9 and error > 0.5 * previous):
             return ratio
-        _yield_to(program, table, pattern, record, memory, TURNS, du, work)
-        _move(program, record, q, work)
+        _yield_to(r, TURNS, du)
+        _move(r, q)
     return 0.0
 
 
-@njit(cache=True, nogil=True)
-def close_velocities(program, table, pattern, record, memory, u, du, work):
-    """The correction du of velocities, where ``close_positions`` ended."""
-    _largest(table, memory, 1)
-    return _yield_to(program, table, pattern, record, memory, TURNS, du, work)
+@native
+def closed_retract(r: RolledContext, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+    """Position and velocity of a large tree back onto its cut joints."""
+    c = r.context
+    quality[0] = 1.0
+    if not c.projection:
+        return OK
+    c.statistics.projections += 1
+    nq, nv = c.nq, c.nv
+    q, u, du = y[:nq], y[nq : nq + nv], np.zeros(nv)
+    ratio = _close_positions(r, 0.0 if c.inner else POSITION_TOLERANCE, q, u, du)
+    if not ratio > 0.0:
+        return give_up(c, NO_CONVERGENCE)
+    _largest(r, 1)
+    _yield_to(r, TURNS, du)
+    correct(c, u, du)
+    quality[0] = ratio
+    return OK
 
 
 # What is left open, and A itself
 
 
-@njit(cache=True, nogil=True)
-def residuals(program, table, record, memory, q, u, position, velocity, work):
-    """φ and A u."""
-    _look(program, table, record, memory, q, u, np.empty(q.shape[0]), work)
-    _largest(table, memory, 0)
-    for r in range(position.shape[0]):
-        position[r] = -memory.rhs[r]
-    _largest(table, memory, 1)
-    for r in range(velocity.shape[0]):
-        velocity[r] = -memory.rhs[r]
+@native
+def residuals_along(r: RolledContext, q: np.ndarray, u: np.ndarray, position: np.ndarray, velocity: np.ndarray):
+    """φ and A u at many states."""
+    for i in range(q.shape[0]):
+        _look(r, q[i], u[i])
+        _largest(r, 0)
+        position[i] = -r.memory.rhs
+        _largest(r, 1)
+        velocity[i] = -r.memory.rhs
 
 
-@njit(cache=True, nogil=True)
-def sparse_rows(program, table, record, memory, q, u, rows, columns, entries, work):
+@native
+def sparse_rows(
+    r: RolledContext, q: np.ndarray, u: np.ndarray, rows: np.ndarray, columns: np.ndarray, entries: np.ndarray
+) -> int:
     """A as triplets; returns their number. The order is that of the ways."""
-    links, layout, cuts, ways, F = program.links, program.layout, table.cuts, table.ways, memory.wrenches
-    _look(program, table, record, memory, q, u, np.empty(q.shape[0]), work)
-    inward_pass(program, record, work)
+    p, of, x, loops, F = r.program, r.program.kinds, r.numbers, r.loops, r.memory.wrenches
+    _look(r, q, u)
+    inward_pass(r)
     count = 0
-    for c in range(cuts.shape[0]):
-        _start(table, memory, c)
-        m, way = cuts[c, _M], cuts[c, _WAY]
-        for k in range(cuts[c, _LENGTH]):
-            link, parent, nv = ways[way + k, 0], ways[way + k, 1], ways[way + k, 3]
-            at, kind = links[link, AT], layout[links[link, KIND]]
+    for c in range(loops.n):
+        _start(r, c)
+        m, way = loops.equations[c], loops.first_step[c]
+        for k in range(loops.steps[c]):
+            link, parent, nv = loops.step_link[way + k], loops.step_parent[way + k], loops.step_nv[way + k]
+            at, kind = p.at[link], p.kind[link]
             for i in range(m):
                 force = (k * m + i) * 6
                 for j in range(nv):
                     total = 0.0
                     for a in range(6):
-                        total += record[at + kind[S] + a * nv + j] * F[force + a]
-                    rows[count], columns[count], entries[count] = cuts[c, _ROW] + i, links[link, AT_U] + j, total
+                        total += x[at + of.S[kind] + a * nv + j] * F[force + a]
+                    rows[count], columns[count], entries[count] = loops.first_row[c] + i, p.at_u[link] + j, total
                     count += 1
                 if parent >= 0:
-                    _pass_on(record, at + kind[X], F, force, (parent * m + i) * 6)
+                    _pass_on(x, at + of.X[kind], F, force, (parent * m + i) * 6)
     return count

@@ -20,35 +20,59 @@ from sympy.core.function import AppliedUndef
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.motion import quantity
 from dalembert.elements import Load
 from dalembert.elements.base import replace_names
 from dalembert.expressions import TIME, Reference, evaluate, number, reference
 from dalembert.expressions.symbols import JOINT_QUANTITIES, as_reference
 from dalembert.forces import Force
+from dalembert.kinematics import TreeKinematics
+from dalembert.kinematics.moving import quantity
 from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
+from dalembert.native import Int, Integers, Kernels, Record, Vector
 from dalembert.spatial import Pose
 
-__all__ = ["FORCE_COLUMNS", "FORCE_LAYOUT_COLUMNS", "ForceKind", "RolledForces"]
+__all__ = ["ForceKind", "ForceTable", "RolledForces"]
 
-FORCE_COLUMNS = 3  # kind, place of the numbers, place of the links
-FORCE_LAYOUT_COLUMNS = 5  # how many numbers, bodies and joints; kernels of loads and energy
+
+class ForceTable(Record):
+    """All forces, as the native loops read them.
+
+    Attributes:
+        n, n_kinds, n_data, n_links: forces, forms, numbers and links of all forces.
+        kind, first_number, first_link: of each force; where its part of ``data`` and of ``links`` begins.
+        data: numbers of all forces, one after the other.
+        links: which links the forces ask about: of each force first those of its bodies, then those of its joints.
+        numbers, bodies, joints: of each kind, how many.
+        loads, energy: of each kind.
+    """
+
+    n = Int()
+    n_kinds = Int()
+    n_data = Int()
+    n_links = Int()
+    kind = Integers("n")
+    first_number = Integers("n")
+    first_link = Integers("n")
+    data = Vector("n_data")
+    links = Integers("n_links")
+    numbers = Integers("n_kinds")
+    bodies = Integers("n_kinds")
+    joints = Integers("n_kinds")
+    loads = Kernels("n_kinds")
+    energy = Kernels("n_kinds")
 
 
 class RolledForces:
-    """All forces of a tree, as the native loops read them.
+    """All forces of a tree.
 
     Attributes:
         kinds: one for each form.
-        table: for each force its kind and where its part of ``data`` and of ``links`` begins.
-        data: numbers of all forces, one after the other.
-        links: which links the forces ask about: of each force first those of its bodies, then those of its joints.
+        table: what the native loops read.
         loaded: links on whose bodies forces may act.
     """
 
-    def __init__(self, tree: PlacedTree):
+    def __init__(self, tree: TreeKinematics):
         self.kinds: list[ForceKind] = []
         self.loaded: set[int] = set()
         numbers: dict[ForceKind, int] = {}
@@ -64,29 +88,28 @@ class RolledForces:
             links += bodies + [_link_of_joint(tree, form.real(name)) for name in kind.joints]
             self.loaded.update(bodies)
             data += [value for query in kind.data for value in query(form)]
-        self.table = np.array(rows, dtype=np.int64).reshape(-1, FORCE_COLUMNS)
-        self.links = np.array(links, dtype=np.int64)
-        self.data = np.array(data, dtype=float)
+        columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+        counts = [(kind.n_data, len(kind.bodies), len(kind.joints)) for kind in self.kinds]
+        per_kind = np.array(counts, dtype=np.int64).reshape(-1, 3).T.copy()
+        self.table = ForceTable(
+            n=len(rows), n_kinds=len(self.kinds), n_data=len(data), n_links=len(links),
+            **dict(zip(("kind", "first_number", "first_link"), columns, strict=True)),
+            **dict(zip(("numbers", "bodies", "joints"), per_kind, strict=True)),
+            data=np.array(data, dtype=float), links=np.array(links, dtype=np.int64),
+            loads=[kind.loads for kind in self.kinds], energy=[kind.energy for kind in self.kinds],
+        )  # fmt: skip
 
     @property
     def size(self) -> int:
         """Doubles of memory that any one force needs for what its kernels read and write."""
         return max((kind.size for kind in self.kinds), default=0)
 
-    def layout(self) -> np.ndarray:
-        """For each kind: how many numbers, bodies and joints it has, and its kernels."""
-        rows = [
-            (kind.n_data, len(kind.bodies), len(kind.joints), kind.loads.address, kind.energy.address)
-            for kind in self.kinds
-        ]
-        return np.array(rows, dtype=np.int64).reshape(-1, FORCE_LAYOUT_COLUMNS)
 
-
-def _link_of_joint(tree: PlacedTree, joint: str) -> int:
+def _link_of_joint(tree: TreeKinematics, joint: str) -> int:
     return tree.index[tree.coordinates.slot_of_joint[joint].body]
 
 
-def _joint_sizes(tree: PlacedTree, joints: dict[str, str]) -> list[tuple[str, int, int]]:
+def _joint_sizes(tree: TreeKinematics, joints: dict[str, str]) -> list[tuple[str, int, int]]:
     """Places of joints with their numbers of coordinates and of velocities."""
     found = [(place, tree.links[_link_of_joint(tree, name)].joint) for place, name in joints.items()]
     return [(place, joint.nq, joint.nv) for place, joint in found]

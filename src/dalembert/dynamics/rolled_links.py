@@ -13,18 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.algebra.linear import solve_spd
+from dalembert.algebra.dense_solve import solve_spd
 from dalembert.codegen import Kernel, compile_function
-from dalembert.coordinates.base import Link
-from dalembert.coordinates.kinematics import LinkState, step_outward
-from dalembert.coordinates.recursions import Eliminated, step_back, step_inward
 from dalembert.errors import ModelError
-from dalembert.joints import JOINTS, Free, Joint
+from dalembert.joints import JOINTS, Joint
 from dalembert.joints.reversed import Reversed
+from dalembert.kinematics.base import Link
+from dalembert.native import Flags, Int, Integers, Kernels, Record
 from dalembert.spatial import ArticulatedInertia, Pose, RigidInertia
 from dalembert.spatial.pose import cross_motion
+from dalembert.tree.outward import LinkState, step_outward
+from dalembert.tree.recursions import Eliminated, step_back, step_inward
 
-__all__ = ["LAYOUT_COLUMNS", "N_UP", "SEEN", "LinkKey", "LinkKind", "link_constants", "trace_link"]
+__all__ = ["N_UP", "SEEN", "LinkKey", "LinkKind", "LinkKinds", "link_constants", "trace_link"]
 
 # Symmetric 3×3 matrices are stored by their upper half.
 _UPPER = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
@@ -48,7 +49,7 @@ class LinkKey(NamedTuple):
     def of(cls, link: Link, loaded: bool, looped: bool) -> LinkKey:
         turned = isinstance(link.joint, Reversed)
         inner = link.joint.joint if isinstance(link.joint, Reversed) else link.joint
-        if inner.kind == "custom":
+        if not inner.uniform:
             raise ModelError("a custom joint has its own formulas and cannot be part of a rolled kernel")
         return cls(inner.kind, turned, link.armature is not None, loaded, looped)
 
@@ -73,13 +74,8 @@ class _Fields:
     def __getitem__(self, name: str) -> slice:
         return self.at[name]
 
-
-# What the loops must find for a kind of link: sizes, kernels, and places of fields in a record.
-_SIZES = ("q", "u", "F_ext")
-_KERNELS = ("outward", "place", "inward", "back", "newton", "euler", "observe", "yield", "move")
-_PLACES = ("q", "u", "tau", "F_ext", "V_P", "X", "V", "qdot", "I", "W", "e", "A_P", "du", "A", "S", "G",
-           "du_in", "A_P_in", "newton_out", "F", "tau_out", "F_up", "X_WP", "X_W", "X_B", "seen")  # fmt: skip
-LAYOUT_COLUMNS = len(_SIZES) + len(_KERNELS) + len(_PLACES)
+    def size_of(self, name: str) -> int:
+        return self.at[name].stop - self.at[name].start
 
 
 @dataclass(frozen=True)
@@ -89,11 +85,47 @@ class LinkKind:
     fields: _Fields
     kernels: dict[str, Kernel]
 
-    def layout(self) -> list[int]:
-        """Sizes, kernel addresses and places of fields, in the order of the columns that the loops read."""
-        sizes = [self.fields[name].stop - self.fields[name].start for name in _SIZES]
-        addresses = [self.kernels[name].address if name in self.kernels else 0 for name in _KERNELS]
-        return [*sizes, *addresses, *(self.fields[name].start for name in _PLACES)]
+
+def _places(count: int) -> list[Integers]:
+    return [Integers("n") for _ in range(count)]
+
+
+class LinkKinds(Record):
+    """What the native loops find for each kind of link: sizes, kernels, and where its fields are in a link's numbers
+    (see ``trace_link``)."""
+
+    n = Int()
+    nq = Integers("n")
+    nv = Integers("n")
+    loaded = Flags("n")
+    outward = Kernels("n")
+    place = Kernels("n")
+    inward = Kernels("n")
+    back = Kernels("n")
+    newton = Kernels("n")
+    euler = Kernels("n")
+    observe = Kernels("n")
+    yields = Kernels("n")
+    move = Kernels("n")
+    q, u, tau, F_ext, V_P = _places(5)
+    X, V, qdot, I, W, e, A_P, du, A, S, G = _places(11)
+    du_in, A_P_in, newton_out, F, tau_out, F_up = _places(6)
+    X_WP, X_W, X_B, seen = _places(4)
+
+    @classmethod
+    def of(cls, kinds: list[LinkKind]) -> LinkKinds:
+        def each(values: list[int]) -> np.ndarray:
+            return np.array(values, dtype=np.int64)
+
+        sizes = {name: each([kind.fields.size_of(part) for kind in kinds]) for name, part in (("nq", "q"), ("nv", "u"))}
+        loaded = np.array([kind.fields.size_of("F_ext") > 0 for kind in kinds], dtype=bool)
+        places: dict[str, Any] = {}
+        for name, field in cls.fields.items():
+            if isinstance(field, Kernels):
+                places[name] = [kind.kernels.get(name) for kind in kinds]
+            elif isinstance(field, Integers) and name not in sizes:
+                places[name] = each([kind.fields[name].start for kind in kinds])
+        return cls(n=len(kinds), loaded=loaded, **sizes, **places)
 
 
 def link_constants(link: Link) -> np.ndarray:
@@ -111,7 +143,7 @@ def trace_link(key: LinkKey) -> LinkKind:
     """Trace all steps for one kind of link."""
     cls = JOINTS[key.joint]
     names = [name.strip("[]") for name in cls.parameters]
-    sample: Any = Free() if key.joint == "free" else cls(**dict.fromkeys(names, 1.0))
+    sample: Any = cls.sample()
     nq, nv = sample.nq, sample.nv
     fields = _Fields(
         {"du_in": "X", "X_WP": "I"},
@@ -139,7 +171,7 @@ def trace_link(key: LinkKey) -> LinkKind:
         "observe": (step.observe(), "V_B"),
     }
     if key.looped:
-        outputs |= {"yield": (step.yields(), "A_P"), "move": (step.move(), "du")}
+        outputs |= {"yields": (step.yields(), "A_P"), "move": (step.move(), "du")}
     kernels = {}
     for name, (values, last) in outputs.items():
         columns = {key: CASADI.to_sx(value) for key, value in values.items()}
@@ -224,7 +256,7 @@ class _Steps:
     def move(self) -> dict[str, Any]:
         """q moved along du."""
         joint = self.link.joint
-        return {"q": joint.normalise(CASADI, joint.integrate(CASADI, self["q"], self["du"]))}
+        return {"q": joint.normalize(CASADI, joint.integrate(CASADI, self["q"], self["du"]))}
 
     def newton(self) -> dict[str, Any]:
         """Outward step of inverse dynamics: pose, twist and acceleration, and the wrench the link needs."""

@@ -2,55 +2,123 @@
 
 Cut joints are traced once for each kind. A multiplier of a cut joint is felt along the two ways from its bodies to the
 ground; two cut joints are coupled if their ways share a joint that moves. What couples them is known in advance, so the
-matrix of the multipliers is analysed once (see ``numerics.sparse``) and costs only what the loops have in common.
+matrix of the multipliers is analyzed once (see ``numerics.sparse``) and costs only what the loops have in common.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dalembert.algebra import Jets
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.kinematics import pose_jets
 from dalembert.joints import JOINTS
+from dalembert.kinematics import TreeKinematics
 from dalembert.model.mechanism import PlacedJoint
+from dalembert.native import Int, IntegerMatrix, Integers, Kernels, Record, Ref, Vector
 from dalembert.numerics.sparse import Pattern, pattern_of
 from dalembert.spatial import Pose
+from dalembert.tree.outward import pose_jets
 
-__all__ = ["Loops", "Table"]
+__all__ = ["LoopMemory", "LoopTable", "Loops"]
 
 # What is known of a cut joint with m equations, after its kernel ran: φ, φ̇, γ, and ∂φ̇ by the twists of both links.
 PER_ROW = 3 + 12
 
 
-class Table(NamedTuple):
+class LoopTable(Record):
     """What native code reads.
 
     Attributes:
-        cuts: kernel, equations, place of its numbers and how many, links (−1: ground), first row, first step of its
-            way and how many, places of both links on the way, place of its values.
-        ways: steps towards the ground, tips first: link, place of its parent on the same way, place of what the
-            multipliers move, velocities.
-        pairs: first row and equations of two coupled cut joints, first meeting and how many, first slot.
-        meetings: places of what both move at the same link, velocities.
+        n: cut joints.
+        kernel, equations: of each cut joint; which kernel gives its values.
+        first_number, numbers: its part of ``data``, and how many.
+        first_row, first_step, steps: its rows; its way to the ground, and how many steps.
+        first_value: where its values are.
+        link, end: of both bodies of each cut joint, the link (−1: ground) and its step on the way (−1 likewise).
+        step_link, step_parent, step_moved, step_nv: of each step toward the ground, tips first: link, step of its
+            parent on the same way (−1: ground), place of what the multipliers move, velocities.
+        pair_rows, pair_columns: equations of two coupled cut joints.
+        first_meeting, pair_meetings, first_slot: of each pair, the links that both move; where its block of K goes.
+        meeting_first, meeting_second, meeting_nv: places of what both move at the same link, velocities.
         slots: where entries of K go, block by block; −1 if the mirror image is kept.
         data: numbers of all cut joints.
         mobility: inverse inertia, 6 × 6, of both links of all cut joints; 0 for the ground.
+        pattern: of K, whose rows are all equations.
+        n_values, n_moved, longest: numbers that kernels leave, and that multipliers move; steps of the longest way.
     """
 
-    cuts: np.ndarray
-    ways: np.ndarray
-    pairs: np.ndarray
-    meetings: np.ndarray
-    slots: np.ndarray
-    data: np.ndarray
-    mobility: np.ndarray
+    n = Int()
+    n_kernels = Int()
+    n_steps = Int()
+    n_pairs = Int()
+    n_meetings = Int()
+    n_slots = Int()
+    n_data = Int()
+    n_values = Int()
+    n_moved = Int()
+    longest = Int()
+    pattern = Ref(Pattern)
+    kernels = Kernels("n_kernels")
+    kernel = Integers("n")
+    equations = Integers("n")
+    first_number = Integers("n")
+    numbers = Integers("n")
+    first_row = Integers("n")
+    first_step = Integers("n")
+    steps = Integers("n")
+    first_value = Integers("n")
+    link = IntegerMatrix("n", 2)
+    end = IntegerMatrix("n", 2)
+    step_link = Integers("n_steps")
+    step_parent = Integers("n_steps")
+    step_moved = Integers("n_steps")
+    step_nv = Integers("n_steps")
+    pair_rows = Integers("n_pairs")
+    pair_columns = Integers("n_pairs")
+    first_meeting = Integers("n_pairs")
+    pair_meetings = Integers("n_pairs")
+    first_slot = Integers("n_pairs")
+    meeting_first = Integers("n_meetings")
+    meeting_second = Integers("n_meetings")
+    meeting_nv = Integers("n_meetings")
+    slots = Integers("n_slots")
+    data = Vector("n_data")
+    mobility = Vector("72 * n")
+
+
+class LoopMemory(Record):
+    """Numbers of one evaluation, of one user of the loops.
+
+    Attributes:
+        measured: of cut joints (see ``PER_ROW``).  pushed, yielded: z and D⁻¹z.
+        K, scale, lower, pivots: the scaled matrix of the multipliers and its factor, in the order of elimination.
+        rhs: what the multipliers shall do, then the multipliers, in the order of the rows.
+        goal … work, fill: scratch space of the solution.
+        inputs, wrenches: of one cut joint.
+    """
+
+    table = Ref(LoopTable)
+    measured = Vector("table.n_values")
+    pushed = Vector("table.n_moved")
+    yielded = Vector("table.n_moved")
+    K = Vector("table.pattern.entries")
+    scale = Vector("table.pattern.n")
+    lower = Vector("table.pattern.fill")
+    pivots = Vector("table.pattern.n")
+    rhs = Vector("table.pattern.n")
+    goal = Vector("table.pattern.n")
+    rest = Vector("table.pattern.n")
+    step = Vector("table.pattern.n")
+    solution = Vector("table.pattern.n")
+    work = Vector("table.pattern.n")
+    inputs = Vector(96)
+    wrenches = Vector("36 * table.longest")
+    fill = Integers("table.pattern.n")
 
 
 class Loops:
@@ -59,24 +127,25 @@ class Loops:
     Attributes:
         links: whose motion the cut joints ask about.
         rows: number of constraint equations.
-        n_values, n_moved: doubles for what kernels leave, and for what multipliers move.
-        n_work: doubles of work memory that the kernels need.
+        table: what native code reads.
     """
 
-    def __init__(self, tree: PlacedTree):
+    def __init__(self, tree: TreeKinematics):
         self.tree, names = tree, tree.coordinates.cut
         placed = [tree.mechanism.joint(name) for name in names]
         kinds = [_trace(joint.joint.kind) for joint in placed]
+        used = list(dict.fromkeys(kinds))
         self.links = {tree.index[body] for joint in placed for body in (joint.first, joint.second)} - {-1}
-        cuts, ways, data, row, values, moved = [], [], [], 0, 0, 0
+        cuts, links, places, ways, data, row, values, moved = [], [], [], [], [], 0, 0, 0
         felt: list[dict[int, tuple[int, int]]] = []
         for joint, kind in zip(placed, kinds, strict=True):
             numbers = _numbers(tree, joint)
             ends = [tree.index[joint.first], tree.index[joint.second]]
-            way = sorted(_towards_ground(tree, ends[0]) | _towards_ground(tree, ends[1]), reverse=True)
+            way = sorted(_toward_ground(tree, ends[0]) | _toward_ground(tree, ends[1]), reverse=True)
             at = {link: k for k, link in enumerate(way)} | {-1: -1}
-            cuts.append((kind.kernel.address, kind.rows, len(data), len(numbers), *ends, row, len(ways), len(way),
-                         at[ends[0]], at[ends[1]], values))  # fmt: skip
+            cuts.append((used.index(kind), kind.rows, len(data), len(numbers), row, len(ways), len(way), values))
+            links.append(ends)
+            places.append([at[end] for end in ends])
             felt.append({})
             for link in way:
                 nv = tree.links[link].u.stop - tree.links[link].u.start
@@ -86,20 +155,20 @@ class Loops:
                 moved += nv * kind.rows
             data += list(numbers)
             row, values = row + kind.rows, values + PER_ROW * kind.rows
-        self.rows, self.n_values, self.n_moved = row, values, moved
-        self.pattern, pairs, meetings, slots = _couplings([kind.rows for kind in kinds], felt)
-        self.table = Table(
-            np.array(cuts, dtype=np.int64).reshape(-1, 12),
-            np.array(ways, dtype=np.int64).reshape(-1, 4),
-            np.array(pairs, dtype=np.int64).reshape(-1, 7),
-            np.array(meetings, dtype=np.int64).reshape(-1, 3),
-            np.array(slots, dtype=np.int64),
-            np.array(data, dtype=float),
-            np.concatenate([_mobility(tree, body) for joint in placed for body in (joint.first, joint.second)]),
-        )
-        self.addresses = np.array([(part.ctypes.data, len(part)) for part in (*self.table, *self.pattern)], np.int64)
-        self.n_work = max(kind.kernel.n_work for kind in kinds)
-        self._kinds = kinds
+        self.rows = row
+        pattern, pairs, meetings, slots = _couplings([kind.rows for kind in kinds], felt)
+        of_cuts = _columns(cuts, "kernel equations first_number numbers first_row first_step steps first_value")
+        self.table = LoopTable(
+            n=len(cuts), n_kernels=len(used), n_steps=len(ways), n_pairs=len(pairs), n_meetings=len(meetings),
+            n_slots=len(slots), n_data=len(data), n_values=values, n_moved=moved,
+            longest=max(of_cuts["steps"]), pattern=pattern, kernels=[kind.kernel for kind in used],
+            link=np.array(links, dtype=np.int64), end=np.array(places, dtype=np.int64), **of_cuts,
+            **_columns(ways, "step_link step_parent step_moved step_nv"),
+            **_columns(pairs, "pair_rows pair_columns first_meeting pair_meetings first_slot"),
+            **_columns(meetings, "meeting_first meeting_second meeting_nv"),
+            slots=np.array(slots, dtype=np.int64), data=np.array(data, dtype=float),
+            mobility=np.concatenate([_mobility(tree, body) for cut in placed for body in (cut.first, cut.second)]),
+        )  # fmt: skip
 
     def measured(self, name: str, pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a cut joint at many states, from poses and world twists of all bodies."""
@@ -116,7 +185,13 @@ class Loops:
         return np.asarray(seen.q), np.asarray(seen.u)
 
 
-def _mobility(tree: PlacedTree, body: str) -> np.ndarray:
+def _columns(rows: list[tuple[int, ...]], names: str) -> dict[str, np.ndarray]:
+    """Columns of a table by name."""
+    found = names.split()
+    return dict(zip(found, np.array(rows, dtype=np.int64).reshape(-1, len(found)).T.copy(), strict=True))
+
+
+def _mobility(tree: TreeKinematics, body: str) -> np.ndarray:
     """Inverse inertia of a link if it were free, without directions that have none."""
     i = tree.index[body]
     if i < 0:
@@ -125,7 +200,7 @@ def _mobility(tree: PlacedTree, body: str) -> np.ndarray:
     return np.linalg.pinv(I, rcond=1e-9, hermitian=True).reshape(-1)
 
 
-def _towards_ground(tree: PlacedTree, link: int) -> set[int]:
+def _toward_ground(tree: TreeKinematics, link: int) -> set[int]:
     way = set()
     while link >= 0:
         way.add(link)
@@ -148,7 +223,7 @@ def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tupl
     first, kept = np.concatenate([[0], np.cumsum(sizes)]), pattern.slots
     pairs, meetings, slots = [], [], []
     for (a, b), links in shared.items():
-        pairs.append((first[a], sizes[a], first[b], sizes[b], len(meetings), len(links), len(slots)))
+        pairs.append((sizes[a], sizes[b], len(meetings), len(links), len(slots)))
         meetings += [(felt[a][link][0], felt[b][link][0], felt[a][link][1]) for link in links]
         for i in range(sizes[a]):
             for j in range(sizes[b]):
@@ -171,7 +246,7 @@ def _own(joint: Any) -> int:
     return len(joint.parameters)
 
 
-def _numbers(tree: PlacedTree, placed: PlacedJoint, on_links: bool = True) -> np.ndarray:
+def _numbers(tree: TreeKinematics, placed: PlacedJoint, on_links: bool = True) -> np.ndarray:
     """Joint frames in the frames of their links (the world's for the ground) or bodies, and the joint's quantities."""
     numbers: list[Any] = []
     for body, X in ((placed.first, placed.X_1P), (placed.second, placed.X_2S)):

@@ -1,175 +1,191 @@
 """Passes of rolled recursions: native loops over the links of a tree, each calling the kernel of one step.
 
-What they run through is a program, which does not change; numbers of links are in a record (see ``rolled_links``).
+What they run through is a program, which does not change; numbers of links are in one vector, each link's at its place
+(see ``rolled_links``).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.codegen import call_kernel_offset
-from dalembert.dynamics.rolled_forces import FORCE_COLUMNS, FORCE_LAYOUT_COLUMNS
-from dalembert.dynamics.rolled_links import LAYOUT_COLUMNS, N_UP
-from dalembert.numerics.native import float_pointer, integer_pointer, put
+from dalembert.dynamics.rolled_forces import ForceTable
+from dalembert.dynamics.rolled_links import N_UP, LinkKinds
+from dalembert.dynamics.rolled_loops import LoopMemory, LoopTable
+from dalembert.native import Flag, Flags, Int, Integers, Record, Ref, Vector, native
+from dalembert.numerics.context import Context
 
-__all__ = ["Program", "add", "ask", "back_pass", "clear", "inward_pass", "load_pass", "outward_pass", "program_at"]
+__all__ = [
+    "Program", "RolledContext", "add", "ask", "back_pass", "clear", "inward_pass", "load_pass", "outward_pass", "put",
+]  # fmt: skip
 
 
-class Program(NamedTuple):
-    """What the loops run through; it does not change. Numbers of links, which do, are in a record.
+class Program(Record):
+    """What the loops run through; it does not change.
 
     Attributes:
-        layout: for each kind of link its sizes, kernel addresses and places of fields (``LinkKind.layout``).
-        links: kind, parent, places of q, u and the record, first to add to its parent, without children, on the way
-            to a load.
-        force_layout, forces, force_links, force_data: ``layout()``, ``table``, ``links`` and ``data`` of
-            ``RolledForces``.
+        n: links.
+        size: of the vector with the numbers of all links.
+        looped: true if there are cut joints.
+        kind, parent, at_q, at_u, at: of each link; places of its coordinates, velocities and numbers.
+        first: it is the first to add to its parent.  leaf: it has no children.  placed: it is on the way to a load.
+        kinds: what links of one kind share.
+        forces: on all links.
     """
 
-    layout: np.ndarray
-    links: np.ndarray
-    force_layout: np.ndarray
-    forces: np.ndarray
-    force_links: np.ndarray
-    force_data: np.ndarray
+    n = Int()
+    size = Int()
+    looped = Flag()
+    kind = Integers("n")
+    parent = Integers("n")
+    at_q = Integers("n")
+    at_u = Integers("n")
+    at = Integers("n")
+    first = Flags("n")
+    leaf = Flags("n")
+    placed = Flags("n")
+    kinds = Ref(LinkKinds)
+    forces = Ref(ForceTable)
 
 
-# Columns of the tables. Those of ``layout`` are in the order of ``LinkKind.layout``.
-KIND, PARENT, AT_Q, AT_U, AT, FIRST, LEAF, PLACED = range(8)
-LINK_COLUMNS = 8
-(NQ, NV, LOADED,
- OUTWARD, PLACE, INWARD, BACK, NEWTON, EULER, OBSERVE, YIELD, MOVE,
- Q, U, TAU, F_EXT, VP, X, V, QDOT, I, W, E, AP, DU, A, S, G,
- DU_IN, AP_IN, NEWTON_OUT, F, TAU_OUT, F_UP, X_WP, X_W, X_B, SEEN) = range(38)  # fmt: skip
-N_DATA, N_BODIES, N_JOINTS, LOADS, ENERGY = range(5)
+class RolledContext(Record):
+    """What native loops work with, for one user at a time.
+
+    Attributes:
+        context: of the run, or None.
+        program: shared by all users.
+        numbers: memory for one force, then of all links: constants, which stay, and what the steps leave for each
+            other.
+        base: acceleration of the ground that stands for gravity.
+        loops, memory: of the cut joints, or None; the memory is the user's own.
+    """
+
+    context = Ref(Context)
+    program = Ref(Program)
+    loops = Ref(LoopTable)
+    memory = Ref(LoopMemory)
+    numbers = Vector("program.size")
+    base = Vector(6)
 
 
-@njit(cache=True, nogil=True)
-def program_at(address):
-    """The program whose ``Rolled.addresses`` are found here."""
-    a = carray(integer_pointer(address), (6, 2))
-    return Program(
-        carray(integer_pointer(a[0, 0]), (a[0, 1], LAYOUT_COLUMNS)),
-        carray(integer_pointer(a[1, 0]), (a[1, 1], LINK_COLUMNS)),
-        carray(integer_pointer(a[2, 0]), (a[2, 1], FORCE_LAYOUT_COLUMNS)),
-        carray(integer_pointer(a[3, 0]), (a[3, 1], FORCE_COLUMNS)),
-        carray(integer_pointer(a[4, 0]), (a[4, 1],)),
-        carray(float_pointer(a[5, 0]), (a[5, 1],)),
-    )
+@native
+def put(target: np.ndarray, start: int, source: np.ndarray, begin: int, count: int):
+    for i in range(count):
+        target[start + i] = source[begin + i]
 
 
-@njit(cache=True, nogil=True)
-def outward_pass(program, record, q, u, tau, qdot, everywhere, work):
+@native
+def clear(target: np.ndarray, start: int, count: int):
+    for i in range(count):
+        target[start + i] = 0.0
+
+
+@native
+def add(target: np.ndarray, start: int, source: np.ndarray, begin: int, count: int):
+    for i in range(count):
+        target[start + i] += source[begin + i]
+
+
+@native
+def outward_pass(r: RolledContext, q: np.ndarray, u: np.ndarray, tau: np.ndarray, qdot: np.ndarray, everywhere: bool):
     """q̇, pose in the parent and twist of each link; of those on the way to a load, or of all, the pose in the world.
 
     The loads on links are set to τ and no wrench.
     """
-    layout, links = program.layout, program.links
-    for i in range(links.shape[0]):
-        kind, parent, at = layout[links[i, KIND]], links[i, PARENT], links[i, AT]
-        put(record, at + kind[Q], q, links[i, AT_Q], kind[NQ])
-        put(record, at + kind[U], u, links[i, AT_U], kind[NV])
-        put(record, at + kind[TAU], tau, links[i, AT_U], kind[NV])
-        if kind[LOADED]:
-            clear(record, at + kind[F_EXT], 6)
+    p, of, x = r.program, r.program.kinds, r.numbers
+    for i in range(p.n):
+        kind, parent, at = p.kind[i], p.parent[i], p.at[i]
+        put(x, at + of.q[kind], q, p.at_q[i], of.nq[kind])
+        put(x, at + of.u[kind], u, p.at_u[i], of.nv[kind])
+        put(x, at + of.tau[kind], tau, p.at_u[i], of.nv[kind])
+        if of.loaded[kind]:
+            clear(x, at + of.F_ext[kind], 6)
         if parent < 0:
-            clear(record, at + kind[VP], 6)
+            clear(x, at + of.V_P[kind], 6)
         else:
-            put(record, at + kind[VP], record, links[parent, AT] + layout[links[parent, KIND]][V], 6)
-        call_kernel_offset(kind[OUTWARD], record, at, record, at + kind[X], work)
-        put(qdot, links[i, AT_Q], record, at + kind[QDOT], kind[NQ])
-        if everywhere or links[i, PLACED]:
-            to = at + kind[X_WP]
+            put(x, at + of.V_P[kind], x, p.at[parent] + of.V[p.kind[parent]], 6)
+        of.outward[kind].run(x[at:], x[at + of.X[kind] :])
+        put(qdot, p.at_q[i], x, at + of.qdot[kind], of.nq[kind])
+        if everywhere or p.placed[i]:
+            to = at + of.X_WP[kind]
             if parent < 0:
-                clear(record, to, 12)
-                record[to] = record[to + 4] = record[to + 8] = 1.0
+                clear(x, to, 12)
+                x[to] = x[to + 4] = x[to + 8] = 1.0
             else:
-                put(record, to, record, links[parent, AT] + layout[links[parent, KIND]][X_W], 12)
-            call_kernel_offset(kind[PLACE], record, at, record, at + kind[X_W], work)
+                put(x, to, x, p.at[parent] + of.X_W[p.kind[parent]], 12)
+            of.place[kind].run(x[at:], x[at + of.X_W[kind] :])
 
 
-@njit(cache=True, nogil=True)
-def load_pass(program, record, t, work):
+@native
+def load_pass(r: RolledContext, t: float) -> float:
     """What forces do to links and their velocities; returns the power of those without potential."""
-    layout, links, forces, touched = program.layout, program.links, program.forces, program.force_links
+    p, of, forces, x = r.program, r.program.kinds, r.program.forces, r.numbers
     power = 0.0
-    for i in range(forces.shape[0]):
-        kind, at = program.force_layout[forces[i, 0]], ask(program, record, i, t)
-        call_kernel_offset(kind[LOADS], record, 0, record, at, work)
-        for k in range(kind[N_BODIES] + kind[N_JOINTS]):
-            link = touched[forces[i, 2] + k]
-            of = layout[links[link, KIND]]
-            count, to = (6, of[F_EXT]) if k < kind[N_BODIES] else (of[NV], of[TAU])
-            add(record, links[link, AT] + to, record, at, count)
+    for i in range(forces.n):
+        form, at = forces.kind[i], ask(r, i, t)
+        forces.loads[form].run(x, x[at:])
+        for k in range(forces.bodies[form] + forces.joints[form]):
+            link = forces.links[forces.first_link[i] + k]
+            kind = p.kind[link]
+            count, to = (6, of.F_ext[kind]) if k < forces.bodies[form] else (of.nv[kind], of.tau[kind])
+            add(x, p.at[link] + to, x, at, count)
             at += count
-        power += record[at]
+        power += float(x[at])
     return power
 
 
-@njit(cache=True, nogil=True)
-def inward_pass(program, record, work):
+@native
+def inward_pass(r: RolledContext):
     """Joints eliminated from the tips to the ground: inertia and bias wrench as parents feel them."""
-    layout, links = program.layout, program.links
+    p, of, x = r.program, r.program.kinds, r.numbers
     up = np.empty(7 * 6 + N_UP + 12 * 6)
-    for i in range(links.shape[0] - 1, -1, -1):
-        kind, parent, at = layout[links[i, KIND]], links[i, PARENT], links[i, AT]
-        if links[i, LEAF]:
-            clear(record, at + kind[I], N_UP)
-        call_kernel_offset(kind[INWARD], record, at, up, 0, work)
-        kept, nv = 7 * kind[NV], kind[NV]
-        put(record, at + kind[W], up, 0, kept)
-        if kind[YIELD] != 0:
-            put(record, at + kind[S], up, kept + N_UP, nv * (6 + nv))
+    for i in range(p.n - 1, -1, -1):
+        kind, parent, at = p.kind[i], p.parent[i], p.at[i]
+        if p.leaf[i]:
+            clear(x, at + of.I[kind], N_UP)
+        of.inward[kind].run(x[at:], up)
+        nv = of.nv[kind]
+        kept = 7 * nv
+        put(x, at + of.W[kind], up, 0, kept)
+        if p.looped:
+            put(x, at + of.S[kind], up, kept + N_UP, nv * (6 + nv))
         if parent >= 0:
-            to = links[parent, AT] + layout[links[parent, KIND]][I]
-            if links[i, FIRST]:
-                put(record, to, up, kept, N_UP)
+            to = p.at[parent] + of.I[p.kind[parent]]
+            if p.first[i]:
+                put(x, to, up, kept, N_UP)
             else:
-                add(record, to, up, kept, N_UP)
+                add(x, to, up, kept, N_UP)
 
 
-@njit(cache=True, nogil=True)
-def back_pass(program, record, step, base, du, work):
-    """u̇ from the ground to the tips, by the kernels of one step: BACK, or YIELD for links at rest."""
-    layout, links = program.layout, program.links
-    for i in range(links.shape[0]):
-        kind, parent, at = layout[links[i, KIND]], links[i, PARENT], links[i, AT]
+@native
+def back_pass(r: RolledContext, resting: bool, base: np.ndarray, du: np.ndarray):
+    """u̇ from the ground to the tips; of links at rest, what they yield."""
+    p, of, x = r.program, r.program.kinds, r.numbers
+    for i in range(p.n):
+        kind, parent, at = p.kind[i], p.parent[i], p.at[i]
         if parent < 0:
-            put(record, at + kind[AP], base, 0, 6)
+            put(x, at + of.A_P[kind], base, 0, 6)
         else:
-            put(record, at + kind[AP], record, links[parent, AT] + layout[links[parent, KIND]][A], 6)
-        call_kernel_offset(kind[step], record, at, record, at + kind[DU], work)
-        put(du, links[i, AT_U], record, at + kind[DU], kind[NV])
+            put(x, at + of.A_P[kind], x, p.at[parent] + of.A[p.kind[parent]], 6)
+        if resting:
+            of.yields[kind].run(x[at:], x[at + of.du[kind] :])
+        else:
+            of.back[kind].run(x[at:], x[at + of.du[kind] :])
+        put(du, p.at_u[i], x, at + of.du[kind], of.nv[kind])
 
 
-@njit(cache=True, nogil=True)
-def ask(program, record, i, t):
+@native
+def ask(r: RolledContext, i: int, t: float) -> int:
     """Numbers, time and motion as the kernels of a force read them; returns the place for the answer."""
-    layout, links, forces, touched = program.layout, program.links, program.forces, program.force_links
-    kind = program.force_layout[forces[i, 0]]
-    put(record, 0, program.force_data, forces[i, 1], kind[N_DATA])
-    record[kind[N_DATA]] = t
-    to = kind[N_DATA] + 1
-    for k in range(kind[N_BODIES] + kind[N_JOINTS]):
-        link = touched[forces[i, 2] + k]
-        of = layout[links[link, KIND]]
-        # Pose and twist of a body follow each other in its link's record, and so do q and u.
-        count, begin = (18, of[X_B]) if k < kind[N_BODIES] else (of[NQ] + of[NV], of[Q])
-        put(record, to, record, links[link, AT] + begin, count)
-        to += count
+    p, of, forces, x = r.program, r.program.kinds, r.program.forces, r.numbers
+    form = forces.kind[i]
+    put(x, 0, forces.data, forces.first_number[i], forces.numbers[form])
+    x[forces.numbers[form]] = t
+    to = int(forces.numbers[form]) + 1
+    for k in range(forces.bodies[form] + forces.joints[form]):
+        link = forces.links[forces.first_link[i] + k]
+        kind = p.kind[link]
+        # Pose and twist of a body follow each other in its link's numbers, and so do q and u.
+        count, begin = (18, of.X_B[kind]) if k < forces.bodies[form] else (of.nq[kind] + of.nv[kind], of.q[kind])
+        put(x, to, x, p.at[link] + begin, count)
+        to += int(count)
     return to
-
-
-@njit(cache=True, nogil=True, inline="always")
-def clear(target, start, count):
-    for j in range(count):
-        target[start + j] = 0.0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def add(target, start, source, begin, count):
-    for j in range(count):
-        target[start + j] += source[begin + j]

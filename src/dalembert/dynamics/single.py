@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from dalembert.codegen import Kernel, call_kernel
+from dalembert.codegen import Kernel
 
 __all__ = ["SingleState"]
 
 _FLOAT = np.dtype(np.float64)
-_UNIT = (8,)
 
-
-@njit(cache=True, nogil=True)
-def _evaluate(address, inp, work, gap, q, u, force, out):
-    """Put q, u and force in their places, jump over the parameters, and call."""
-    at = 1
-    for i in range(q.shape[0]):
-        inp[at + i] = q[i]
-    at += q.shape[0]
-    for i in range(u.shape[0]):
-        inp[at + i] = u[i]
-    at += u.shape[0] + gap
-    for i in range(force.shape[0]):
-        inp[at + i] = force[i]
-    call_kernel(address, inp, out, work)
+# Arguments are pointers that are made once: without declared types nothing is converted at a call.
+_CALL = ctypes.CFUNCTYPE(None)
 
 
 class SingleState(threading.local):
@@ -38,26 +25,29 @@ class SingleState(threading.local):
     """
 
     def __init__(self, kernel: Kernel, nq: int, nv: int, parameters: np.ndarray):
-        self._q, self._v, self._gap = (nq,), (nv,), len(parameters)
-        self._n_out = kernel.n_out
-        self._address = kernel.address
-        self._kernel = kernel
-        self._inp = np.zeros(kernel.n_in)
-        self._inp[1 + nq + nv : 1 + nq + nv + len(parameters)] = parameters
-        self._work = np.zeros(max(1, kernel.n_work))
+        at = 1 + nq + nv
+        inputs, outputs, scratch = np.zeros(kernel.n_in), np.zeros(kernel.n_out), np.zeros(max(1, kernel.n_work))
+        inputs[at : at + len(parameters)] = parameters
+        pointers = [ctypes.byref(ctypes.c_double.from_address(part.ctypes.data)) for part in (inputs, outputs, scratch)]
+        places = inputs[1 : 1 + nq], inputs[1 + nq : at], inputs[at + len(parameters) :]
+        # One attribute for all: those of a thread are found slowly.
+        self._parts = (nq,), (nv,), places, _CALL(kernel.address), pointers, outputs
+        self._alive = kernel, inputs, scratch
 
     def __call__(self, q: Any, u: Any, force: Any) -> np.ndarray | None:
-        # A non-array has no strides; the layouts of three plain vectors are told by dtype, shape and stride.
+        nq, nv, places, call, pointers, outputs = self._parts
         try:
             fits = (
-                q.shape == self._q and u.shape == self._v and force.shape == self._v
+                q.shape == nq and u.shape == nv and force.shape == nv
                 and q.dtype is _FLOAT and u.dtype is _FLOAT and force.dtype is _FLOAT
-                and q.strides == u.strides == force.strides == _UNIT
             )  # fmt: skip
         except AttributeError:
             fits = False
         if not fits:
             return None
-        out = np.empty(self._n_out)
-        _evaluate(self._address, self._inp, self._work, self._gap, q, u, force, out)
-        return out
+        to_q, to_u, to_force = places
+        to_q[...] = q
+        to_u[...] = u
+        to_force[...] = force
+        call(*pointers)
+        return outputs.copy()

@@ -9,26 +9,26 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
-from dalembert.formulations import Equations
+from dalembert.equations import Equations
 
 if TYPE_CHECKING:
-    from dalembert.dynamics.dynamics import Dynamics
+    from dalembert.dynamics.kernels import KernelSet
 
 __all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel"]
 
 
-def tangent_kernel(dynamics: Dynamics) -> Kernel:
+def tangent_kernel(kernels: KernelSet) -> Kernel:
     """The residuals of the equations of motion and their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
     leads from the coordinates to the tangent space. The power of forces without potential gives its derivatives only.
     """
-    al, symbols = CASADI, dynamics.symbols
-    du, multipliers = al.symbols("du", dynamics.nv), al.symbols("multipliers", len(dynamics.rows))
-    equations = dynamics.equations(dynamics.tau[1])
+    al, symbols = CASADI, kernels.symbols
+    du, multipliers = al.symbols("du", kernels.nv), al.symbols("multipliers", len(kernels.rows))
+    equations = kernels.traced
     q, u = symbols["q"][0], symbols["u"][0]
     qdot, A = al.to_sx(equations.qdot()), al.to_sx(equations.jacobian)
-    A = ca.reshape(A, dynamics.nv, len(dynamics.rows)).T
+    A = ca.reshape(A, kernels.nv, len(kernels.rows)).T
     r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
     v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
     phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
@@ -39,23 +39,23 @@ def tangent_kernel(dynamics: Dynamics) -> Kernel:
         "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
         "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u),
     }  # fmt: skip
-    return _compile(dynamics, "tangent", outputs, tau=dynamics.tau, du=du, multipliers=multipliers)
+    return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
 
 
-def exponential_kernel(dynamics: Dynamics) -> Kernel:
+def exponential_kernel(kernels: KernelSet) -> Kernel:
     """q ∘ exp(δ), D(δ) and its inverse."""
-    q, delta = dynamics.symbols["q"], CASADI.symbols("delta", dynamics.nv)
-    tree = dynamics.tree
-    inputs = {"q": q[0], "delta": delta[0], "p": dynamics.symbols["p"][0]}
+    q, delta = kernels.symbols["q"], CASADI.symbols("delta", kernels.nv)
+    tree = kernels.tree
+    inputs = {"q": q[0], "delta": delta[0], "p": kernels.symbols["p"][0]}
     outputs = {
-        "q": CASADI.to_sx(tree.normalise(tree.integrate(q[1], delta[1]))),
-        "D": _rows(_blocks(dynamics, delta[1], "dexp")),
-        "inverse": _rows(_blocks(dynamics, delta[1], "dexp_inverse")),
+        "q": CASADI.to_sx(tree.normalize(tree.integrate(q[1], delta[1]))),
+        "D": _rows(_blocks(kernels, delta[1], "dexp")),
+        "inverse": _rows(_blocks(kernels, delta[1], "dexp_inverse")),
     }
     return compile_function("exponential", inputs, outputs)
 
 
-def discrete_kernel(dynamics: Dynamics) -> Kernel:
+def discrete_kernel(kernels: KernelSet) -> Kernel:
     """A step of the discrete Lagrangian  L_d(q, δ) = h L(q ∘ exp(δ/2), δ/h)  with forces at the middle.
 
     Varying the ends of the step gives the momenta before and after it,
@@ -69,19 +69,19 @@ def discrete_kernel(dynamics: Dynamics) -> Kernel:
 
     Reference: J. E. Marsden, M. West, "Discrete mechanics and variational integrators", Acta Numerica 10 (2001).
     """
-    al, symbols, nv = CASADI, dynamics.symbols, dynamics.nv
+    al, symbols, nv = CASADI, kernels.symbols, kernels.nv
     q, delta, h = symbols["q"], symbols["u"], al.symbols("h", 1)
-    step, tree, time = h[1][0], dynamics.tree, symbols["t"][1][0]
+    step, tree, time = h[1][0], kernels.tree, symbols["t"][1][0]
     middle = tree.integrate(q[1], delta[1] / 2)
-    at_middle = Equations(tree, time + step / 2, middle, delta[1] / step, dynamics.tau[1])
+    at_middle = Equations(tree, time + step / 2, middle, delta[1] / step, kernels.tau[1])
     lagrangian = step * (at_middle.kinetic_energy() - at_middle.potential_energy())
     L = al.to_sx(np.array([lagrangian]))
-    W = ca.jacobian(al.to_sx(dynamics.equations().qdot()), symbols["u"][0])
+    W = ca.jacobian(al.to_sx(kernels.traced.qdot()), symbols["u"][0])
     by_delta, by_q = ca.jacobian(L, delta[0]).T, W.T @ ca.jacobian(L, q[0]).T
     force = al.to_sx(at_middle.work_forces())
 
     def D(values: np.ndarray, name: str = "dexp") -> ca.SX:
-        return _blocks(dynamics, values, name)
+        return _blocks(kernels, values, name)
 
     half, inverse, inverse_back = D(delta[1] / 2), D(delta[1], "dexp_inverse"), D(-delta[1], "dexp_inverse")
     back = D(-delta[1] / 2, "dexp_inverse")
@@ -94,17 +94,17 @@ def discrete_kernel(dynamics: Dynamics) -> Kernel:
         "slope": ca.jacobian(before, delta[0]),
     }  # fmt: skip
     assert before.shape == (nv, 1)
-    return _compile(dynamics, "discrete", outputs, tau=dynamics.tau, h=h)
+    return _compile(kernels, "discrete", outputs, tau=kernels.tau, h=h)
 
 
-def _compile(dynamics: Dynamics, name: str, outputs: dict[str, ca.SX], **more: tuple) -> Kernel:
-    inputs = {key: symbol for key, (symbol, _) in {**dynamics.symbols, **more}.items()}
+def _compile(kernels: KernelSet, name: str, outputs: dict[str, ca.SX], **more: tuple) -> Kernel:
+    inputs = {key: symbol for key, (symbol, _) in {**kernels.symbols, **more}.items()}
     return compile_function(name, inputs, {key: _rows(value) for key, value in outputs.items()})
 
 
-def _blocks(dynamics: Dynamics, delta: np.ndarray, name: str) -> ca.SX:
+def _blocks(kernels: KernelSet, delta: np.ndarray, name: str) -> ca.SX:
     """dexp, or its inverse, of all tree joints along the diagonal."""
-    blocks = dynamics.tree.dexp(delta, inverse=name == "dexp_inverse")
+    blocks = kernels.tree.dexp(delta, inverse=name == "dexp_inverse")
     return ca.diagcat(*[ca.reshape(CASADI.to_sx(block.T), *block.shape) for block in blocks if block.size])
 
 

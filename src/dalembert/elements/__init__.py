@@ -1,5 +1,6 @@
 """What a model is made of: named, frozen, validated data, and the motion that elements may ask about."""
 
+from dalembert.elements.allowed import LINEAR, MOTION, Allowed
 from dalembert.elements.base import (
     BodyName,
     ConstraintName,
@@ -16,8 +17,12 @@ from dalembert.elements.base import (
 )
 from dalembert.elements.motion import Load, Motion
 from dalembert.elements.placement import Placement
+from dalembert.elements.site import Site, Sizes
 
 __all__ = [
+    "LINEAR",
+    "MOTION",
+    "Allowed",
     "BodyName",
     "ConstraintName",
     "Element",
@@ -32,5 +37,7 @@ __all__ = [
     "Placement",
     "RateName",
     "Record",
+    "Site",
+    "Sizes",
     "Vector",
 ]

@@ -6,16 +6,21 @@ These classes are the one schema: the Python calls, the YAML files and the gener
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, get_args
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
 import numpy as np
 import sympy as sp
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 
+from dalembert.elements.allowed import PARAMETERS, Allowed
 from dalembert.errors import ExpressionError
-from dalembert.expressions import parse, to_text
+from dalembert.expressions import parse, references, to_text
 from dalembert.expressions.parse import MAX_BITS
+
+if TYPE_CHECKING:
+    from dalembert.elements.site import Site
 
 __all__ = [
     "BodyName",
@@ -30,6 +35,12 @@ __all__ = [
     "RateName",
     "Record",
     "Vector",
+    "allowed_in",
+    "formulas_in",
+    "is_name",
+    "names_in",
+    "pair_of",
+    "records_in",
     "replace_names",
 ]
 
@@ -122,7 +133,7 @@ def _parameter_name(value: Any) -> str:
 
 
 class Names:
-    """Marks a field as the name of a body, a joint and so on, so that sub-models can be renamed."""
+    """Marks a field as the name of a body, a joint and so on: it must exist, and sub-models can be renamed."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -150,7 +161,7 @@ BodyName = Annotated[str, _NameField, Names("body"), _name_schema("body")]
 JointName = Annotated[str, _NameField, Names("joint"), _name_schema("joint")]
 ConstraintName = Annotated[str, _NameField, Names("constraint"), _name_schema("constraint")]
 # A joint, or joint[i]: one of its velocities.
-RateName = Annotated[str, BeforeValidator(_rate_name), Names("joint"), _name_schema("rate", _RATE)]
+RateName = Annotated[str, BeforeValidator(_rate_name), Names("rate"), _name_schema("rate", _RATE)]
 ParameterName = Annotated[
     str,
     BeforeValidator(_parameter_name),
@@ -166,19 +177,118 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
+    def may_name(self, field: str) -> Allowed:
+        """What the formulas of a field may name: what its annotation is marked with, or parameters only."""
+        return allowed_in(type(self)).get(field, PARAMETERS)
+
 
 class Element(Record):
-    """Frozen, named data. Unknown fields are refused."""
+    """Frozen, named data. Unknown fields are refused.
 
+    What an element refers to is known from its fields: names are marked as those of a body, a joint and so on (see
+    ``Names``), formulas are found by their type. Validation, sub-models and the coordinates ask these.
+
+    Attributes:
+        method: of ``Model``, by which it is added; its kind if empty.
+        positional: fields that this method also takes by position; the name and the required ones if empty.
+    """
+
+    method: ClassVar[str] = ""
+    positional: ClassVar[tuple[str, ...]] = ()
     name: Name
+
+    @classmethod
+    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Its fields from the arguments of a call in Python, which may say less than a file."""
+        return fields
+
+    def check(self, site: Site) -> None:
+        """Report what is wrong besides types of fields, formulas and names of other elements, which are checked."""
+
+    def named(self, kind: str) -> list[str]:
+        """Bodies (or joints, …) that its fields name."""
+        return [name for _, mark, name in names_in(self) if mark == kind]
+
+    def joints_read(self) -> set[str]:
+        """Joints whose coordinates it reads, through its fields or its formulas."""
+        read = {ref.element for *_, formula in formulas_in(self) for ref in references(formula) if ref.quantity == "q"}
+        return read | set(self.named("joint"))
+
+
+def formulas_in(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.Expr]]:
+    """Path, owner, field and value of every formula."""
+    for key in type(record).model_fields:
+        for step, value in _leaves(getattr(record, key)):
+            here = f"{at}{key}{step}"
+            if isinstance(value, Record):
+                yield from formulas_in(value, here + ".")
+            elif isinstance(value, sp.Expr):
+                yield here, record, key, value
+
+
+def records_in(record: Any) -> Iterator[tuple[str, Record]]:
+    """Path and value of every record among the fields."""
+    for key in type(record).model_fields:
+        for step, value in _leaves(getattr(record, key)):
+            if isinstance(value, Record):
+                yield f"{key}{step}", value
+
+
+def names_in(record: Any) -> Iterator[tuple[str, str, str]]:
+    """Path, kind and value of every name of another element, keys of mappings included."""
+    for key, kind in _named(type(record)).items():
+        value = getattr(record, key)
+        if isinstance(value, dict):
+            yield from ((f"{key}.{name}", kind, name) for name in value)
+        elif value is not None:
+            yield from ((f"{key}{step}", kind, name) for step, name in _leaves(value))
+
+
+@cache
+def _named(kind: type[Record]) -> dict[str, str]:
+    """Fields that hold names of other elements, and of which kind."""
+    marked = {key: _marks(_annotation(field)) for key, field in kind.model_fields.items()}
+    return {key: marks[0].kind for key, marks in marked.items() if marks}
+
+
+@cache
+def allowed_in(kind: type[Record]) -> dict[str, Allowed]:
+    """Fields that are marked with what their formulas may name."""
+    marks = [(key, mark) for key, field in kind.model_fields.items() for mark in field.metadata]
+    return {key: mark for key, mark in marks if isinstance(mark, Allowed)}
+
+
+def is_name(field: Any) -> bool:
+    """True if a field holds the names of other elements."""
+    return bool(_marks(_annotation(field)))
+
+
+def pair_of(element: type[Element]) -> str | None:
+    """The field that names two elements of a kind, the ends of the element, if there is one."""
+    for key, field in element.model_fields.items():
+        parts = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
+        if len(parts) == 2 and all(_marks(part) for part in parts):
+            return key
+    return None
+
+
+def _leaves(value: Any, step: str = "") -> Iterator[tuple[str, Any]]:
+    """The values inside tuples and mappings, each with its path."""
+    if isinstance(value, tuple):
+        for i, item in enumerate(value):
+            yield from _leaves(item, f"{step}[{i}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{step}.{key}")
+    else:
+        yield step, value
 
 
 def replace_names(record: Any, formula: Callable[[sp.Expr], sp.Expr], names: dict[str, Callable[[str], str]]) -> Any:
     """A copy of a record with every formula and every name of another element passed through a function."""
     changes = {}
     for key, field in type(record).model_fields.items():
-        annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-        changes[key] = _replace(annotation, getattr(record, key), formula, names)
+        changes[key] = _replace(_annotation(field), getattr(record, key), formula, names)
     return record.model_copy(update=changes)
 
 
@@ -198,6 +308,10 @@ def _replace(annotation: Any, value: Any, formula: Any, names: dict[str, Callabl
             for key, item in value.items()
         }
     return value
+
+
+def _annotation(field: Any) -> Any:
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
 
 
 def _marks(annotation: Any) -> list[Names]:

@@ -20,7 +20,7 @@ class Placement(Record):
 
     position: Vector = Field((0, 0, 0), validate_default=True, description="position of the origin (m)")
     rpy: Vector | None = Field(None, description="roll, pitch, yaw (rad): turns about the fixed x, then y, then z axes")
-    quaternion: tuple[Formula, Formula, Formula, Formula] | None = Field(None, description="(w, x, y, z), normalised")
+    quaternion: tuple[Formula, Formula, Formula, Formula] | None = Field(None, description="(w, x, y, z), normalized")
     rotation: tuple[Vector, Vector, Vector] | None = Field(None, description="rotation matrix, row by row")
 
     @model_validator(mode="before")
@@ -53,7 +53,7 @@ class Placement(Record):
             roll, pitch, yaw = (evaluate(angle) for angle in self.rpy)
             R = so3.rotation_z(al, yaw) @ so3.rotation_y(al, pitch) @ so3.rotation_x(al, roll)
         elif self.quaternion is not None:
-            R = quaternion.to_matrix(al, quaternion.normalise(al, vector(self.quaternion)))
+            R = quaternion.to_matrix(al, quaternion.normalize(al, vector(self.quaternion)))
         elif self.rotation is not None:
             R = al.array([vector(row) for row in self.rotation])
         else:

@@ -1,6 +1,6 @@
 """Formulas: read from text without running it, printed exactly, evaluated in any algebra."""
 
-from dalembert.expressions.evaluate import evaluate, is_number, number
+from dalembert.expressions.evaluation import evaluate, is_number, number
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import TIME, Reference, parameter, reference, references

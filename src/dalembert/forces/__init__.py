@@ -1,4 +1,4 @@
-"""The force catalogue. A new force is one file and one line in ``FORCES``."""
+"""The force catalog. A new force is one file and one line in ``FORCES``."""
 
 from dalembert.forces.base import Force
 from dalembert.forces.bushing import Bushing

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
+
+import sympy as sp
 
 from dalembert.elements import Element, Load, Motion
 
-__all__ = ["Force"]
+__all__ = ["End", "Force"]
+
+# A body, a point of it in the reference configuration (None: its origin), and the frame in which the point is given.
+End = tuple[str, tuple[sp.Expr, sp.Expr, sp.Expr] | None, str]
 
 
 class Force(Element):
@@ -17,12 +22,23 @@ class Force(Element):
       1. ``loads`` appends to the load; parts that come from ``energy`` are marked conservative, all others are not.
       2. ``energy`` is the potential energy (J); the conservative loads are exactly its negative gradient.
       3. Both are written over ``motion.al``; they never ask for coordinates or formulation.
+      4. Fields that name bodies, joints and frames have the types ``BodyName``, ``JointName``, ``FrameName``; formulas
+         that may name the motion are marked ``MOTION``. What else is wrong, ``check`` reports.
+
+    Attributes:
+        balanced: True if every action has its reaction on another of the bodies (or joints) that it names, so that it
+            changes no momentum of the whole.
     """
 
     kind: str
+    balanced: ClassVar[bool] = False
 
     @abstractmethod
     def loads(self, motion: Motion, load: Load) -> None: ...
 
     def energy(self, motion: Motion) -> Any:
         return motion.al.constant(0)
+
+    def ends(self) -> tuple[End, End] | None:
+        """The two points between which a coil is drawn; None draws nothing."""
+        return None

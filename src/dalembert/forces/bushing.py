@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dalembert.elements import BodyName, FrameName, Load, Motion, Vector
+from dalembert.elements import BodyName, FrameName, Load, Motion, Site, Vector
 from dalembert.forces.base import Force
 from dalembert.spatial import Pose, so3
 
@@ -21,14 +21,20 @@ class Bushing(Force):
     torque is the exact gradient of V, so that energy is conserved for large rotations too (below π).
     """
 
+    balanced: ClassVar[bool] = True
     kind: Literal["bushing"] = "bushing"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
-    point: Vector = Field(description="centre of the bushing in the reference configuration (m)")
+    point: Vector = Field(description="center of the bushing in the reference configuration (m)")
     stiffness: Vector = Field((0, 0, 0), validate_default=True, description="along x, y, z (N/m)")
     damping: Vector = Field((0, 0, 0), validate_default=True, description="along x, y, z (N s/m)")
     angular_stiffness: Vector = Field((0, 0, 0), validate_default=True, description="about x, y, z (N m/rad)")
     angular_damping: Vector = Field((0, 0, 0), validate_default=True, description="about x, y, z (N m s/rad)")
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
+
+    def check(self, site: Site) -> None:
+        if self.bodies[0] == self.bodies[1]:
+            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
+            site.report("bodies", message, "name another body, or ground")
 
     def _state(self, motion: Motion) -> tuple[list[Pose], Pose, np.ndarray]:
         """Poses of the bushing's frame on each body in the body, the relative pose and its twist."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Vector
+from dalembert.elements import MOTION, BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector
 from dalembert.forces.base import Force
 
 __all__ = ["JointForce", "PointForce", "Torque"]
@@ -17,7 +17,9 @@ class PointForce(Force):
 
     kind: Literal["force"] = "force"
     body: BodyName = Field(description="the body it acts on")
-    value: Vector = Field(description="components (N), formulas of t, q(), u(), x() … and parameters")
+    value: Annotated[Vector, MOTION] = Field(
+        description="components (N), formulas of t, q(), u(), x() … and parameters"
+    )
     at: Vector | None = Field(
         None, description="point of the body in the reference configuration (m); default: its origin"
     )
@@ -37,9 +39,14 @@ class Torque(Force):
 
     kind: Literal["torque"] = "torque"
     body: BodyName = Field(description="the body it acts on")
-    value: Vector = Field(description="components (N m), formulas of t, q(), u() … and parameters")
+    value: Annotated[Vector, MOTION] = Field(description="components (N m), formulas of t, q(), u() … and parameters")
     reaction_on: BodyName | None = Field(None, description="body that receives the opposite torque")
     axes: Literal["world", "body"] = Field("world", description="axes of the components")
+
+    def check(self, site: Site) -> None:
+        if self.reaction_on == self.body:
+            message = f"the reaction must act on another body, got {self.body!r} twice"
+            site.report("reaction_on", message, "name another body, or ground")
 
     def loads(self, motion: Motion, load: Load) -> None:
         X, _ = motion.body(self.body)
@@ -54,10 +61,16 @@ class Torque(Force):
 class JointForce(Force):
     """A force on one coordinate of a joint: a motor's torque, a cylinder's push."""
 
+    balanced: ClassVar[bool] = True
     kind: Literal["joint-force"] = "joint-force"
     joint: JointName = Field(description="the joint")
-    value: Formula = Field(description="torque (N m) or force (N), a formula of t, q(), u() … and parameters")
+    value: Annotated[Formula, MOTION] = Field(
+        description="torque (N m) or force (N), a formula of t, q(), u() … and parameters"
+    )
     index: int = Field(0, ge=0, description="which velocity of the joint")
+
+    def check(self, site: Site) -> None:
+        site.check_index("index", self.joint, self.index, "velocities")
 
     def loads(self, motion: Motion, load: Load) -> None:
         _, u = motion.joint(self.joint)

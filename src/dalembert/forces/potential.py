@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dalembert.elements import Formula, Load, Motion
+from dalembert.elements import Formula, Load, Motion, Site
+from dalembert.elements.allowed import POTENTIAL
 from dalembert.expressions import reference, references
 from dalembert.forces.base import Force
 
@@ -17,7 +18,14 @@ class Potential(Force):
     """A potential energy V; bodies and joints feel its negative gradient."""
 
     kind: Literal["potential"] = "potential"
-    formula: Formula = Field(description="V (J), a formula of q(joint), x(body), y(body), z(body) and parameters")
+    formula: Annotated[Formula, POTENTIAL] = Field(
+        description="V (J), a formula of q(joint), x(body), y(body), z(body) and parameters"
+    )
+
+    def check(self, site: Site) -> None:
+        for ref in references(self.formula):
+            if ref.quantity == "q" and site.is_joint(ref.element):
+                site.check_coordinate("formula", ref.element, ref.index)
 
     def loads(self, motion: Motion, load: Load) -> None:
         al = motion.al

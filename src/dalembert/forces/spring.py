@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Vector
-from dalembert.forces.base import Force
+from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector
+from dalembert.forces.base import End, Force
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Spring", "TorsionalSpring"]
@@ -20,6 +20,7 @@ class Spring(Force):
     Where the points meet, l = 0, the direction of the tension is undefined.
     """
 
+    balanced: ClassVar[bool] = True
     kind: Literal["spring"] = "spring"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
     at: tuple[Vector, Vector] = Field(description="attachment points in the reference configuration (m)")
@@ -27,6 +28,18 @@ class Spring(Force):
     damping: Formula = Field(0, validate_default=True, description="c (N s/m)")
     length: Formula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
+
+    def check(self, site: Site) -> None:
+        if self.bodies[0] == self.bodies[1]:
+            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
+            site.report("bodies", message, "name another body, or ground")
+        length = site.value(self.length)
+        if length is not None and length < 0:
+            site.report("length", f"length must not be negative, got {length:g}", "length: 0.3")
+
+    def ends(self) -> tuple[End, End]:
+        (first, second), (p, q) = self.bodies, self.at
+        return (first, p, self.frame), (second, q, self.frame)
 
     def _line(self, motion: Motion) -> tuple[list[Any], np.ndarray, Any, Any]:
         """The two ends (name, pose, point), the vector from first to second, its length and its rate."""
@@ -69,12 +82,17 @@ class TorsionalSpring(Force):
     Torsional on an angle, linear on a displacement.
     """
 
+    balanced: ClassVar[bool] = True
     kind: Literal["torsional-spring"] = "torsional-spring"
     joint: JointName = Field(description="the joint")
     index: int = Field(0, ge=0, description="which coordinate of the joint")
     stiffness: Formula = Field(0, validate_default=True, description="k (N m/rad, or N/m)")
     damping: Formula = Field(0, validate_default=True, description="c (N m s/rad, or N s/m)")
     angle: Formula = Field(0, validate_default=True, description="coordinate q₀ of the relaxed spring (rad or m)")
+
+    def check(self, site: Site) -> None:
+        if site.check_coordinate("joint", self.joint, self.index):
+            site.check_index("index", self.joint, self.index, "velocities")
 
     def loads(self, motion: Motion, load: Load) -> None:
         q, u = motion.joint(self.joint)

@@ -7,7 +7,6 @@ from dalembert.formulations.canonical import Canonical
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.canonical_independent import CanonicalIndependent
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
-from dalembert.formulations.equations import Equations
 from dalembert.formulations.gauss import Gauss
 from dalembert.formulations.gibbs_appell import GibbsAppell
 from dalembert.formulations.hamilton import Hamilton
@@ -29,7 +28,7 @@ from dalembert.formulations.volterra import Volterra
 from dalembert.formulations.volterra_reduced import VolterraReduced
 from dalembert.formulations.woronetz import Woronetz
 
-__all__ = ["FORMULATIONS", "BlockFormulation", "Equations", "Formulation", "Support"]
+__all__ = ["FORMULATIONS", "BlockFormulation", "Formulation", "Support"]
 
 FORMULATIONS: dict[str, type[Formulation]] = {
     formulation.name: formulation

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
+from dalembert.equations import Equations
+from dalembert.equations.mechanics import Mechanics
+from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.formulations import analytical_native as native
-from dalembert.formulations.base import Form, Formulation, Sizes, Support, native_address, usual_blocks
-from dalembert.formulations.equations import Equations
-from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import mechanics_of, plan_of
-from dalembert.formulations.system import reduced_mass
+from dalembert.formulations.base import Form, Formulation, Sizes, Support, usual_blocks
+from dalembert.formulations.solver_steps import reduced_mass
+from dalembert.kinematics import Coordinates
 
 __all__ = ["AnalyticalFormulation", "Derived", "QuasiVelocityFormulation", "ReducedFormulation"]
 
@@ -84,20 +84,21 @@ class ReducedFormulation(AnalyticalFormulation):
     """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
 
     what: ClassVar[str]
+    route = native.route
+    own = native.ReducedBlocks
 
     def count(self, coordinates: Coordinates) -> tuple[int, int]:
         """Numbers of velocities w and of constants G."""
         plan = plan_of(coordinates)
         return coordinates.nv - len(plan.rows), 0
 
-    def solver(self) -> int:
-        return native_address(native.route)
-
     def form(self, sizes: Sizes) -> Form:
         n, s = self.count(sizes.coordinates)
         varying = sizes.nq + n + 1
-        rhs, decode, encode = (native_address(f) for f in (native.rhs, native.decode, native.encode))
-        return Form(self.what, varying + s + 1, varying, rhs, decode, encode)
+        return Form(
+            self.what, varying + s + 1, varying, native.rhs, native.decode, native.encode, record=native.ReducedForm,
+            options={"n": n, "s": s}, blocks=native.ReducedRates,
+        )  # fmt: skip
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         # At (q, q̇): the usual blocks, which give λ, and the formalism's own, filled up to m velocities.
@@ -111,14 +112,20 @@ class ReducedFormulation(AnalyticalFormulation):
         if derived.by_constants is not None:
             k[:n] = k[:n] - derived.by_constants @ G_dot
         A[: len(derived.gamma), :n], gamma[: len(derived.gamma)] = motion.A, derived.gamma
-        own = [K, k, A, gamma, W, motion.bend + motion.by_constants @ G_dot]
+        own = {"K": K, "k": k, "B": A, "beta": gamma, "W": W, "bend": motion.bend + motion.by_constants @ G_dot}
+        # All at once: they share most of what they are computed from.
         swapped = al.substitute(
-            al.concatenate([np.asarray(part).reshape(-1) for part in own]),
+            al.concatenate([np.asarray(part).reshape(-1) for part in own.values()]),
             al.concatenate([derived.w, derived.constants]),
             al.concatenate([derived.definition, derived.constant_definitions]),
         )
+        ends = np.cumsum([np.size(part) for part in own.values()])
+        parts = [
+            part.reshape(np.shape(old)) for part, old in zip(np.split(swapped, ends[:-1]), own.values(), strict=True)
+        ]
         e = equations
-        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": swapped}
+        blocks = usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma)
+        return blocks | dict(zip(own, parts, strict=True))
 
     def remembered(self, coordinates: Coordinates) -> list[int]:
         """Coordinates whose momenta are the constants."""

@@ -1,32 +1,28 @@
-"""Native code of analytical formalisms: their own velocities w, constants G, and accelerations from them.
-
-y = (q, w, W, G, known), where known = 1 once G has been found: from then on it stays.
-"""
+"""Native code of analytical formalisms: their own velocities w, constants G, and accelerations from them."""
 
 from __future__ import annotations
 
-import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
+import math
 
-from dalembert.formulations.system import product, received
-from dalembert.numerics.layout import (
-    EXTRA,
-    HOLONOMIC,
-    N_FORM,
-    N_STATE,
+import numpy as np
+
+from dalembert.formulations.form import Form, FormRecord, Motion
+from dalembert.formulations.solver_steps import largest_residual, undetermined
+from dalembert.native import Int, Matrix, Outputs, Real, Vector, native
+from dalembert.numerics.context import (
+    ILL_CONDITIONED,
     NO_MASS,
-    NQ,
-    NV,
-    RATES,
-    ROWS,
-    VARYING,
-    entries,
+    OK,
+    STALE_CHOICE,
+    Context,
+    Solution,
+    System,
     finite,
     give_up,
     watch,
 )
 from dalembert.numerics.linear import (
-    OK,
+    RANK_TOLERANCE,
     cholesky,
     cholesky_substitute,
     least_norm_multipliers,
@@ -34,153 +30,185 @@ from dalembert.numerics.linear import (
     lu_solve,
     solve_constrained,
 )
-from dalembert.numerics.native import call_address, put
 
-__all__ = ["decode", "encode", "lagrange_route", "maggi_route", "rhs", "route"]
+__all__ = [
+    "LagrangeBlocks", "MaggiBlocks", "ReducedBlocks", "ReducedForm", "ReducedRates", "decode", "encode",
+    "lagrange_route", "maggi_route", "rhs", "route",
+]  # fmt: skip
 
-
-@njit(cache=True, nogil=True)
-def _form(context, c, t, state):
-    """n, s, rows and what the form kernel gives at y."""
-    nq, nv = c[NQ], c[NV]
-    n, s = c[VARYING] - nq - 1, c[N_STATE] - c[VARYING] - 1
-    x, values = np.zeros(nq + nv + 1), np.empty(c[N_FORM])
-    put(x, 0, state, 0, nq + n)
-    put(x, nq + n, state, nq + n + 1, s)
-    call_address(c[RATES], context, t, x, values)
-    rows = (c[N_FORM] - nq - 2 - n * n - 2 * n - (n + s) * (nv + 1)) // (n + 1)
-    return n, s, rows, values
+# The form: what is integrated.
 
 
-def rhs(context, t, y, dy):
-    c = entries(context)
-    nq = c[NQ]
-    state, rate = carray(y, c[N_STATE]), carray(dy, c[N_STATE])
-    n, s, rows, values = _form(context, c, t, state)
-    for i in range(c[VARYING], c[N_STATE]):
-        rate[i] = 0.0
-    put(rate, 0, values, 0, nq)
-    at = nq + 1
-    K, k = values[at : at + n * n].reshape(n, n), values[at + n * n : at + n * n + n]
-    at += n * n + n
-    w = rate[nq : nq + n]
-    if rows == 0:
-        put(rate, nq, k, 0, n)
-        if not cholesky(K):
-            return give_up(c, NO_MASS)
-        cholesky_substitute(K, w)
+class ReducedForm(FormRecord):
+    """n velocities w, s constants G, and rows of constraints that are kept with multipliers."""
+
+    n = Int()
+    s = Int()
+    kept = Int()
+
+    @classmethod
+    def of(cls, form: Form, context: Context) -> FormRecord:
+        record = super().of(form, context)
+        record.set(kept=int(np.prod(context.form.kernel.outputs["gamma"])))
+        return record
+
+
+class ReducedState(Outputs):
+    """y or ẏ; known = 1 once G has been found: from then on it stays."""
+
+    q = Vector("context.nq")
+    w = Vector("n")
+    work = Vector(1)
+    G = Vector("s")
+    known = Vector(1)
+
+
+class ReducedRates(Outputs):
+    """What the form evaluates at (t, q, w, G), see ``ReducedFormulation.form_blocks``:
+
+    K ẇ = k + Aᵀλ,  A ẇ + γ = 0;  the power of constraints that move is carried · ẇ more;  (w, G) = E q̇ + e.
+    """
+
+    qdot = Vector("context.nq")
+    power = Real()
+    K = Matrix("n", "n")
+    k = Vector("n")
+    A = Matrix("kept", "n")
+    gamma = Vector("kept")
+    carried = Vector("n")
+    condition = Real()
+    E = Matrix("n + s", "context.nv")
+    e = Vector("n + s")
+
+
+@native
+def _rates_at(o: ReducedForm, t: float, state: ReducedState) -> ReducedRates:
+    c, u = o.context, np.zeros(o.context.nv)
+    u[: o.n] = state.w
+    u[o.n : o.n + o.s] = state.G
+    return ReducedRates.of(o, c.form(t, state.q, u, c.parameters, c.tau))
+
+
+@native
+def rhs(o: ReducedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    c, rate, r = o.context, ReducedState.of(o, dy), _rates_at(o, t, ReducedState.of(o, y))
+    dy[o.varying :] = 0.0
+    rate.q[:] = r.qdot
+    if o.kept == 0:
         # |Y| |W| is n for n quasi-velocities that are rates, and infinite where they do not determine the rates.
-        spread = values[at + n]
-        if spread > 0.0 and (c[ROWS] > 0 or s > 0):
-            watch(c, c[NV] - n - s, n / np.sqrt(spread), 0.0)
+        ratio = o.n / math.sqrt(r.condition) if r.condition > 0.0 else 1.0
+        L = r.K.copy()
+        if not cholesky(L):
+            return undetermined(c, r.K, r.A, NO_MASS) if ratio > RANK_TOLERANCE else give_up(c, STALE_CHOICE)
+        rate.w[:] = r.k
+        cholesky_substitute(L, rate.w)
+        if r.condition > 0.0 and (c.rows > 0 or o.s > 0):
+            watch(c, c.nv - o.n - o.s, ratio, 0.0)
     else:
-        A, gamma = values[at : at + rows * n].reshape(rows, n), values[at + rows * n : at + rows * n + rows]
-        status, rank, ratio, conflict = solve_constrained(K, k, A, gamma, w, np.empty(rows))
+        status, rank, ratio, conflict = solve_constrained(r.K, r.k, r.A, r.gamma, rate.w, np.empty(o.kept))
         watch(c, rank, ratio, conflict)
         if status != OK:
-            return give_up(c, NO_MASS)
-    at += rows * n + rows
-    power = values[nq]
-    for i in range(n):
-        power += values[at + i] * w[i]
-    rate[nq + n] = power
-    return finite(c, rate)
+            return undetermined(c, r.K, r.A, NO_MASS)
+    rate.work[0] = r.power
+    for i in range(o.n):
+        rate.work[0] += r.carried[i] * rate.w[i]
+    return finite(c, dy)
 
 
-def decode(context, t, y, out):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    state, x = carray(y, c[N_STATE]), carray(out, nq + nv + 1)
-    n, _, _, values = _form(context, c, t, state)
-    put(x, 0, state, 0, nq)
-    put(x, nq, values, 0, nv)
-    x[nq + nv] = state[nq + n]
+@native
+def decode(o: ReducedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    c, state, motion = o.context, ReducedState.of(o, y), Motion.of(o.context, x)
+    motion.q[:] = state.q
+    motion.u[:] = _rates_at(o, t, state).qdot[: c.nv]
+    motion.work[:] = state.work
     return finite(c, x)
 
 
-def encode(context, t, x, y):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    given, state = carray(x, nq + nv + 1), carray(y, c[N_STATE])
-    put(state, 0, given, 0, nq)
-    n, s, _, values = _form(context, c, t, state)
-    at = c[N_FORM] - (n + s) * (nv + 1)
-    own = product(values[at : at + (n + s) * nv].reshape(n + s, nv), given[nq : nq + nv])
-    at += (n + s) * nv
-    for i in range(n):
-        state[nq + i] = own[i] + values[at + i]
-    state[nq + n] = given[nq + nv]
-    if state[c[N_STATE] - 1] == 0.0:
-        for i in range(s):
-            state[nq + n + 1 + i] = own[n + i] + values[at + n + i]
-        state[c[N_STATE] - 1] = 1.0
-    return finite(c, state)
+@native
+def encode(o: ReducedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    motion, state = Motion.of(o.context, x), ReducedState.of(o, y)
+    state.q[:] = motion.q
+    r = _rates_at(o, t, state)
+    own = r.E @ motion.u + r.e
+    state.w[:] = own[: o.n]
+    state.work[:] = motion.work
+    if state.known[0] == 0.0:
+        state.G[:] = own[o.n :]
+        state.known[0] = 1.0
+    return finite(o.context, y)
 
 
-@njit(cache=True, nogil=True)
-def _own(c, blocks):
-    """What formalisms add behind the usual blocks."""
-    nv, rows = c[NV], c[ROWS]
-    at = nv * nv + nv + rows * nv + 2 * rows + c[HOLONOMIC]
-    return carray(blocks, at + c[EXTRA])[at:]
+# Accelerations at (q, q̇).
 
 
-def route(context, t, blocks, out):
-    # K ẇ = k + Aᵀλ,  A ẇ + γ = 0;  q̈ = W ẇ + bend; then λ of all rows.
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    nv, rows, own = c[NV], c[ROWS], _own(c, blocks)
-    K, k, at = own[: nv * nv].reshape(nv, nv), own[nv * nv : nv * nv + nv], nv * nv + nv
-    B, beta, at = own[at : at + rows * nv].reshape(rows, nv), own[at + rows * nv :], at + rows * nv + rows
-    W, bend = own[at : at + nv * nv].reshape(nv, nv), own[at + nv * nv :]
-    dw, forces = np.empty(nv), np.empty(rows)
-    status, _, _, _ = solve_constrained(K, k, B, beta[:rows], dw, forces)
+class ReducedBlocks(Outputs):
+    """What ``ReducedFormulation.blocks`` adds, filled up to nv velocities:  K ẇ = k + Bᵀλ,  B ẇ + β = 0,
+    q̈ = W ẇ + bend."""
+
+    K = Matrix("nv", "nv")
+    k = Vector("nv")
+    B = Matrix("rows", "nv")
+    beta = Vector("rows")
+    W = Matrix("nv", "nv")
+    bend = Vector("nv")
+
+
+@native
+def route(c: Context, t: float, e: System, out: Solution) -> int:
+    """ẇ by the formalism, q̈ from it, then λ of all rows."""
+    own, dw = ReducedBlocks.of(c, e.own), np.empty(c.nv)
+    status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(c.rows))
     if status != OK:
-        return status
-    moved = product(W, dw)
-    for i in range(nv):
-        du[i] = moved[i] + bend[i]
-    least_norm_multipliers(M, f, A, du, multipliers)
-    _watch_rows(c, A, gamma, du)
+        return undetermined(c, own.K, own.B, NO_MASS)
+    out.du[:] = own.W @ dw + own.bend
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
+    watch(c, c.rows, 1.0, largest_residual(e.A, e.gamma, out.du))
     return OK
 
 
-@njit(cache=True, nogil=True)
-def _watch_rows(c, A, gamma, du):
-    """How much the constraint rows contradict the accelerations."""
-    left, conflict = product(A, du), 0.0
-    for i in range(A.shape[0]):
-        conflict = max(conflict, abs(left[i] + gamma[i]))
-    watch(c, A.shape[0], 1.0, conflict)
+class LagrangeBlocks(Outputs):
+    """What ``Lagrange.blocks`` adds: the formalism's M and f."""
+
+    K = Matrix("nv", "nv")
+    k = Vector("nv")
 
 
-def lagrange_route(context, t, blocks, out):
-    # M q̈ = f + Aᵀλ with the formalism's M and f. A force at a cut joint that has a potential may differ from its
-    # gradient across the constraints; λ are those that belong to the force.
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    nv, own = c[NV], _own(c, blocks)
-    K, k = own[: nv * nv].reshape(nv, nv), own[nv * nv : nv * nv + nv]
-    status, rank, ratio, conflict = solve_constrained(K, k, A, gamma, du, multipliers)
+@native
+def lagrange_route(c: Context, t: float, e: System, out: Solution) -> int:
+    """M q̈ = f + Aᵀλ with the formalism's M and f. A force at a cut joint that has a potential may differ from its
+    gradient across the constraints; λ are those that belong to the force."""
+    own = LagrangeBlocks.of(c, e.own)
+    status, rank, ratio, conflict = solve_constrained(own.K, own.k, e.A, e.gamma, out.du, out.multipliers)
     watch(c, rank, ratio, conflict)
-    if status == OK and c[ROWS] > 0:
-        least_norm_multipliers(M, f, A, du, multipliers)
-    return status
+    if status != OK:
+        return undetermined(c, own.K, e.A, NO_MASS)
+    if c.rows > 0:
+        least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
+    return OK
 
 
-def maggi_route(context, t, blocks, out):
+class MaggiBlocks(Outputs):
+    """What ``Maggi.blocks`` adds: the matrix and the right-hand side of all equations, and the numbers of the rows that
+    are kept, then −1."""
+
+    C = Matrix("nv", "nv")
+    d = Vector("nv")
+    which = Vector("rows")
+
+
+@native
+def maggi_route(c: Context, t: float, e: System, out: Solution) -> int:
     # [Wᵀ M; a] q̈ = [Wᵀ f; −γ],  γ of the rows that are kept, with Baumgarte's terms
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    nv, rows, own = c[NV], c[ROWS], _own(c, blocks)
-    C, pivots = own[: nv * nv].reshape(nv, nv), np.empty(nv, dtype=np.int64)
-    put(du, 0, own, nv * nv, nv)
-    kept = 0
-    for i in range(rows):
-        if own[nv * nv + nv + i] >= 0.0:
+    own, pivots, kept = MaggiBlocks.of(c, e.own), np.empty(c.nv, dtype=np.int64), 0
+    out.du[:] = own.d
+    for row in own.which:
+        if row >= 0.0:
             kept += 1
     for i in range(kept):
-        du[nv - kept + i] = -gamma[int(own[nv * nv + nv + i])]
-    if not lu_factor(C, pivots):
-        return give_up(c, NO_MASS)
-    lu_solve(C, pivots, du)
-    least_norm_multipliers(M, f, A, du, multipliers)
-    _watch_rows(c, A, gamma, du)
+        out.du[c.nv - kept + i] = -e.gamma[int(own.which[i])]
+    if not lu_factor(own.C, pivots):
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    lu_solve(own.C, pivots, out.du)
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
+    watch(c, c.rows, 1.0, largest_residual(e.A, e.gamma, out.du))
     return OK

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.penalty import check_penalty, penalised, penalised_matrix
-from dalembert.formulations.system import received
-from dalembert.numerics.layout import options
-from dalembert.numerics.linear import FAILED, OK, cholesky_substitute
+from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized, penalized_matrix
+from dalembert.formulations.solver_steps import undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import Int, Real, native
+from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
+from dalembert.numerics.linear import cholesky_substitute
 
-__all__ = ["Augmented", "AugmentedLagrangian", "check_turns"]
+__all__ = ["Augmented", "AugmentedLagrangian", "AugmentedOptions", "check_turns"]
 
 
-def augmented_route(context, t, blocks, out):
-    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
-    given = options(c)
-    alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
+class AugmentedOptions(PenaltyOptions):
+    """See ``Augmented``."""
+
+    iterations = Int()
+    tolerance = Real()
+
+
+@native
+def augmented_route(o: AugmentedOptions, t: float, e: System, out: Solution) -> int:
+    M, A, du, multipliers = e.M, e.A, out.du, out.multipliers
+    alpha, g, K, good = penalized(o, e)
     if not good:
-        return FAILED
-    du[:] = f - alpha * (A.T @ g)
+        return undetermined(o.context, M, A, TOO_STIFF)
+    du[:] = e.f - alpha * (g @ A)
     cholesky_substitute(K, du)
-    multipliers[:] = -alpha * (A @ du + g)
-    # K u̇ᵢ₊₁ = f + Aᵀλᵢ − α Aᵀ g, written for u̇ᵢ₊₁ − u̇ᵢ, so that rounding in K is mended as well.
-    for _ in range(int(given[3])):
-        step = f + A.T @ (multipliers - alpha * (A @ du + g)) - M @ du
+    missing = A @ du + g
+    multipliers[:] = -alpha * missing
+    # K u̇ᵢ₊₁ = f + Aᵀλᵢ − α Aᵀ g, written for u̇ᵢ₊₁ − u̇ᵢ, so that rounding in K is corrected as well.
+    for _ in range(o.iterations):
+        step = e.f + (multipliers - alpha * missing) @ A - M @ du
         cholesky_substitute(K, step)
         du += step
-        multipliers -= alpha * (A @ du + g)
-        if np.abs(step).max() <= given[4] * np.abs(du).max():
+        missing[:] = A @ du + g
+        multipliers -= alpha * missing
+        if np.abs(step).max() <= o.tolerance * np.abs(du).max():
             break
     return OK
 
@@ -49,7 +59,7 @@ class Augmented(BlockFormulation):
         tolerance: turns end when velocities or accelerations change by less than this, relative.
     """
 
-    route = staticmethod(augmented_route)
+    route = augmented_route
 
     alpha: float = 1e5
     omega: float = 10.0
@@ -61,16 +71,16 @@ class Augmented(BlockFormulation):
         check_penalty(self.name, self.alpha, self.omega, self.mu)
         check_turns(self.name, self.iterations, self.tolerance)
 
-    def options(self) -> tuple[float, ...]:
-        return self.alpha, self.omega, self.mu, self.iterations, self.tolerance
+    def record(self, context: Context) -> AugmentedOptions:
+        return AugmentedOptions(context=context, **asdict(self))
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
-        return penalised_matrix(self.alpha, M, A)
+        return penalized_matrix(self.alpha, M, A)
 
 
 @dataclass(frozen=True)
 class AugmentedLagrangian(Augmented):
-    """Penalties push the motion towards the constraints; the force that they need is the multiplier of the next turn:
+    """Penalties push the motion toward the constraints; the force that they need is the multiplier of the next turn:
 
         (M + Aᵀ α A) u̇ᵢ₊₁ = f + Aᵀ λᵢ − Aᵀ α g,      λᵢ₊₁ = λᵢ − α (A u̇ᵢ₊₁ + g),      g = γ + 2Ωμ φ̇ + Ω² φ
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import cfunc  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.coordinates import Coordinates
-from dalembert.formulations.equations import Equations
-from dalembert.numerics.native import SIGNATURE
+from dalembert.equations import Equations
+from dalembert.formulations.form import Form, check_blocks
+from dalembert.formulations.solver_steps import null_space
+from dalembert.kinematics import Coordinates
+from dalembert.native import Bound, Native, Outputs, Record
+from dalembert.numerics.context import Context
 
-__all__ = ["BlockFormulation", "Form", "Formulation", "Sizes", "Support", "native_address"]
+__all__ = ["BlockFormulation", "Form", "Formulation", "Sizes", "Support", "usual_blocks"]
 
 
 @dataclass(frozen=True)
@@ -52,34 +52,6 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
-    """Variables y that are integrated instead of x = (q, u, W), W the work.
-
-    All functions are native, by address,  int64 f(int64 context, double t, double* in, double* out);  0 if they
-    succeeded. All that a form must remember between two steps is in y.
-
-    Attributes:
-        what: the variables, in words.
-        size: length of y.  varying: how many of its first entries vary within a step; the others are remembered.
-        rhs: ẏ from y.
-        decode: x from y. It may leave what ``encode`` needs in the multipliers of the context.
-        encode: y from x, in place, so that it may keep what it remembers; RESTART if y means something else from now
-            on.
-        retract: y back onto its manifold, in place; 0 to decode, retract and encode.
-        kernels: what it needs, of ``form`` (see ``Formulation.form_blocks``) and ``exponential``.
-    """
-
-    what: str
-    size: int
-    varying: int
-    rhs: int
-    decode: int
-    encode: int
-    retract: int = 0
-    kernels: tuple[str, ...] = ("form",)
-
-
-@dataclass(frozen=True)
 class Formulation(ABC):
     """How the constrained equations of motion are formed and solved.
 
@@ -88,12 +60,19 @@ class Formulation(ABC):
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
     and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others
-    a native solver finds u̇ and λ at run time. Options are fields of a frozen dataclass; all have defaults.
+    a native function finds u̇ and λ at run time, the ``route``:
+
+        def route(o: Context, t: float, e: System, out: Solution) -> int
+
+    Options are fields of a frozen dataclass; all have defaults. A route that needs them has a record of its own
+    instead of the context. Blocks beyond the six usual ones come behind them; ``own`` names them.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     explicit: ClassVar[bool]
+    route: ClassVar[Native] = null_space
+    own: ClassVar[type[Outputs] | None] = None
 
     @classmethod
     @abstractmethod
@@ -109,13 +88,21 @@ class Formulation(ABC):
         """Raise ModelError if the formulation cannot take this model."""
         return None
 
-    def solver(self) -> int:
-        """Address of the native function that finds u̇ and λ (see ``numerics.layout``); 0 takes the null space of A."""
-        return 0
+    def solver(self) -> Native:
+        """The route, where options decide between several."""
+        return self.route
 
-    def options(self) -> tuple[float, ...]:
-        """Numbers for the solver."""
-        return ()
+    def record(self, context: Context) -> Record:
+        """What the route takes first: the context, or a record with options that refers to it."""
+        return context
+
+    def bind(self, context: Context) -> Bound | None:
+        """The function that finds u̇ and λ for a context whose kernels are set; None if the blocks give u̇ themselves."""
+        if self.explicit:
+            return None
+        if context.dynamics is not None:
+            check_blocks(context.dynamics.kernel, self.own, context)
+        return self.solver().bind(self.record(context))
 
     def form(self, sizes: Sizes) -> Form | None:
         """The variables that are integrated, if they are not q and u."""
@@ -126,7 +113,7 @@ class Formulation(ABC):
         return {}
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
-        """The matrix that is factorised at each evaluation, one column for each unknown; None if there is no such one.
+        """The matrix that is factorized at each evaluation, one column for each unknown; None if there is no such one.
 
         For tables of sizes and conditions (``da.compare``); M and A in floats, in these coordinates. Default: that of
         u̇ and λ together.
@@ -146,7 +133,7 @@ class Formulation(ABC):
 def usual_blocks(
     equations: Equations, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What routes read, in this order (see ``numerics.layout.blocks_of``)."""
+    """What routes read, in this order (see ``numerics.context.Blocks``)."""
     return {
         "mass_matrix": M,
         "forcing": f,
@@ -158,15 +145,9 @@ def usual_blocks(
 
 
 class BlockFormulation(Formulation):
-    """A formulation that solves the canonical equations by a route of its own: ``route`` is the native function
-
-    int64 route(int64 context, double t, double* blocks, double* out).
-
-    Blocks beyond the six usual ones come behind them.
-    """
+    """A formulation that solves the canonical equations by a route of its own, the null space of A if it names none."""
 
     explicit: ClassVar[bool] = False
-    route: ClassVar[Callable[..., int]]
 
     @classmethod
     def supports(cls) -> Support:
@@ -175,16 +156,3 @@ class BlockFormulation(Formulation):
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         e = equations
         return usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma)
-
-    def solver(self) -> int:
-        return native_address(type(self).route)
-
-
-def native_address(function: Callable[..., int]) -> int:
-    """The address of a function with the signature of all native functions, compiled at its first use."""
-    return _native(function).address
-
-
-@cache
-def _native(function: Callable[..., int]) -> Any:
-    return cfunc(SIGNATURE, cache=True)(function)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations.analytical import Derived, QuasiVelocityFormulation
-from dalembert.formulations.mechanics import Mechanics
 
 __all__ = ["BoltzmannHamel", "structure_coefficients"]
 
@@ -35,7 +35,7 @@ def structure_coefficients(
 
 class BoltzmannHamel(QuasiVelocityFormulation):
     """T in quasi-velocities, those that the constraints forbid among them, differentiated as if they were rates; that
-    they are not is told by the structure coefficients γ:
+    they are not is given by the structure coefficients γ:
 
         d/dt ∂T/∂uᵢ − Σᵣ Wᵣᵢ ∂T/∂qᵣ + Σₖⱼ γᵏᵢⱼ uⱼ ∂T/∂uₖ = Uᵢ,      i = 1 … p
 

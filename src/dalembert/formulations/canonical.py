@@ -2,143 +2,135 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.formulations.base import BlockFormulation, Form, Sizes, native_address
-from dalembert.formulations.equations import Equations
-from dalembert.formulations.system import constraints_at, dot, onto_rows, product
-from dalembert.numerics.layout import (
-    MULTIPLIERS,
-    N_FORM,
-    NO_MASS,
-    NQ,
-    NV,
-    RATES,
-    ROWS,
-    entries,
-    finite,
-    give_up,
-    watch,
-)
-from dalembert.numerics.linear import OK, solve_constrained
-from dalembert.numerics.native import RESTART, call_address, float_pointer, put
+from dalembert.equations import Equations
+from dalembert.formulations.base import BlockFormulation, Form, Sizes
+from dalembert.formulations.form import FormRecord, Motion, constraints_at
+from dalembert.formulations.solver_steps import undetermined
+from dalembert.native import Matrix, Outputs, Real, Vector, native
+from dalembert.numerics.context import NO_MASS, OK, RESTART, Closure, Context, finite, watch
+from dalembert.numerics.linear import solve_constrained
 
-__all__ = ["Canonical", "CanonicalFormulation", "largest_mass", "momenta_from", "rates_at", "write_rates"]
-
-# y = (q, p/m, W − bᵀσ, m).  m is the largest entry of M where the run began: tolerances then mean velocities.
+__all__ = [
+    "Canonical", "CanonicalFormulation", "MomentumRates", "largest_mass", "momentum_of", "momentum_rates", "rates_at",
+    "write_momenta",
+]  # fmt: skip
 
 # Aᵀσ may grow to so many times M u (or M times a velocity of one) before it is taken out of p.
 TALL = 10.0
 
 
-@njit(cache=True, nogil=True)
-def rates_at(context, c, t, x):
+class Momenta(Outputs):
+    """y or ẏ; m is the largest entry of M where the run began: tolerances then mean velocities."""
+
+    q = Vector("context.nq")
+    p_by_m = Vector("context.nv")
+    work = Vector(1)  # W − bᵀσ
+    m = Vector(1)
+
+
+class MomentumRates(Outputs):
+    """What the form evaluates at (t, q, u), see ``CanonicalFormulation.form_blocks``."""
+
+    qdot = Vector("context.nq")
+    power = Real()
+    momentum_rate = Vector("context.nv")
+    jacobian_rate = Matrix("context.rows", "context.nv")
+    b_rate = Vector("context.rows")
+
+
+@native
+def rates_at(o: FormRecord, t: float, x: np.ndarray) -> MomentumRates:
     """q̇, the power of forces without potential, ∂L/∂q + Q, Ȧ and ḃ at (t, q, u)."""
-    nq, nv, rows = c[NQ], c[NV], c[ROWS]
-    values = np.empty(c[N_FORM])
-    call_address(c[RATES], context, t, x, values)
-    at = nq + 1 + nv
-    A_dot, b_dot = values[at : at + rows * nv].reshape(rows, nv), values[at + rows * nv :]
-    return values[:nq], values[nq], values[nq + 1 : at], A_dot, b_dot
+    c = o.context
+    return MomentumRates.of(o, c.form(t, x[: c.nq + c.nv], c.parameters, c.tau))
 
 
-@njit(cache=True, nogil=True)
-def write_rates(context, c, t, x, sigma, m, rate):
-    """q̇,  ṗ/m,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ."""
-    nq, nv, rows = c[NQ], c[NV], c[ROWS]
-    qdot, power, force, A_dot, b_dot = rates_at(context, c, t, x)
-    put(rate, 0, qdot, 0, nq)
-    put(rate, nq, force, 0, nv)
-    for i in range(rows):
-        power -= b_dot[i] * sigma[i]
-        for j in range(nv):
-            rate[nq + j] += A_dot[i, j] * sigma[i]
-    for j in range(nv):
-        rate[nq + j] /= m
-    rate[nq + nv] = power
+@native
+def momentum_rates(o: FormRecord, t: float, x: np.ndarray, sigma: np.ndarray):
+    """q̇,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ:  (power of forces) − ḃᵀσ."""
+    r = rates_at(o, t, x)
+    force, power = r.momentum_rate.copy(), r.power
+    for i in range(sigma.shape[0]):
+        force += r.jacobian_rate[i] * sigma[i]
+        power -= r.b_rate[i] * sigma[i]
+    return r.qdot, force, power
 
 
-@njit(cache=True, nogil=True)
-def largest_mass(M):
+@native
+def largest_mass(M: np.ndarray) -> float:
     """The largest entry of M in size, 1 if all are zero."""
     largest = 0.0
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            largest = max(largest, abs(M[i, j]))
+    for x in M.flat:
+        largest = max(largest, abs(x))
     return largest if largest > 0.0 else 1.0
 
 
-@njit(cache=True, nogil=True)
-def momenta_from(c, x, b, A, M, sigma, m, state):
-    """q, p/m of p = M u + Aᵀσ, and W − bᵀσ; σ = 0 and RESTART if Aᵀσ has grown tall."""
-    nq, nv = c[NQ], c[NV]
-    p, push, work, tall, scale = product(M, x[nq : nq + nv]), onto_rows(A, sigma), x[nq + nv], 0.0, largest_mass(M)
-    for j in range(nv):
+@native
+def momentum_of(e: Closure, u: np.ndarray, sigma: np.ndarray):
+    """p = M u + Aᵀσ  and  bᵀσ;  without σ, and RESTART, if Aᵀσ has grown tall."""
+    p, push, tall, scale = e.M @ u, sigma @ e.A, 0.0, largest_mass(e.M)
+    for j in range(p.shape[0]):
         tall, scale = max(tall, abs(push[j])), max(scale, abs(p[j]))
-    status = RESTART if tall > TALL * scale else OK
-    if status == OK:
-        work -= dot(b, sigma)
-        for j in range(nv):
-            p[j] += push[j]
-    put(state, 0, x, 0, nq)
-    for j in range(nv):
-        state[nq + j] = p[j] / m
-    state[nq + nv] = work
-    return status
+    if tall > TALL * scale:
+        return RESTART, p, 0.0
+    return OK, p + push, e.rate @ sigma
 
 
-@njit(cache=True, nogil=True)
-def _velocities(context, c, t, state, x, sigma):
+@native
+def _velocities(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray) -> int:
     """u and σ:  M u + Aᵀσ = p,  A u + b = 0;  then W."""
-    nq, nv, rows = c[NQ], c[NV], c[ROWS]
-    put(x, 0, state, 0, nq)
-    _, b, A, M = constraints_at(context, c, t, x)
-    p, u = np.empty(nv), np.empty(nv)
-    for j in range(nv):
-        p[j] = state[nq + nv + 1] * state[nq + j]
-    status, rank, ratio, conflict = solve_constrained(M, p, A, b, u, sigma)
+    c, given, motion = o.context, Momenta.of(o, y), Motion.of(o.context, x)
+    motion.q[:] = given.q
+    e = constraints_at(c, t, motion.q)
+    status, rank, ratio, conflict = solve_constrained(e.M, given.m[0] * given.p_by_m, e.A, e.rate, motion.u, sigma)
     if status != OK:
-        return give_up(c, NO_MASS)
+        return undetermined(c, e.M, e.A, NO_MASS)
     watch(c, rank, ratio, conflict)
-    put(x, nq, u, 0, nv)
-    work = state[nq + nv]
-    for i in range(rows):
+    motion.work[:] = given.work
+    for i in range(c.rows):
         sigma[i] = -sigma[i]
-        work += b[i] * sigma[i]
-    x[nq + nv] = work
+        motion.work[0] += e.rate[i] * sigma[i]
     return OK
 
 
-def _decode(context, t, y, out):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    sigma = carray(float_pointer(c[MULTIPLIERS]), c[ROWS])
-    return _velocities(context, c, t, carray(y, n + 1), carray(out, n), sigma)
+@native
+def _decode(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    return _velocities(o, t, y, x, o.context.multipliers)
 
 
-def _encode(context, t, x, y):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    given, state = carray(x, n), carray(y, n + 1)
-    _, b, A, M = constraints_at(context, c, t, given)
-    if state[n] == 0.0:
-        state[n] = largest_mass(M)
-    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), c[ROWS]), state[n], state)
+@native
+def write_momenta(c: Context, e: Closure, motion: Motion, state: Any) -> int:
+    """q, p/m and W − bᵀσ from a motion; m is found where a run begins."""
+    if state.m[0] == 0.0:
+        state.m[0] = largest_mass(e.M)
+    status, p, of_drives = momentum_of(e, motion.u, c.multipliers)
+    state.q[:] = motion.q
+    state.p_by_m[:] = p / state.m[0]
+    state.work[0] = motion.work[0] - of_drives
+    return status
 
 
-def _rhs(context, t, y, dy):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    x, sigma, state, rate = np.empty(n), np.empty(c[ROWS]), carray(y, n + 1), carray(dy, n + 1)
-    status = _velocities(context, c, t, state, x, sigma)
+@native
+def _encode(o: FormRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    motion = Motion.of(o.context, x)
+    return write_momenta(o.context, constraints_at(o.context, t, motion.q), motion, Momenta.of(o, y))
+
+
+@native
+def _rhs(o: FormRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    c = o.context
+    rate, x, sigma = Momenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.empty(c.rows)
+    status = _velocities(o, t, y, x, sigma)
     if status != OK:
         return status
-    write_rates(context, c, t, x, sigma, state[n], rate)
-    rate[n] = 0.0
-    return finite(c, rate)
+    rate.q[:], force, rate.work[0] = momentum_rates(o, t, x, sigma)
+    rate.p_by_m[:] = force / Momenta.of(o, y).m[0]
+    rate.m[0] = 0.0
+    return finite(c, dy)
 
 
 class CanonicalFormulation(BlockFormulation):
@@ -176,10 +168,6 @@ class Canonical(CanonicalFormulation):
     name: ClassVar[str] = "canonical"
     title: ClassVar[str] = "Canonical equations with multipliers"
 
-    def solver(self) -> int:
-        return 0
-
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1
-        rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
-        return Form("momenta instead of velocities", n + 1, n, rhs, decode, encode)
+        return Form("momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, blocks=MomentumRates)

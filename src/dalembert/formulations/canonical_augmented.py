@@ -2,117 +2,120 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.formulations.augmented_lagrangian import Augmented
-from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, momenta_from, write_rates
-from dalembert.formulations.system import constraints_at, dot, onto_rows, product
-from dalembert.numerics.layout import (
-    HOLONOMIC,
-    MULTIPLIERS,
-    NO_MASS,
-    NQ,
-    NV,
-    PROJECTION,
-    ROWS,
-    entries,
-    finite,
-    give_up,
-    options,
+from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.canonical import (
+    CanonicalFormulation,
+    MomentumRates,
+    largest_mass,
+    momentum_rates,
+    write_momenta,
 )
-from dalembert.numerics.linear import OK, cholesky, cholesky_substitute
-from dalembert.numerics.native import float_pointer, put
+from dalembert.formulations.form import FormRecord, Motion, constraints_at
+from dalembert.formulations.penalty import stiffened
+from dalembert.formulations.solver_steps import undetermined
+from dalembert.native import Int, Outputs, Real, Vector, native
+from dalembert.numerics.context import OK, TOO_STIFF, Closure, finite
+from dalembert.numerics.linear import cholesky, cholesky_substitute
 
 __all__ = ["CanonicalAugmented"]
 
-# y = (q, p/m, W − bᵀσ, ∫φ dt of holonomic rows, ∫ψ dt of the others, m).
+
+class AugmentedForm(FormRecord):
+    """Options as in ``Augmented``."""
+
+    alpha = Real()
+    omega = Real()
+    mu = Real()
+    iterations = Int()
+    tolerance = Real()
 
 
-@njit(cache=True, nogil=True)
-def _velocities(context, c, t, state, x, sigma, residual):
-    """u, σ and W by turns; ``residual`` becomes φ and ψ, the rates of the integrals."""
-    nq, nv, rows, holonomic, given = c[NQ], c[NV], c[ROWS], c[HOLONOMIC], options(c)
-    n, omega, mu = nq + nv + 1, given[1], given[2]
-    put(x, 0, state, 0, nq)
-    phi, b, A, M = constraints_at(context, c, t, x)
-    p, integral, g = state[nq : nq + nv].copy(), state[n:], b.copy()
-    for i in range(nv):
-        p[i] *= state[n + rows]
-    for i in range(rows):
-        if i < holonomic:
-            g[i] += 2.0 * omega * mu * phi[i] + omega * omega * integral[i]
+class AugmentedMomenta(Outputs):
+    """y or ẏ; m is the largest entry of M where the run began."""
+
+    q = Vector("context.nq")
+    p_by_m = Vector("context.nv")
+    work = Vector(1)  # W − bᵀσ
+    integral = Vector("context.rows")  # ∫φ dt of holonomic rows, ∫ψ dt of the others
+    m = Vector(1)
+
+
+@native
+def _wanted(o: AugmentedForm, e: Closure, integral: np.ndarray) -> np.ndarray:
+    """g = b + 2Ωμ φ + Ω² ∫φ dt;  rows without φ:  b + 2Ωμ ∫ψ dt."""
+    g = e.rate.copy()
+    for i in range(g.shape[0]):
+        if i < e.phi.shape[0]:
+            g[i] += 2.0 * o.omega * o.mu * e.phi[i] + o.omega * o.omega * integral[i]
         else:
-            g[i] += 2.0 * omega * mu * integral[i]
-    alpha, K = given[0] * largest_mass(M), M.copy()
-    for k in range(rows):
-        for i in range(nv):
-            for j in range(nv):
-                K[i, j] += alpha * A[k, i] * A[k, j]
+            g[i] += 2.0 * o.omega * o.mu * integral[i]
+    return g
+
+
+@native
+def _velocities(
+    o: AugmentedForm, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray, residual: np.ndarray
+) -> int:
+    """u, σ and W by turns; ``residual`` becomes φ and ψ, the rates of the integrals."""
+    c, given, motion = o.context, AugmentedMomenta.of(o, y), Motion.of(o.context, x)
+    motion.q[:] = given.q
+    e = constraints_at(c, t, motion.q)
+    M, A, u = e.M, e.A, motion.u
+    p, g = given.m[0] * given.p_by_m, _wanted(o, e, given.integral)
+    alpha = o.alpha * largest_mass(M)
+    K = stiffened(M, alpha, A)
     if not cholesky(K):
-        return give_up(c, NO_MASS)
-    u, wanted = np.zeros(nv), np.empty(rows)
+        return undetermined(c, M, A, TOO_STIFF)
+    u[:] = 0.0
     sigma[:] = 0.0
-    # K uᵢ₊₁ = p − Aᵀσᵢ − α Aᵀ g, written for uᵢ₊₁ − uᵢ, so that rounding in K is mended as well.
-    for _ in range(1 + int(given[3])):
-        velocity = product(A, u)
-        for i in range(rows):
-            wanted[i] = sigma[i] + alpha * (velocity[i] + g[i])
-        step, carried, pushed = p.copy(), product(M, u), onto_rows(A, wanted)
-        for i in range(nv):
-            step[i] -= carried[i] + pushed[i]
+    missing = g.copy()
+    # K uᵢ₊₁ = p − Aᵀσᵢ − α Aᵀ g, written for uᵢ₊₁ − uᵢ, so that rounding in K is corrected as well.
+    for _ in range(1 + o.iterations):
+        step = p - (M @ u + (sigma + alpha * missing) @ A)
         cholesky_substitute(K, step)
-        change, size = 0.0, 0.0
-        for i in range(nv):
-            u[i] += step[i]
-            change, size = max(change, abs(step[i])), max(size, abs(u[i]))
-        velocity = product(A, u)
-        for i in range(rows):
-            sigma[i] += alpha * (velocity[i] + g[i])
-        if change <= given[4] * size:
+        u += step
+        missing[:] = A @ u + g
+        sigma += alpha * missing
+        if np.abs(step).max() <= o.tolerance * np.abs(u).max():
             break
-    put(x, nq, u, 0, nv)
-    x[nq + nv] = state[nq + nv] + dot(b, sigma)
-    velocity = product(A, u)
-    for i in range(rows):
-        residual[i] = phi[i] if i < holonomic else velocity[i] + b[i]
+    motion.work[0] = given.work[0] + e.rate @ sigma
+    residual[:] = A @ u + e.rate
+    residual[: c.holonomic] = e.phi
     return OK
 
 
-def _decode(context, t, y, out):
-    c = entries(context)
-    n, rows = c[NQ] + c[NV] + 1, c[ROWS]
-    sigma = carray(float_pointer(c[MULTIPLIERS]), rows)
-    return _velocities(context, c, t, carray(y, n + rows + 1), carray(out, n), sigma, np.empty(rows))
+@native
+def _decode(o: AugmentedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    return _velocities(o, t, y, x, o.context.multipliers, np.empty(o.context.rows))
 
 
-def _encode(context, t, x, y):
-    c = entries(context)
-    n, rows = c[NQ] + c[NV] + 1, c[ROWS]
-    given, state = carray(x, n), carray(y, n + rows + 1)
-    _, b, A, M = constraints_at(context, c, t, given)
+@native
+def _encode(o: AugmentedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    c, motion, state = o.context, Motion.of(o.context, x), AugmentedMomenta.of(o, y)
+    e = constraints_at(c, t, motion.q)
     # A motion that is led back onto its constraints has nothing to make up for.
-    if c[PROJECTION] != 0:
-        state[n : n + rows] = 0.0
-    if state[n + rows] == 0.0:
-        state[n + rows] = largest_mass(M)
-    return momenta_from(c, given, b, A, M, carray(float_pointer(c[MULTIPLIERS]), rows), state[n + rows], state)
+    if c.projection:
+        state.integral[:] = 0.0
+    return write_momenta(c, e, motion, state)
 
 
-def _rhs(context, t, y, dy):
-    c = entries(context)
-    n, rows = c[NQ] + c[NV] + 1, c[ROWS]
-    x, sigma, state, rate = np.empty(n), np.empty(rows), carray(y, n + rows + 1), carray(dy, n + rows + 1)
-    status = _velocities(context, c, t, state, x, sigma, rate[n:])
+@native
+def _rhs(o: AugmentedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    c = o.context
+    rate, x, sigma = AugmentedMomenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.empty(c.rows)
+    status = _velocities(o, t, y, x, sigma, rate.integral)
     if status != OK:
         return status
-    write_rates(context, c, t, x, sigma, state[n + rows], rate)
-    rate[n + rows] = 0.0
-    return finite(c, rate)
+    rate.q[:], force, rate.work[0] = momentum_rates(o, t, x, sigma)
+    rate.p_by_m[:] = force / AugmentedMomenta.of(o, y).m[0]
+    rate.m[0] = 0.0
+    return finite(c, dy)
 
 
 @dataclass(frozen=True)
@@ -138,5 +141,7 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
 
     def form(self, sizes: Sizes) -> Form:
         n = sizes.nq + sizes.nv + 1 + sizes.rows
-        rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
-        return Form("momenta instead of velocities", n + 1, n, rhs, decode, encode)
+        return Form(
+            "momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, record=AugmentedForm,
+            options=asdict(self), blocks=MomentumRates,
+        )  # fmt: skip

@@ -2,107 +2,115 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.coordinates import Coordinates
-from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.canonical import CanonicalFormulation, largest_mass, rates_at
+from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.canonical import CanonicalFormulation, MomentumRates, largest_mass, rates_at
+from dalembert.formulations.form import FormRecord, Motion, constraints_at
 from dalembert.formulations.independent import boolean_route
-from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
-from dalembert.formulations.system import constraints_at, dot, onto_rows, product, reduced_mass
-from dalembert.numerics.layout import N_OPTIONS, NO_MASS, NQ, NV, WORN_OUT, entries, finite, give_up, watch
-from dalembert.numerics.linear import OK, cholesky, cholesky_substitute
-from dalembert.numerics.native import RESTART, put
+from dalembert.formulations.partition import Choice, Split, follow, recalled, renewed, solution_basis, split
+from dalembert.formulations.solver_steps import reduced_mass, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import Outputs, Vector, native
+from dalembert.numerics.context import (
+    ILL_CONDITIONED,
+    OK,
+    RESTART,
+    STALE_CHOICE,
+    Context,
+    finite,
+    give_up,
+    watch,
+)
+from dalembert.numerics.linear import cholesky, cholesky_substitute
 
 __all__ = ["CanonicalIndependent"]
 
-# y = (q, Rᵀp/m in the places of the independent velocities, W − sᵀp, m with the choice), where  u = R ż + s.
+
+class IndependentMomenta(Outputs):
+    """y or ẏ, where  u = R ż + s;  m is the largest entry of M where the run began."""
+
+    q = Vector("context.nq")
+    p_by_m = Vector("context.nv")  # Rᵀp/m in the places of the independent velocities
+    work = Vector(1)  # W − sᵀp
+    m = Vector(1)
+    choice = Vector("context.nv")
 
 
-@njit(cache=True, nogil=True)
-def _motion(context, c, t, state, x):
-    """u and W into x; returns the status, the split, Rᵀ, s and p = M u."""
-    nq, nv = c[NQ], c[NV]
-    put(x, 0, state, 0, nq)
-    _, b, A, M = constraints_at(context, c, t, x)
-    s = split(state[nq + nv + 1 :], A)
+class Moving(NamedTuple):
+    """The choice at one position, Rᵀ, s and p = M u."""
+
+    split: Split
+    R: np.ndarray
+    shift: np.ndarray
+    p: np.ndarray
+
+
+@native
+def _motion(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray):
+    """u and W into x; returns the status and what else is known of the motion."""
+    c, given, motion = o.context, IndependentMomenta.of(o, y), Motion.of(o.context, x)
+    motion.q[:] = given.q
+    e = constraints_at(c, t, motion.q)
+    s = split(recalled(given.choice), e.A)
     if s.ratio <= 0.0:
-        return give_up(c, WORN_OUT), s, A, b, b
-    R, shift = solution_basis(s, A, b)
+        return give_up(c, STALE_CHOICE), Moving(s, e.A, e.rate, e.rate)
+    R, shift = solution_basis(s, e.A, e.rate)
     watch(c, s.rank, s.ratio, 0.0)
-    free, pushed = nv - s.rank, product(M, shift)
-    H, z = np.empty((free, free)), np.empty(free)
-    for k in range(free):
-        z[k] = state[nq + nv + 1] * state[nq + s.columns[s.rank + k]] - dot(R[k], pushed)
-        column = product(M, R[k])
-        for i in range(free):
-            H[i, k] = dot(R[i], column)
+    free = s.columns[s.rank :]
+    H = R @ (e.M @ R.T)
+    z = given.m[0] * given.p_by_m[free] - R @ (e.M @ shift)
     if not cholesky(H):
-        return give_up(c, NO_MASS), s, R, shift, b
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED), Moving(s, R, shift, e.rate)
     cholesky_substitute(H, z)
-    u = onto_rows(R, z)
-    for i in range(nv):
-        u[i] += shift[i]
-    p = product(M, u)
-    put(x, nq, u, 0, nv)
-    x[nq + nv] = state[nq + nv] + dot(shift, p)
-    return OK, s, R, shift, p
+    motion.u[:] = z @ R + shift
+    p = e.M @ motion.u
+    motion.work[0] = given.work[0] + shift @ p
+    return OK, Moving(s, R, shift, p)
 
 
-def _decode(context, t, y, out):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    status, _, _, _, _ = _motion(context, c, t, carray(y, n + N_OPTIONS), carray(out, n))
+@native
+def _decode(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    status, _ = _motion(o, t, y, x)
     return status
 
 
-def _encode(context, t, x, y):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    n = nq + nv + 1
-    given, state = carray(x, n), carray(y, n + N_OPTIONS)
-    _, b, A, M = constraints_at(context, c, t, given)
-    if state[n] == 0.0:
-        state[n] = largest_mass(M)
-    renewed = keep_or_choose(state[n:], A)
-    s = split(state[n:], A)
-    R, shift = solution_basis(s, A, b)
-    p = product(M, given[nq : nq + nv])
-    put(state, 0, given, 0, nq)
-    for i in range(nv):
-        state[nq + i] = 0.0
-    for k in range(nv - s.rank):
-        state[nq + s.columns[s.rank + k]] = dot(R[k], p) / state[n]
-    state[nq + nv] = given[nq + nv] - dot(shift, p)
-    return RESTART if renewed else OK
+@native
+def _encode(o: FormRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    c, motion, state = o.context, Motion.of(o.context, x), IndependentMomenta.of(o, y)
+    e = constraints_at(c, t, motion.q)
+    if state.m[0] == 0.0:
+        state.m[0] = largest_mass(e.M)
+    changed = renewed(state.choice, e.A)
+    s = split(recalled(state.choice), e.A)
+    R, shift = solution_basis(s, e.A, e.rate)
+    p, free = e.M @ motion.u, s.columns[s.rank :]
+    state.q[:] = motion.q
+    state.p_by_m[:] = 0.0
+    state.p_by_m[free] = R @ p / state.m[0]
+    state.work[0] = motion.work[0] - shift @ p
+    return RESTART if changed else OK
 
 
-def _rhs(context, t, y, dy):
+@native
+def _rhs(o: FormRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     # A Ṙ = −Ȧ R,  A ṡ = −Ȧ s − ḃ;  d/dt Rᵀp = Rᵀ(∂L/∂q + Q) + Ṙᵀp.
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    n = nq + nv + 1
-    x, state, rate = np.empty(n), carray(y, n + N_OPTIONS), carray(dy, n + N_OPTIONS)
-    status, s, R, shift, p = _motion(context, c, t, state, x)
+    c, m = o.context, IndependentMomenta.of(o, y).m[0]
+    rate, x, turn = IndependentMomenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.zeros(c.nv)
+    status, now = _motion(o, t, y, x)
     if status != OK:
         return status
-    qdot, power, force, A_dot, b_dot = rates_at(context, c, t, x)
-    put(rate, 0, qdot, 0, nq)
-    for i in range(nq, n + N_OPTIONS):
-        rate[i] = 0.0
-    turn = np.zeros(nv)
-    for k in range(nv - s.rank):
-        follow(s, product(A_dot, R[k]), turn)
-        rate[nq + s.columns[s.rank + k]] = (dot(R[k], force) + dot(turn, p)) / state[n]
-    bent = product(A_dot, shift)
-    for i in range(bent.shape[0]):
-        bent[i] += b_dot[i]
-    follow(s, bent, turn)
-    rate[nq + nv] = power - dot(turn, p) - dot(shift, force)
-    return finite(c, rate)
+    r, s = rates_at(o, t, x), now.split
+    dy[:] = 0.0
+    rate.q[:] = r.qdot
+    for k in range(c.nv - s.rank):
+        follow(s, r.jacobian_rate @ now.R[k], turn)
+        rate.p_by_m[s.columns[s.rank + k]] = (now.R[k] @ r.momentum_rate + turn @ now.p) / m
+    follow(s, r.jacobian_rate @ now.shift + r.b_rate, turn)
+    rate.work[0] = r.power - turn @ now.p - now.shift @ r.momentum_rate
+    return finite(c, dy)
 
 
 class CanonicalIndependent(CanonicalFormulation):
@@ -120,7 +128,10 @@ class CanonicalIndependent(CanonicalFormulation):
 
     name: ClassVar[str] = "canonical-independent"
     title: ClassVar[str] = "Canonical equations in independent momenta"
-    route = staticmethod(boolean_route)
+    route = boolean_route
+
+    def record(self, context: Context) -> Choice:
+        return Choice(context=context)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
@@ -129,7 +140,5 @@ class CanonicalIndependent(CanonicalFormulation):
         return sizes.nq + freedom[1]
 
     def form(self, sizes: Sizes) -> Form:
-        check_room(self.name, sizes.nv)
         n = sizes.nq + sizes.nv + 1
-        rhs, decode, encode = (native_address(function) for function in (_rhs, _decode, _encode))
-        return Form("independent momenta", n + N_OPTIONS, n, rhs, decode, encode)
+        return Form("independent momenta", n + 1 + sizes.nv, n, _rhs, _decode, _encode, blocks=MomentumRates)

@@ -1,4 +1,4 @@
-"""Generalised coordinate partitioning: the equations in blocks of dependent and independent velocities."""
+"""Generalized coordinate partitioning: the equations in blocks of dependent and independent velocities."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
-from dalembert.formulations.partition import chosen_partition
+from dalembert.formulations.partition import Choice, chosen_partition
 from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
-from dalembert.formulations.system import conflict_below, received, reduced_mass
+from dalembert.formulations.solver_steps import conflict_below, reduced_mass, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis
-from dalembert.numerics.layout import watch
-from dalembert.numerics.linear import (
-    FAILED,
-    OK,
-    cholesky,
-    cholesky_substitute,
-    least_norm_multipliers,
-    lu_factor,
-    lu_solve,
-)
+from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
 
 __all__ = ["CoordinatePartitioning"]
 
 
-@njit(cache=True, nogil=True)
-def _block(M, rows, columns):
+@native
+def _block(M: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     out = np.empty((rows.shape[0], columns.shape[0]))
     for i in range(rows.shape[0]):
         for j in range(columns.shape[0]):
@@ -37,33 +29,34 @@ def _block(M, rows, columns):
     return out
 
 
-def _route(context, t, blocks, out):
+@native
+def _route(o: Choice, t: float, e: System, out: Solution) -> int:
     # u: dependent, v: independent.  A_u ü + A_v v̈ = −γ  gives  ü = −X v̈ − g.
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    rank, ratio, T, _, columns = chosen_partition(c, A, gamma)
-    watch(c, rank, ratio, conflict_below(T, rank))
+    M, f, A = e.M, e.f, e.A
+    rank, ratio, T, _, columns = chosen_partition(o, A, e.gamma)
+    watch(o.context, rank, ratio, conflict_below(T, rank))
     R, p = echelon_basis(T, rank, columns)
-    u, v = columns[:rank].copy(), columns[rank:].copy()
+    u, v = columns[:rank], columns[rank:]
     X, g = -_block(R, u, np.arange(v.shape[0])), -p[u]
     M_uu, M_uv, M_vv = _block(M, u, u), _block(M, u, v), _block(M, v, v)
     M_hat = M_vv - M_uv.T @ X - X.T @ (M_uv - M_uu @ X)
     dv = f[v] - X.T @ f[u] + (M_uv.T - X.T @ M_uu) @ g
     if not cholesky(M_hat):
-        return FAILED
+        return undetermined(o.context, M, A, ILL_CONDITIONED)
     cholesky_substitute(M_hat, dv)
     depending = -(X @ dv) - g
-    du[u] = depending
-    du[v] = dv
+    out.du[u] = depending
+    out.du[v] = dv
     if rank < A.shape[0]:
-        least_norm_multipliers(M, f, A, du, multipliers)
+        least_norm_multipliers(M, f, A, out.du, out.multipliers)
         return OK
     # A_uᵀ λ = M_uu ü + M_uv v̈ − f_u
     force, pivots = M_uu @ depending + M_uv @ dv - f[u], np.empty(rank, dtype=np.int64)
     transposed = _block(A, np.arange(rank), u).T.copy()
     if not lu_factor(transposed, pivots):
-        return FAILED
+        return undetermined(o.context, M, A, ILL_CONDITIONED)
     lu_solve(transposed, pivots, force)
-    multipliers[:] = force
+    out.multipliers[:] = force
     return OK
 
 
@@ -88,15 +81,18 @@ class CoordinatePartitioning(BlockFormulation):
 
     name: ClassVar[str] = "coordinate-partitioning"
     title: ClassVar[str] = "Coordinate partitioning"
-    route = staticmethod(_route)
+    route = _route
 
     state: str = "dependent"
 
     def __post_init__(self) -> None:
         check_state(self.name, self.state)
 
+    def record(self, context: Context) -> Choice:
+        return Choice(context=context)
+
     def form(self, sizes: Sizes) -> Form | None:
-        return partitioned_form(self.name, self.state, sizes)
+        return partitioned_form(self.state, sizes)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.system import received
+from dalembert.formulations.solver_steps import undetermined
 from dalembert.formulations.udwadia_kalaba import has_inverse
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import lower_substitute
-from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
-    FAILED,
-    OK,
     RANK_TOLERANCE,
     ROUNDING,
     cholesky,
@@ -26,12 +24,12 @@ from dalembert.numerics.linear import (
 
 __all__ = ["Gauss"]
 
-# Columns of the least-squares problem below this fraction of the first: a direction with neither mass nor constraint.
+# Columns of the least-squares problem below this fraction of the first: a direction that is not determined.
 UNDETERMINED = 1e-12
 
 
-@njit(cache=True, nogil=True)
-def _weight(M, f, A, gamma):
+@native
+def _weight(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray):
     """The Cholesky factor L of the weight and L⁻¹ f.
 
     Where M has no inverse, ½ w |A u̇ + γ|² is added to the constraint: all candidates have the same, none, of it.
@@ -47,17 +45,18 @@ def _weight(M, f, A, gamma):
     return good, np.tril(L), s
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+@native
+def _route(c: Context, t: float, e: System, out: Solution) -> int:
+    M, A, du = e.M, e.A, out.du
     m, n = A.shape
-    good, L, s = _weight(M, f, A, gamma)
+    good, L, s = _weight(M, e.f, A, e.gamma)
     if not good:
-        return FAILED
+        return undetermined(c, M, A, ILL_CONDITIONED)
     # Aᵀ P = Q R:  the constraints decide Q₁ᵀ u̇ = y …
     rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
     y, conflict = np.zeros(n), 0.0
     for i in range(m):
-        rest = -gamma[pivots[i]]
+        rest = -e.gamma[pivots[i]]
         for k in range(min(i, rank)):
             rest -= R[i, k] * y[k]
         if i < rank:
@@ -70,11 +69,11 @@ def _route(context, t, blocks, out):
     free = Q[rank:]
     full, _, Qc, Rc, order = orthogonal_factors(free @ L, UNDETERMINED, 0.0)
     if full < n - rank:
-        return FAILED
+        return undetermined(c, M, A, ILL_CONDITIONED)
     z = np.zeros(n - rank)
     pseudo_solve(full, Qc, Rc, order, s - L.T @ du, z)
     du += free.T @ z
-    pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)
+    pseudo_solve(rank, Q, R, pivots, M @ du - e.f, out.multipliers)
     return OK
 
 
@@ -83,7 +82,7 @@ class Gauss(BlockFormulation):
 
         ½ (u̇ − M⁻¹f)ᵀ M (u̇ − M⁻¹f) → min   with   A u̇ = −γ
 
-    With M = L Lᵀ it is  |Lᵀ u̇ − L⁻¹ f| → min,  solved by two orthogonal factorisations: one of Aᵀ for the side
+    With M = L Lᵀ it is  |Lᵀ u̇ − L⁻¹ f| → min,  solved by two orthogonal factorizations: one of Aᵀ for the side
     conditions, one for the squares that remain. No normal equations are formed, so conditioning is not squared.
 
     Reference: C. F. Gauss, "Über ein neues allgemeines Grundgesetz der Mechanik", J. reine angew. Math. 4 (1829)
@@ -92,7 +91,7 @@ class Gauss(BlockFormulation):
 
     name: ClassVar[str] = "gauss"
     title: ClassVar[str] = "Gauss's least constraint"
-    route = staticmethod(_route)
+    route = _route
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         _, L, _ = _weight(M, np.zeros(len(M)), A, np.zeros(len(A)))

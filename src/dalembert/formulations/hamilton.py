@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.algebra.linear import solve_spd
-from dalembert.coordinates import Coordinates
+from dalembert.algebra.dense_solve import solve_spd
+from dalembert.equations.ignorable_coordinates import massless
+from dalembert.equations.mechanics import Mechanics
 from dalembert.errors import ModelError
 from dalembert.formulations.analytical import Derived, ReducedFormulation
-from dalembert.formulations.ignorable import massless
-from dalembert.formulations.mechanics import Mechanics
+from dalembert.kinematics import Coordinates
 
 __all__ = ["Hamilton"]
 

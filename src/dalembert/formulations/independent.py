@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
-from dalembert.formulations.partition import chosen_partition
+from dalembert.formulations.partition import Choice, chosen_partition
 from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
-from dalembert.formulations.system import largest_residual, move_freely, received, reduced_mass
+from dalembert.formulations.solver_steps import largest_residual, move_freely, reduced_mass, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import Native, Record, native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis, jacobi_svd
-from dalembert.numerics.layout import options, watch
 from dalembert.numerics.linear import (
-    FAILED,
-    OK,
     RANK_TOLERANCE,
     ROUNDING,
     largest_entry,
@@ -29,19 +27,9 @@ from dalembert.numerics.linear import (
 
 __all__ = ["BASES", "Independent", "boolean_route"]
 
-BASES = ("boolean", "qr", "svd")
 
-
-@njit(cache=True, nogil=True)
-def _boolean(c, A, gamma):
-    """B picks entries of u̇; they are kept as long as the pivots are good."""
-    rank, ratio, T, _, columns = chosen_partition(c, A, gamma)
-    R, p = echelon_basis(T, rank, columns)
-    return rank, ratio, R, p
-
-
-@njit(cache=True, nogil=True)
-def _by_qr(A, gamma):
+@native
+def _by_qr(A: np.ndarray, gamma: np.ndarray):
     """B = Q₂ᵀ of Aᵀ P = Q R, taken at this very position."""
     least, p = ROUNDING * largest_entry(A), np.zeros(A.shape[1])
     rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, least)
@@ -50,8 +38,8 @@ def _by_qr(A, gamma):
     return rank, ratio, Q[rank:].T.copy(), p
 
 
-@njit(cache=True, nogil=True)
-def _by_svd(A, gamma):
+@native
+def _by_svd(A: np.ndarray, gamma: np.ndarray):
     """B = rows of Vᵀ with singular value zero, A = U Σ Vᵀ, taken at this very position."""
     m, n = A.shape
     US, V, sizes = jacobi_svd(A)
@@ -69,31 +57,37 @@ def _by_svd(A, gamma):
     return rank, ratio, R, p
 
 
-@njit(cache=True, nogil=True)
-def _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers):
-    if move_freely(M, f, R, p, du) != OK:
-        return FAILED
-    watch(c, rank, ratio, largest_residual(A, gamma, du))
-    least_norm_multipliers(M, f, A, du, multipliers)
+@native
+def _solve(c: Context, e: System, rank: int, ratio: float, R: np.ndarray, p: np.ndarray, out: Solution) -> int:
+    if move_freely(e.M, e.f, R, p, out.du) != OK:
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    watch(c, rank, ratio, largest_residual(e.A, e.gamma, out.du))
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
     return OK
 
 
-def boolean_route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    rank, ratio, R, p = _boolean(c, A, gamma)
-    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
+@native
+def boolean_route(o: Choice, t: float, e: System, out: Solution) -> int:
+    """B picks entries of u̇; they are kept as long as the pivots are good."""
+    rank, ratio, T, _, columns = chosen_partition(o, e.A, e.gamma)
+    R, p = echelon_basis(T, rank, columns)
+    return _solve(o.context, e, rank, ratio, R, p, out)
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    basis = int(options(c)[0])
-    if basis == 0:
-        rank, ratio, R, p = _boolean(c, A, gamma)
-    elif basis == 1:
-        rank, ratio, R, p = _by_qr(A, gamma)
-    else:
-        rank, ratio, R, p = _by_svd(A, gamma)
-    return _solve(c, M, f, A, gamma, rank, ratio, R, p, du, multipliers)
+@native
+def _qr_route(c: Context, t: float, e: System, out: Solution) -> int:
+    rank, ratio, R, p = _by_qr(e.A, e.gamma)
+    return _solve(c, e, rank, ratio, R, p, out)
+
+
+@native
+def _svd_route(c: Context, t: float, e: System, out: Solution) -> int:
+    rank, ratio, R, p = _by_svd(e.A, e.gamma)
+    return _solve(c, e, rank, ratio, R, p, out)
+
+
+_ROUTES = {"boolean": boolean_route, "qr": _qr_route, "svd": _svd_route}
+BASES = tuple(_ROUTES)
 
 
 @dataclass(frozen=True)
@@ -115,8 +109,6 @@ class Independent(BlockFormulation):
 
     name: ClassVar[str] = "independent"
     title: ClassVar[str] = "Projection matrix R, independent accelerations"
-    route = staticmethod(_route)
-
     basis: str = "boolean"
     state: str = "dependent"
 
@@ -130,11 +122,14 @@ class Independent(BlockFormulation):
                 f"not {self.basis!r}"
             )
 
-    def options(self) -> tuple[float, ...]:
-        return (float(BASES.index(self.basis)),)
+    def solver(self) -> Native:
+        return _ROUTES[self.basis]
+
+    def record(self, context: Context) -> Record:
+        return Choice(context=context) if self.basis == "boolean" else context
 
     def form(self, sizes: Sizes) -> Form | None:
-        return partitioned_form(self.name, self.state, sizes)
+        return partitioned_form(self.state, sizes)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)

@@ -6,24 +6,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
+from dalembert.formulations.solver_steps import conflict_below, move_freely, reduced_mass, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon, echelon_basis
-from dalembert.numerics.layout import watch
-from dalembert.numerics.linear import FAILED, OK, least_norm_multipliers
+from dalembert.numerics.linear import least_norm_multipliers
 
-__all__ = ["Jourdain"]
+__all__ = ["Jourdain", "jourdain_route"]
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    rank, ratio, T, _, columns = echelon(A, gamma)
+@native
+def jourdain_route(c: Context, t: float, e: System, out: Solution) -> int:
+    rank, ratio, T, _, columns = echelon(e.A, e.gamma)
     watch(c, rank, ratio, conflict_below(T, rank))
     R, p = echelon_basis(T, rank, columns)
-    if move_freely(M, f, R, p, du) != OK:
-        return FAILED
-    least_norm_multipliers(M, f, A, du, multipliers)
+    if move_freely(e.M, e.f, R, p, out.du) != OK:
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
     return OK
 
 
@@ -41,7 +42,7 @@ class Jourdain(BlockFormulation):
 
     name: ClassVar[str] = "jourdain"
     title: ClassVar[str] = "Jourdain's virtual power"
-    route = staticmethod(_route)
+    route = jourdain_route
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.equations import Equations
+from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
-from dalembert.formulations.base import native_address, usual_blocks
-from dalembert.formulations.equations import Equations
-from dalembert.formulations.mechanics import Mechanics
+from dalembert.formulations.base import usual_blocks
 
 __all__ = ["Lagrange", "lagrange_terms"]
 
@@ -33,6 +33,8 @@ class Lagrange(AnalyticalFormulation):
 
     name: ClassVar[str] = "lagrange"
     title: ClassVar[str] = "Lagrange's equations"
+    route = native.lagrange_route
+    own = native.LagrangeBlocks
 
     def derive(self, mechanics: Mechanics) -> Derived:
         m = mechanics
@@ -43,8 +45,4 @@ class Lagrange(AnalyticalFormulation):
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         e, (M, f) = equations, lagrange_terms(self.mechanics(equations))
-        own = e.al.concatenate([M.reshape(-1), f])
-        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": own}
-
-    def solver(self) -> int:
-        return native_address(native.lagrange_route)
+        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "K": M, "k": f}

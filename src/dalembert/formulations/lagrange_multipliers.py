@@ -23,6 +23,3 @@ class LagrangeMultipliers(BlockFormulation):
 
     name: ClassVar[str] = "lagrange-multipliers"
     title: ClassVar[str] = "Lagrange multipliers"
-
-    def solver(self) -> int:
-        return 0

@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.coordinates import PlacedTree
-from dalembert.coordinates.kinematics import pose_jets
-from dalembert.coordinates.lie_group import LieGroupTree
+from dalembert.equations import Equations
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
-from dalembert.formulations.equations import Equations
 from dalembert.joints import Joint
+from dalembert.kinematics import TreeKinematics
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
+from dalembert.tree.outward import pose_jets
+from dalembert.tree.product_of_exponentials import LieGroupTree
 
 __all__ = ["LieGroup", "closure_rates"]
 
@@ -44,11 +44,8 @@ class LieGroup(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
-    def solver(self) -> int:
-        return 0
-
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        assert isinstance(equations.tree, PlacedTree)
+        assert isinstance(equations.tree, TreeKinematics)
         lie = LieGroupTree.from_tree(equations.tree)
         M, f = _dynamics(equations, lie)
         A, gamma = _constraints(equations, lie)

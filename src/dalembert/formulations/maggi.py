@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
+from dalembert.equations import Equations
+from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
-from dalembert.formulations.base import native_address, usual_blocks
-from dalembert.formulations.equations import Equations
+from dalembert.formulations.base import usual_blocks
 from dalembert.formulations.lagrange import lagrange_terms
-from dalembert.formulations.mechanics import Mechanics
+from dalembert.kinematics import Coordinates
 
 __all__ = ["Maggi"]
 
@@ -30,6 +30,8 @@ class Maggi(AnalyticalFormulation):
 
     name: ClassVar[str] = "maggi"
     title: ClassVar[str] = "Maggi's equations"
+    route = native.maggi_route
+    own = native.MaggiBlocks
 
     def derive(self, mechanics: Mechanics) -> Derived:
         m, al = mechanics, mechanics.al
@@ -42,16 +44,13 @@ class Maggi(AnalyticalFormulation):
         functions = {"T": m.T, "V": m.V, "Q": m.Q, "W": W}
         return Derived(m.rate_names, m.qd, m.qd, m.qd, matrix, forcing, *none, functions=functions)
 
-    def solver(self) -> int:
-        return native_address(native.maggi_route)
-
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         e, al = equations, equations.al
         mechanics = self.mechanics(e)
         derived = self.derive(mechanics)
         which = al.array([float(i) for i in mechanics.rows] + [-1.0] * (len(e.rows) - mechanics.r))
-        own = al.concatenate([derived.matrix.reshape(-1), derived.forcing, which])
-        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "own": own}
+        own = {"C": derived.matrix, "d": derived.forcing, "which": which}
+        return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), **own}
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return M

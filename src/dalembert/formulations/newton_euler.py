@@ -6,16 +6,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.formulations.system import largest_residual, received
+from dalembert.formulations.solver_steps import largest_residual, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import equilibrate, semi_cholesky, upper_substitute
-from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
-    FAILED,
-    OK,
     RANK_TOLERANCE,
     ROUNDING,
     cholesky_substitute,
@@ -39,8 +37,8 @@ REDUNDANT = 1e-12
 TURNS = 3
 
 
-@njit(cache=True, nogil=True)
-def _block_size(M):
+@native
+def _block_size(M: np.ndarray) -> int:
     """6 if bodies are coupled by joints alone, else (rotors between them) the whole of M."""
     n = M.shape[0]
     for i in range(n):
@@ -50,13 +48,14 @@ def _block_size(M):
     return BODY
 
 
-@njit(cache=True, nogil=True)
-def _inverse(M, size):
+@native
+def _inverse(M: np.ndarray, size: int):
     """G with M G y = y for all forces that inertia can balance, and N, the directions without inertia; body by body."""
     n = M.shape[0]
     G, N, nullity = np.zeros((n, n)), np.zeros((n, n)), 0
     order = np.empty(size, dtype=np.int64)
-    for s in range(0, n, size):
+    for body in range(n // size):
+        s = body * size
         H = M[s : s + size, s : s + size].copy()
         rank = semi_cholesky(H, order, MASSLESS)
         L, x = H[:rank, :rank].copy(), np.empty(rank)
@@ -77,13 +76,14 @@ def _inverse(M, size):
     return G, N[:, :nullity].copy()
 
 
-@njit(cache=True, nogil=True)
-def _by_blocks(G, A, size):
+@native
+def _by_blocks(G: np.ndarray, A: np.ndarray, size: int) -> np.ndarray:
     """G Aᵀ, body by body and only for the rows that act on it."""
     m, n = A.shape
     W = np.zeros((n, m))
     for r in range(m):
-        for s in range(0, n, size):
+        for body in range(n // size):
+            s = body * size
             for j in range(s, s + size):
                 if A[r, j] != 0.0:
                     for i in range(s, s + size):
@@ -91,8 +91,8 @@ def _by_blocks(G, A, size):
     return W
 
 
-@njit(cache=True, nogil=True)
-def _schur(A, W, AN):
+@native
+def _schur(A: np.ndarray, W: np.ndarray, AN: np.ndarray) -> np.ndarray:
     """⎡ A G Aᵀ  A N ⎤
     ⎣ NᵀAᵀ     0  ⎦"""
     m, free = AN.shape
@@ -103,15 +103,16 @@ def _schur(A, W, AN):
     return K
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
+@native
+def _route(c: Context, t: float, e: System, out: Solution) -> int:
+    M, f, A, du, multipliers = e.M, e.f, e.A, out.du, out.multipliers
     m = A.shape[0]
     size = _block_size(M)
     G, N = _inverse(M, size)
     W, AN = _by_blocks(G, A, size), A @ N
     free = N.shape[1]
-    if free and orthogonal_factors(AN, RANK_TOLERANCE, 0.0)[0] < free:
-        return FAILED
+    if free > 0 and orthogonal_factors(AN, RANK_TOLERANCE, 0.0)[0] < free:
+        return undetermined(c, M, A, ILL_CONDITIONED)
     # ⎡ A G Aᵀ  A N ⎤ ⎡ λ ⎤   ⎡ −γ − A G f ⎤
     # ⎣ NᵀAᵀ     0  ⎦ ⎣ η ⎦ = ⎣   −Nᵀ f    ⎦,     u̇ = G (f + Aᵀλ) + N η
     K = _schur(A, W, AN)
@@ -122,14 +123,14 @@ def _route(context, t, blocks, out):
     multipliers[:] = 0.0
     for _ in range(TURNS):
         force = f + A.T @ multipliers - M @ du
-        rhs[:m] = -gamma - A @ (du + G @ force)
+        rhs[:m] = -e.gamma - A @ (du + G @ force)
         rhs[m:] = -(N.T @ force)
         pseudo_solve(full, Q, R, pivots, rhs * scale, x)
         x *= scale
         multipliers += x[:m]
         du += G @ force + W @ x[:m] + N @ x[m:]
     rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
-    watch(c, rank, ratio, largest_residual(A, gamma, du))
+    watch(c, rank, ratio, largest_residual(A, e.gamma, du))
     if rank < m:
         pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)
     return OK
@@ -150,7 +151,7 @@ class NewtonEuler(BlockFormulation):
 
     name: ClassVar[str] = "newton-euler"
     title: ClassVar[str] = "Newton-Euler with joint reactions"
-    route = staticmethod(_route)
+    route = _route
 
     @classmethod
     def supports(cls) -> Support:

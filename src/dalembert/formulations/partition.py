@@ -1,7 +1,7 @@
 """Independent velocities that are kept from one evaluation to the next as long as they are good.
 
-The choice is remembered as bits in N_OPTIONS numbers: one per velocity, set where it is independent. They are the
-formulation's numbers of the native context, or part of the state that is integrated.
+A choice is one flag per velocity, set where it is independent. Solvers keep it in a record, forms in their state, as
+numbers 0 or 1.
 """
 
 from __future__ import annotations
@@ -9,42 +9,38 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from dalembert.errors import ModelError
+from dalembert.native import Flags, Int, Record, Ref, native
+from dalembert.numerics.context import Context
 from dalembert.numerics.elimination import echelon, echelon_along, echelon_basis
-from dalembert.numerics.layout import N_OPTIONS, options
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
 
 __all__ = [
-    "CHOICES", "MOST_VELOCITIES", "Split", "check_room", "chosen_partition", "follow", "is_independent",
-    "keep_or_choose", "solution_basis", "split",
+    "Choice", "Split", "chosen_partition", "follow", "keep_or_choose", "pick", "recalled", "renewed", "solution_basis",
+    "split",
 ]  # fmt: skip
-
-# Numbers of the formulation: its own option, how often a choice was made, then bits.
-CHOICES, BITS = 1, 2
-PER_NUMBER = 48
-MOST_VELOCITIES = (N_OPTIONS - BITS) * PER_NUMBER
 
 # Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
 # independent ones, before these are chosen anew.
-WORN = 0.05
+STALE = 0.05
 # In states that hold only independent velocities, how far dependent ones may move with them.
 FAR = 5.0
 
 
-@njit(cache=True, nogil=True)
-def is_independent(memory, i):
-    """True if velocity i was chosen."""
-    return (int(memory[BITS + i // PER_NUMBER]) >> (i % PER_NUMBER)) & 1 == 1
+class Choice(Record):
+    """The velocities that a solver takes as independent, and how often it has chosen."""
+
+    context = Ref(Context)
+    choices = Int()
+    independent = Flags("context.nv")
 
 
-@njit(cache=True, nogil=True)
-def _recall(memory, columns):
+@native
+def _in_order(independent: np.ndarray, columns: np.ndarray) -> int:
     """Dependent velocities first, then independent ones; returns the number of the former."""
-    n, rank, last = columns.shape[0], 0, columns.shape[0] - 1
-    for i in range(n):
-        if is_independent(memory, i):
+    rank, last = 0, columns.shape[0] - 1
+    for i in range(columns.shape[0]):
+        if independent[i]:
             columns[last] = i
             last -= 1
         else:
@@ -53,51 +49,69 @@ def _recall(memory, columns):
     return rank
 
 
-@njit(cache=True, nogil=True)
-def _remember(memory, columns, rank):
-    memory[CHOICES] += 1.0
-    memory[BITS:] = 0.0
+@native
+def _remember(independent: np.ndarray, columns: np.ndarray, rank: int):
+    independent[:] = False
     for i in columns[rank:]:
-        memory[BITS + i // PER_NUMBER] += 2.0 ** (i % PER_NUMBER)
+        independent[i] = True
 
 
-@njit(cache=True, nogil=True)
-def _reach(T, rank, columns):
+@native
+def _reach(T: np.ndarray, rank: int, columns: np.ndarray) -> float:
     """The largest entry of R: how far a dependent velocity moves with an independent one."""
     R, _ = echelon_basis(T, rank, columns)
     largest = 0.0
-    for i in range(R.shape[0]):
-        for j in range(R.shape[1]):
-            largest = max(largest, abs(R[i, j]))
+    for x in R.flat:
+        largest = max(largest, abs(x))
     return largest
 
 
-@njit(cache=True, nogil=True)
-def chosen_partition(c, A, gamma):
-    """As ``echelon``, along the columns of last time while their pivots are good, else with a new choice.
-
-    More velocities than the memory has bits are chosen anew each time.
-    """
-    memory, m, n = options(c), A.shape[0], A.shape[1]
-    room = n <= MOST_VELOCITIES
-    if room and memory[CHOICES] > 0.0:
-        columns = np.empty(n, dtype=np.int64)
-        rank = _recall(memory, columns)
-        if rank <= m:
+@native
+def chosen_partition(o: Choice, A: np.ndarray, gamma: np.ndarray):
+    """As ``echelon``, along the columns of last time while their pivots are good, else with a new choice."""
+    if o.choices > 0:
+        columns = np.empty(A.shape[1], dtype=np.int64)
+        rank = _in_order(o.independent, columns)
+        if rank <= A.shape[0]:
             ratio, T, rows = echelon_along(A, gamma, columns, rank)
-            if ratio > WORN and _reach(T, rank, columns) * WORN < 1.0:
+            if ratio > STALE and _reach(T, rank, columns) * STALE < 1.0:
                 return rank, ratio, T, rows, columns
     rank, ratio, T, rows, columns = echelon(A, gamma)
-    if room:
-        _remember(memory, columns, rank)
+    o.choices += 1
+    _remember(o.independent, columns, rank)
     return rank, ratio, T, rows, columns
 
 
 # States that hold independent variables only.
 
 
+@native
+def recalled(numbers: np.ndarray) -> np.ndarray:
+    """The choice that a state remembers."""
+    independent = np.empty(numbers.shape[0], dtype=np.bool_)
+    for i in range(numbers.shape[0]):
+        independent[i] = numbers[i] != 0.0
+    return independent
+
+
+@native
+def renewed(numbers: np.ndarray, A: np.ndarray) -> bool:
+    """Choose anew in a state, if that is better; True if there is another choice."""
+    independent = recalled(numbers)
+    changed = keep_or_choose(independent, A)
+    numbers[:] = independent
+    return changed
+
+
+@native
+def pick(numbers: np.ndarray, values: np.ndarray, out: np.ndarray):
+    """The entries that a state remembers as independent in their places, zero elsewhere."""
+    for i in range(out.shape[0]):
+        out[i] = values[i] if numbers[i] != 0.0 else 0.0
+
+
 class Split(NamedTuple):
-    """A remembered choice at one position: columns, the first ``rank`` dependent; the factors Q R of these columns of A
+    """A choice at one position: columns, the first ``rank`` dependent; the factors Q R of these columns of A
     (``orthogonal_factors``), and the ratio of their pivots, 0 if they depend on each other.
 
     Off the constraints redundant rows contradict each other a little. Dependent velocities then miss all rows least,
@@ -112,12 +126,12 @@ class Split(NamedTuple):
     pivots: np.ndarray
 
 
-@njit(cache=True, nogil=True)
-def split(memory, A):
-    """The remembered choice at this position."""
+@native
+def split(independent: np.ndarray, A: np.ndarray) -> Split:
+    """A choice at this position."""
     m, n = A.shape
     columns = np.empty(n, dtype=np.int64)
-    rank = _recall(memory, columns)
+    rank = _in_order(independent, columns)
     dependent = np.empty((rank, m))
     for j in range(rank):
         for i in range(m):
@@ -126,70 +140,54 @@ def split(memory, A):
     return Split(rank, ratio if found == rank else 0.0, columns, Q, R, pivots)
 
 
-@njit(cache=True, nogil=True)
-def follow(s, b, u):
+@native
+def follow(s: Split, b: np.ndarray, u: np.ndarray):
     """Dependent entries of u from the others:  A_d u_d = −b,  b with the independent ones already in it."""
-    x, rhs = np.empty(s.rank), np.empty(b.shape[0])
-    for i in range(b.shape[0]):
-        rhs[i] = -b[i]
-    pseudo_solve(s.rank, s.Q, s.R, s.pivots, rhs, x)
+    x = np.empty(s.rank)
+    pseudo_solve(s.rank, s.Q, s.R, s.pivots, -b, x)
     for i in range(s.rank):
         u[s.columns[i]] = x[i]
 
 
-@njit(cache=True, nogil=True)
-def solution_basis(s, A, b):
+@native
+def solution_basis(s: Split, A: np.ndarray, b: np.ndarray):
     """Rᵀ and r with  u = R ż + r,  ż the independent entries of u:  A R = 0,  A r + b = 0."""
     n = A.shape[1]
-    R, shift, column = np.zeros((n - s.rank, n)), np.zeros(n), np.empty(A.shape[0])
+    R, shift = np.zeros((n - s.rank, n)), np.zeros(n)
     follow(s, b, shift)
     for k in range(n - s.rank):
         free = s.columns[s.rank + k]
-        for i in range(A.shape[0]):
-            column[i] = A[i, free]
         R[k, free] = 1.0
-        follow(s, column, R[k])
+        follow(s, A[:, free], R[k])
     return R, shift
 
 
-@njit(cache=True, nogil=True)
-def _is_worn(s, A):
+@native
+def _is_worn(s: Split, A: np.ndarray) -> bool:
     """True if pivots have become small, dependent velocities move far with independent ones, or equations are open."""
-    if s.ratio <= WORN:
+    if s.ratio <= STALE:
         return True
     R, _ = solution_basis(s, A, np.zeros(A.shape[0]))
-    largest = largest_entry(A)
-    for k in range(R.shape[0]):
-        for i in range(A.shape[1]):
-            if abs(R[k, i]) > FAR:
-                return True
-        for i in range(A.shape[0]):
-            left = 0.0
-            for j in range(A.shape[1]):
-                left += A[i, j] * R[k, j]
-            if abs(left) > RANK_TOLERANCE * largest:
-                return True
-    return False
+    far, left = 0.0, 0.0
+    for x in R.flat:
+        far = max(far, abs(x))
+    for x in (A @ R.T).flat:
+        left = max(left, abs(x))
+    return far > FAR or left > RANK_TOLERANCE * largest_entry(A)
 
 
-@njit(cache=True, nogil=True)
-def keep_or_choose(memory, A):
-    """True if there is a new choice, because there was none or the old one is worn and there is a better one."""
-    if memory[CHOICES] > 0.0 and not _is_worn(split(memory, A), A):
+@native
+def keep_or_choose(independent: np.ndarray, A: np.ndarray) -> bool:
+    """True if there is another choice now, because the old one is stale and there is a better one.
+
+    No velocity is independent where none was chosen yet; that is stale wherever something can move.
+    """
+    if not _is_worn(split(independent, A), A):
         return False
-    before = memory.copy()
     rank, _, _, _, columns = echelon(A, np.zeros(A.shape[0]))
-    _remember(memory, columns, rank)
-    for i in range(BITS, memory.shape[0]):
-        if memory[i] != before[i]:
-            return True
-    return before[CHOICES] == 0.0
-
-
-def check_room(name: str, nv: int) -> None:
-    """A choice must fit into its numbers."""
-    if nv > MOST_VELOCITIES:
-        raise ModelError(
-            f"formulation {name!r} remembers independent ones among {MOST_VELOCITIES} velocities at most, the model "
-            f"has {nv}. Fix: relative coordinates, or another formulation"
-        )
+    before = independent.copy()
+    _remember(independent, columns, rank)
+    changed = False
+    for i in range(before.shape[0]):
+        changed = changed or independent[i] != before[i]
+    return changed

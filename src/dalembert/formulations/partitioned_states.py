@@ -16,30 +16,23 @@ algorithms 5-4 and 5-5.
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import Form, Sizes, native_address
-from dalembert.formulations.partition import check_room, follow, is_independent, keep_or_choose, split
-from dalembert.formulations.system import constraints_at, product
-from dalembert.numerics.layout import (
-    HOLONOMIC,
-    N_OPTIONS,
-    N_WINDINGS,
+from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.form import FormRecord, Motion, constraints_at
+from dalembert.formulations.partition import Choice, follow, pick, recalled, renewed, split
+from dalembert.native import Matrix, Outputs, Ref, Vector, native
+from dalembert.numerics.context import (
     NO_CONVERGENCE,
     NOT_FINITE,
-    NQ,
-    NV,
-    RHS,
-    SHIFT,
-    WORN_OUT,
-    entries,
+    OK,
+    RESTART,
+    STALE_CHOICE,
+    Closure,
+    Context,
     finite,
     give_up,
-    options,
 )
-from dalembert.numerics.linear import OK
-from dalembert.numerics.native import RESTART, call_address, put
 
 __all__ = ["STATES", "check_state", "partitioned_form", "partitioned_size"]
 
@@ -53,234 +46,227 @@ NEWTON_STEPS = 12
 TURNED = 0.5
 
 
-@njit(cache=True, nogil=True)
-def _velocities(choice, A, b, slots, u):
+class PartitionedForm(FormRecord):
+    """``choice``: that of the formulation's solver."""
+
+    choice = Ref(Choice)
+
+    @classmethod
+    def of(cls, form: Form, context: Context) -> FormRecord:
+        record = super().of(form, context)
+        record.set(choice=context.solver.record)
+        return record
+
+
+@native
+def _velocities(choice: np.ndarray, e: Closure, slots: np.ndarray, u: np.ndarray) -> bool:
     """u from its independent entries; False if they do not determine the others."""
-    s, known = split(choice, A), b.copy()
+    s, known = split(recalled(choice), e.A), e.rate.copy()
     if s.ratio <= 0.0:
         return False
-    for k in range(s.rank, A.shape[1]):
-        free = s.columns[k]
+    for free in s.columns[s.rank :]:
         u[free] = slots[free]
-        for i in range(A.shape[0]):
-            known[i] += A[i, free] * slots[free]
+        known += e.A[:, free] * slots[free]
     follow(s, known, u)
     return True
 
 
-@njit(cache=True, nogil=True)
-def _pick(choice, values, out):
-    """The independent entries in their places, zero elsewhere."""
-    for i in range(out.shape[0]):
-        out[i] = values[i] if is_independent(choice, i) else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _length(c):
-    """Of an independent state."""
-    return 2 * c[NV] + c[N_WINDINGS] + 1 + 2 * N_OPTIONS + c[NQ]
-
-
-@njit(cache=True, nogil=True)
-def _rates(context, c, t, choice, x, rate):
+@native
+def _rates(o: PartitionedForm, t: float, choice: np.ndarray, x: np.ndarray, rate: np.ndarray) -> int:
     """Rates of x, found with the choice of this state, so that nothing depends on what was evaluated before."""
-    put(options(c), 1, choice, 1, N_OPTIONS - 1)
-    return call_address(c[RHS], context, t, x, rate)
+    o.choice.choices = max(1, o.choice.choices)
+    o.choice.independent[:] = recalled(choice)
+    return o.context.rhs(t, x, rate)
 
 
 # mixed
 
 
-@njit(cache=True, nogil=True)
-def _mixed_motion(context, c, t, state, x):
-    """x from y."""
-    nq, nv = c[NQ], c[NV]
-    n = nq + nv + 1
-    put(x, 0, state, 0, nq)
-    x[n - 1] = state[n - 1]
-    _, b, A, _ = constraints_at(context, c, t, x)
-    if not _velocities(state[n:], A, b, state[nq : nq + nv], x[nq : nq + nv]):
-        return give_up(c, WORN_OUT)
+class MixedState(Outputs):
+    """y or ẏ."""
+
+    q = Vector("context.nq")
+    slots = Vector("context.nv")
+    work = Vector(1)
+    choice = Vector("context.nv")
+
+
+@native
+def _mixed_decode(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    c, state, motion = o.context, MixedState.of(o, y), Motion.of(o.context, x)
+    motion.q[:] = state.q
+    motion.work[:] = state.work
+    if not _velocities(state.choice, constraints_at(c, t, motion.q), state.slots, motion.u):
+        return give_up(c, STALE_CHOICE)
     return OK
 
 
-def _mixed_decode(context, t, y, out):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    return _mixed_motion(context, c, t, carray(y, n + N_OPTIONS), carray(out, n))
+@native
+def _mixed_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    motion, state = Motion.of(o.context, x), MixedState.of(o, y)
+    changed = renewed(state.choice, constraints_at(o.context, t, motion.q).A)
+    state.q[:] = motion.q
+    pick(state.choice, motion.u, state.slots)
+    state.work[:] = motion.work
+    return RESTART if changed else OK
 
 
-def _mixed_encode(context, t, x, y):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    n = nq + nv + 1
-    given, state = carray(x, n), carray(y, n + N_OPTIONS)
-    _, _, A, _ = constraints_at(context, c, t, given)
-    renewed = keep_or_choose(state[n:], A)
-    put(state, 0, given, 0, nq)
-    _pick(state[n:], given[nq : nq + nv], state[nq : nq + nv])
-    state[n - 1] = given[n - 1]
-    return RESTART if renewed else OK
-
-
-def _mixed_rhs(context, t, y, dy):
-    c = entries(context)
-    nq, nv = c[NQ], c[NV]
-    n = nq + nv + 1
-    x, full, state, rate = np.empty(n), np.empty(n), carray(y, n + N_OPTIONS), carray(dy, n + N_OPTIONS)
-    status = _mixed_motion(context, c, t, state, x)
+@native
+def _mixed_rhs(o: PartitionedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    state, rate = MixedState.of(o, y), MixedState.of(o, dy)
+    x, full = np.empty(o.varying), np.empty(o.varying)
+    status = _mixed_decode(o, t, y, x)
     if status == OK:
-        status = _rates(context, c, t, state[n:], x, full)
+        status = _rates(o, t, state.choice, x, full)
     if status != OK:
         return status
-    put(rate, 0, full, 0, n)
-    _pick(state[n:], full[nq : nq + nv], rate[nq : nq + nv])
-    for i in range(N_OPTIONS):
-        rate[n + i] = 0.0
-    return finite(c, rate)
+    found = Motion.of(o.context, full)
+    rate.q[:] = found.q
+    pick(state.choice, found.u, rate.slots)
+    rate.work[:] = found.work
+    rate.choice[:] = 0.0
+    return finite(o.context, dy)
 
 
 # independent
 
 
-@njit(cache=True, nogil=True)
-def _parts(c, state):
-    """δ, angles of cut joints, ż, choice of ż, choice of z, q₀; W comes behind ż."""
-    nq, nv, windings = c[NQ], c[NV], c[N_WINDINGS]
-    at = nv + windings
-    slots = state[at : at + nv]
-    at += nv + 1
-    choices, at = state[at : at + 2 * N_OPTIONS], at + 2 * N_OPTIONS
-    return state[:nv], state[nv : nv + windings], slots, choices[:N_OPTIONS], choices[N_OPTIONS:], state[at : at + nq]
+class IndependentState(Outputs):
+    """y or ẏ."""
+
+    delta = Vector("context.nv")
+    windings = Vector("context.n_windings")
+    slots = Vector("context.nv")
+    work = Vector(1)
+    velocity_choice = Vector("context.nv")
+    position_choice = Vector("context.nv")
+    origin = Vector("context.nq")
 
 
-@njit(cache=True, nogil=True)
-def _along_delta(c, A, D):
+class Shifted(Outputs):
+    """What the exponential gives: q ∘ exp(δ), D(δ) with u = D δ̇, and its inverse."""
+
+    q = Vector("nq")
+    D = Matrix("nv", "nv")
+    inverse = Matrix("nv", "nv")
+
+
+@native
+def _moved(c: Context, t: float, state: IndependentState, delta: np.ndarray, x: np.ndarray):
+    """The exponential, and the constraints at the position that it leads to, which goes into x."""
+    tree, shifted = c.nq - c.n_windings, Shifted.of(c, c.exponential(state.origin, delta, c.parameters))
+    x[:tree] = shifted.q[:tree]
+    x[tree : c.nq] = state.windings
+    return shifted, constraints_at(c, t, x[: c.nq])
+
+
+@native
+def _along_delta(e: Closure, D: np.ndarray) -> np.ndarray:
     """Derivatives of φ by δ:  A D  of the holonomic rows."""
-    J = np.zeros((c[HOLONOMIC], c[NV]))
-    for i in range(c[HOLONOMIC]):
-        for k in range(c[NV]):
-            if A[i, k] != 0.0:
-                for j in range(c[NV]):
-                    J[i, j] += A[i, k] * D[k, j]
+    J = np.zeros((e.phi.shape[0], D.shape[1]))
+    for i in range(J.shape[0]):
+        for k in range(D.shape[0]):
+            if e.A[i, k] != 0.0:
+                J[i] += e.A[i, k] * D[k]
     return J
 
 
-@njit(cache=True, nogil=True)
-def _closed(context, c, t, state, x):
+@native
+def _closed(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray):
     """Dependent coordinates by Newton's method, then velocities; x from y.
 
-    Returns the status, A, D(δ) and its inverse, and δ.
+    Returns the status, the exponential and the constraints there, and δ.
     """
-    nq, nv = c[NQ], c[NV]
-    tree = nq - c[N_WINDINGS]
-    guess, windings, slots, velocity_choice, position_choice, origin = _parts(c, state)
-    given, moved, delta, step = np.empty(nq + nv), np.empty(nq + 2 * nv * nv), guess.copy(), np.zeros(nv)
-    D, inverse = moved[nq : nq + nv * nv].reshape(nv, nv), moved[nq + nv * nv :].reshape(nv, nv)
-    put(given, 0, origin, 0, nq)
-    put(x, tree, windings, 0, nq - tree)
-    error, last = 1e300, 1e300
-    _, b, A, _ = constraints_at(context, c, t, x)
-    for turn in range(NEWTON_STEPS + 1):
-        if turn == NEWTON_STEPS:
-            return give_up(c, NO_CONVERGENCE), A, D, inverse, delta
-        put(given, nq, delta, 0, nv)
-        call_address(c[SHIFT], context, t, given, moved)
-        put(x, 0, moved, 0, tree)
-        phi, b, A, _ = constraints_at(context, c, t, x)
+    c, state, motion = o.context, IndependentState.of(o, y), Motion.of(o.context, x)
+    delta, step, position_choice, error = state.delta.copy(), np.zeros(c.nv), recalled(state.position_choice), 1e300
+    shifted, e = _moved(c, t, state, delta, x)
+    for turn in range(NEWTON_STEPS):
         last, error = error, 0.0
-        for i in range(phi.shape[0]):
-            error = max(error, abs(phi[i]))
+        for phi in e.phi:
+            error = max(error, abs(phi))
         if not np.isfinite(error):
-            return give_up(c, NOT_FINITE), A, D, inverse, delta
-        s = split(position_choice, _along_delta(c, A, D))
+            return give_up(c, NOT_FINITE), shifted, e, delta
+        s = split(position_choice, _along_delta(e, shifted.D))
         if s.ratio <= 0.0:
-            return give_up(c, WORN_OUT), A, D, inverse, delta
+            return give_up(c, STALE_CHOICE), shifted, e, delta
         if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * last):
             break
-        follow(s, phi, step)
-        for i in range(s.rank):
-            delta[s.columns[i]] += step[s.columns[i]]
-    x[nq + nv] = state[2 * nv + nq - tree]
-    if not _velocities(velocity_choice, A, b, slots, x[nq : nq + nv]):
-        return give_up(c, WORN_OUT), A, D, inverse, delta
-    return OK, A, D, inverse, delta
+        if turn == NEWTON_STEPS - 1:
+            return give_up(c, NO_CONVERGENCE), shifted, e, delta
+        follow(s, e.phi, step)
+        for i in s.columns[: s.rank]:
+            delta[i] += step[i]
+        shifted, e = _moved(c, t, state, delta, x)
+    motion.work[:] = state.work
+    if not _velocities(state.velocity_choice, e, state.slots, motion.u):
+        return give_up(c, STALE_CHOICE), shifted, e, delta
+    return OK, shifted, e, delta
 
 
-def _independent_decode(context, t, y, out):
-    c = entries(context)
-    n = c[NQ] + c[NV] + 1
-    status, _, _, _, _ = _closed(context, c, t, carray(y, _length(c)), carray(out, n))
+@native
+def _choose(c: Context, A: np.ndarray, state: IndependentState) -> bool:
+    """Choices that are good here; True if there is a new one."""
+    velocities = renewed(state.velocity_choice, A)
+    positions = renewed(state.position_choice, A[: c.holonomic])
+    return velocities or positions
+
+
+@native
+def _open(c: Context, motion: Motion, state: IndependentState):
+    """y from x about this position."""
+    state.origin[:] = motion.q
+    state.windings[:] = motion.q[c.nq - c.n_windings :]
+    state.delta[:] = 0.0
+    pick(state.velocity_choice, motion.u, state.slots)
+    state.work[:] = motion.work
+
+
+@native
+def _independent_decode(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+    status, _, _, _ = _closed(o, t, y, x)
     return status
 
 
-@njit(cache=True, nogil=True)
-def _choose(c, A, state):
-    """Choices that are good here; True if there is a new one."""
-    _, _, _, velocity_choice, position_choice, _ = _parts(c, state)
-    renewed = keep_or_choose(velocity_choice, A)
-    return keep_or_choose(position_choice, A[: c[HOLONOMIC]]) or renewed
-
-
-@njit(cache=True, nogil=True)
-def _open(c, given, state):
-    """y from x about this position."""
-    nq, nv = c[NQ], c[NV]
-    delta, windings, slots, velocity_choice, _, origin = _parts(c, state)
-    put(origin, 0, given, 0, nq)
-    put(windings, 0, given, nq - c[N_WINDINGS], c[N_WINDINGS])
-    for i in range(nv):
-        delta[i] = 0.0
-    _pick(velocity_choice, given[nq : nq + nv], slots)
-    state[2 * nv + c[N_WINDINGS]] = given[nq + nv]
-
-
-def _independent_encode(context, t, x, y):
-    c = entries(context)
-    given, state = carray(x, c[NQ] + c[NV] + 1), carray(y, _length(c))
-    _, _, A, _ = constraints_at(context, c, t, given)
-    _choose(c, A, state)
-    _open(c, given, state)
+@native
+def _independent_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    c, motion, state = o.context, Motion.of(o.context, x), IndependentState.of(o, y)
+    _choose(c, constraints_at(c, t, motion.q).A, state)
+    _open(c, motion, state)
     return RESTART
 
 
-def _independent_retract(context, t, y, quality):
+@native
+def _independent_retract(o: PartitionedForm, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     # The state is on its constraints as it is; only its coordinates may have to change.
-    c = entries(context)
+    c, state, x = o.context, IndependentState.of(o, y), np.empty(o.context.nq + o.context.nv + 1)
     quality[0] = 1.0
-    nv, state, x = c[NV], carray(y, _length(c)), np.empty(c[NQ] + c[NV] + 1)
-    status, A, D, _, delta = _closed(context, c, t, state, x)
+    status, shifted, e, delta = _closed(o, t, y, x)
     if status != OK:
         return status
-    turned = 0.0
-    for i in range(nv):
-        for j in range(nv):
-            turned = max(turned, abs(D[i, j] - (1.0 if i == j else 0.0)))
-    if not _choose(c, A, state) and turned < TURNED:
-        put(state, 0, delta, 0, nv)
+    turned = np.abs(shifted.D - np.eye(c.nv)).max()
+    if not _choose(c, e.A, state) and turned < TURNED:
+        state.delta[:] = delta
         return OK
-    _open(c, x, state)
+    _open(c, Motion.of(c, x), state)
     return RESTART
 
 
-def _independent_rhs(context, t, y, dy):
-    c = entries(context)
-    nq, nv, windings = c[NQ], c[NV], c[N_WINDINGS]
-    n = nq + nv + 1
-    x, full, state, rate = np.empty(n), np.empty(n), carray(y, _length(c)), carray(dy, _length(c))
-    status, _, _, inverse, _ = _closed(context, c, t, state, x)
-    _, _, _, velocity_choice, _, _ = _parts(c, state)
+@native
+def _independent_rhs(o: PartitionedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    c, state, rate = o.context, IndependentState.of(o, y), IndependentState.of(o, dy)
+    x, full = np.empty(c.nq + c.nv + 1), np.empty(c.nq + c.nv + 1)
+    status, shifted, _, _ = _closed(o, t, y, x)
     if status == OK:
-        status = _rates(context, c, t, velocity_choice, x, full)
+        status = _rates(o, t, state.velocity_choice, x, full)
     if status != OK:
         return status
-    for i in range(rate.shape[0]):
-        rate[i] = 0.0
-    put(rate, 0, product(inverse, x[nq : nq + nv]), 0, nv)
-    put(rate, nv, full, nq - windings, windings)
-    _pick(velocity_choice, full[nq : nq + nv], rate[nv + windings : 2 * nv + windings])
-    rate[2 * nv + windings] = full[nq + nv]
-    return finite(c, rate)
+    found = Motion.of(c, full)
+    dy[:] = 0.0
+    rate.delta[:] = shifted.inverse @ Motion.of(c, x).u
+    rate.windings[:] = found.q[c.nq - c.n_windings :]
+    pick(state.velocity_choice, found.u, rate.slots)
+    rate.work[:] = found.work
+    return finite(c, dy)
 
 
 def check_state(name: str, state: str) -> None:
@@ -296,18 +282,19 @@ def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
     return sizes.nq + (sizes.nv if state == "dependent" else freedom[1])
 
 
-def partitioned_form(name: str, state: str, sizes: Sizes) -> Form | None:
+def partitioned_form(state: str, sizes: Sizes) -> Form | None:
     """The form of a state by its name; None for all coordinates and velocities."""
     if state == "dependent":
         return None
-    check_room(name, sizes.nv)
     if state == "mixed":
         n = sizes.nq + sizes.nv + 1
-        addresses = (native_address(function) for function in (_mixed_rhs, _mixed_decode, _mixed_encode))
-        return Form("coordinates and independent velocities", n + N_OPTIONS, n, *addresses, kernels=())
+        return Form(
+            "coordinates and independent velocities", n + sizes.nv, n, _mixed_rhs, _mixed_decode, _mixed_encode,
+            record=PartitionedForm, kernels=(),
+        )  # fmt: skip
     varying = 2 * sizes.nv + sizes.windings + 1
-    functions = (_independent_rhs, _independent_decode, _independent_encode, _independent_retract)
     return Form(
-        "independent coordinates and velocities", varying + 2 * N_OPTIONS + sizes.nq, varying,
-        *(native_address(function) for function in functions), kernels=("exponential",),
+        "independent coordinates and velocities", varying + 2 * sizes.nv + sizes.nq, varying, _independent_rhs,
+        _independent_decode, _independent_encode, _independent_retract, record=PartitionedForm,
+        kernels=("exponential",),
     )  # fmt: skip

@@ -6,49 +6,69 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.formulations.system import received
-from dalembert.numerics.layout import options
-from dalembert.numerics.linear import FAILED, OK, cholesky, cholesky_substitute
+from dalembert.formulations.solver_steps import undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import Real, Record, Ref, native
+from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
+from dalembert.numerics.linear import cholesky, cholesky_substitute
 
-__all__ = ["Penalty"]
+__all__ = ["Penalty", "PenaltyOptions", "check_penalty", "penalized", "penalized_matrix", "penalty_route", "stiffened"]
 
 
-@njit(cache=True, nogil=True)
-def penalised(given, M, A, gamma, phi, rate):
+class PenaltyOptions(Record):
+    """See ``Penalty``."""
+
+    context = Ref(Context)
+    alpha = Real()
+    omega = Real()
+    mu = Real()
+
+
+@native
+def stiffened(M: np.ndarray, alpha: float, A: np.ndarray) -> np.ndarray:
+    """M + Aᵀ α A: its lower triangle, which is all that a Cholesky factor needs."""
+    K = M.copy()
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            push = alpha * A[k, i]
+            if push != 0.0:
+                for j in range(i + 1):
+                    K[i, j] += push * A[k, j]
+    return K
+
+
+@native
+def penalized(o: PenaltyOptions, e: System):
     """α in the units of M, γ + 2Ωμ φ̇ + Ω² φ, and the Cholesky factor of M + Aᵀ α A; True if it exists."""
-    omega, mu = given[1], given[2]
-    alpha = given[0] * np.abs(M).max()
-    g = gamma + 2.0 * omega * mu * rate
-    g[: phi.shape[0]] += omega * omega * phi
-    K = M + alpha * (A.T @ A)
+    alpha = o.alpha * np.abs(e.M).max()
+    g = e.gamma + 2.0 * o.omega * o.mu * e.rate
+    g[: e.phi.shape[0]] += o.omega * o.omega * e.phi
+    K = stiffened(e.M, alpha, e.A)
     return alpha, g, K, cholesky(K)
 
 
-@njit(cache=True, nogil=True)
-def solve_penalised(given, M, f, A, gamma, phi, rate, du, multipliers):
-    """u̇ and λ of the penalty method."""
-    alpha, g, K, good = penalised(given, M, A, gamma, phi, rate)
+@native
+def penalty_route(o: PenaltyOptions, t: float, e: System, out: Solution) -> int:
+    alpha, g, K, good = penalized(o, e)
     if not good:
-        return FAILED
-    du[:] = f - alpha * (A.T @ g)
-    cholesky_substitute(K, du)
-    multipliers[:] = -alpha * (A @ du + g)
+        return undetermined(o.context, e.M, e.A, TOO_STIFF)
+    out.du[:] = e.f - alpha * (g @ e.A)
+    cholesky_substitute(K, out.du)
+    out.multipliers[:] = -alpha * (e.A @ out.du + g)
+    # Beside α AᵀA the last digits of M are lost in K. The residual has them: one refinement brings them back.
+    correction = e.f - e.M @ out.du + out.multipliers @ e.A
+    cholesky_substitute(K, correction)
+    out.du += correction
+    out.multipliers[:] = -alpha * (e.A @ out.du + g)
     return OK
 
 
-def penalised_matrix(alpha: float, M: np.ndarray, A: np.ndarray) -> np.ndarray:
-    """The matrix that ``penalised`` factorises."""
+def penalized_matrix(alpha: float, M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """The matrix that ``penalized`` factorizes."""
     return M + alpha * np.abs(M).max() * (A.T @ A)
-
-
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
-    return solve_penalised(options(c), M, f, A, gamma, phi, rate, du, multipliers)
 
 
 @dataclass(frozen=True)
@@ -71,7 +91,7 @@ class Penalty(BlockFormulation):
 
     name: ClassVar[str] = "penalty"
     title: ClassVar[str] = "Penalty"
-    route = staticmethod(_route)
+    route = penalty_route
 
     alpha: float = 1e7
     omega: float = 10.0
@@ -84,11 +104,11 @@ class Penalty(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), exact=False)
 
-    def options(self) -> tuple[float, ...]:
-        return self.alpha, self.omega, self.mu
+    def record(self, context: Context) -> PenaltyOptions:
+        return PenaltyOptions(context=context, alpha=self.alpha, omega=self.omega, mu=self.mu)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
-        return penalised_matrix(self.alpha, M, A)
+        return penalized_matrix(self.alpha, M, A)
 
 
 def check_penalty(name: str, alpha: float, omega: float, mu: float) -> None:

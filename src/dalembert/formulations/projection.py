@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.system import conflict_below, received
+from dalembert.formulations.solver_steps import conflict_below, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon, echelon_basis
-from dalembert.numerics.layout import watch
-from dalembert.numerics.linear import FAILED, OK, least_norm_multipliers, lu_factor, lu_solve
+from dalembert.numerics.linear import least_norm_multipliers, lu_factor, lu_solve
 
 __all__ = ["Projection"]
 
-# A pivot below this, in rows scaled to 1, means that a direction has neither mass nor constraint.
+# A pivot below this, in rows scaled to 1, means that some direction is not determined.
 SINGULAR = 1e-13
 
 
-@njit(cache=True, nogil=True)
-def solve_scaled(K, x):
+@native
+def solve_scaled(K: np.ndarray, x: np.ndarray) -> int:
     """K x = x in place, rows scaled to a largest entry of 1; FAILED if K is singular."""
     n = K.shape[0]
     for i in range(n):
@@ -43,20 +43,20 @@ def solve_scaled(K, x):
     return OK
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    n = du.shape[0]
-    rank, ratio, T, _, columns = echelon(A, gamma)
+@native
+def _route(c: Context, t: float, e: System, out: Solution) -> int:
+    n, du = c.nv, out.du
+    rank, ratio, T, _, columns = echelon(e.A, e.gamma)
     watch(c, rank, ratio, conflict_below(T, rank))
     R, _ = echelon_basis(T, rank, columns)
     K = np.empty((n, n))
     K[:rank] = T[:rank, :n]
     du[:rank] = -T[:rank, n]
-    K[rank:] = R.T @ M
-    du[rank:] = R.T @ f
+    K[rank:] = R.T @ e.M
+    du[rank:] = R.T @ e.f
     if solve_scaled(K, du) != OK:
-        return FAILED
-    least_norm_multipliers(M, f, A, du, multipliers)
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    least_norm_multipliers(e.M, e.f, e.A, du, out.multipliers)
     return OK
 
 
@@ -74,7 +74,7 @@ class Projection(BlockFormulation):
 
     name: ClassVar[str] = "projection"
     title: ClassVar[str] = "Projection matrix R, dependent accelerations"
-    route = staticmethod(_route)
+    route = _route
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         n = len(M)

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Coordinates
-from dalembert.coordinates.recursions import articulated
+from dalembert.equations import Equations
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
-from dalembert.formulations.equations import Equations
+from dalembert.kinematics import Coordinates
+from dalembert.tree.recursions import articulated
 
 __all__ = ["Recursive"]
 
@@ -39,7 +39,7 @@ class Recursive(Formulation):
         u̇ = u̇_free + Y λ,      Y = M⁻¹ Aᵀ,      (A Y) λ = −γ − A u̇_free
 
     The cost is linear in the number of bodies for a bounded number of constraint equations; large mechanisms with many
-    loops use that a loop is felt only by its neighbours (see ``dynamics.rolled_loops``). A Y may lack rank; λ is then
+    loops use that a loop is felt only by its neighbors (see ``dynamics.rolled_loops``). A Y may lack rank; λ is then
     the one of least norm. Every joint of the tree must move something that has inertia.
 
     Reference: D. S. Bae, E. J. Haug, "A recursive formulation for constrained mechanical system dynamics", parts I and

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.algebra.linear import solve_spd
-from dalembert.coordinates import Coordinates
+from dalembert.algebra.dense_solve import solve_spd
+from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
+from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations.analytical import Derived, ReducedFormulation
-from dalembert.formulations.ignorable import check_momenta, named_ignorable
-from dalembert.formulations.mechanics import Mechanics
+from dalembert.kinematics import Coordinates
 
 __all__ = ["Routh"]
 

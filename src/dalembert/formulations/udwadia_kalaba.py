@@ -1,20 +1,18 @@
-"""The fundamental equation of Udwadia and Kalaba: accelerations in closed form by generalised inverses."""
+"""The fundamental equation of Udwadia and Kalaba: accelerations in closed form by generalized inverses."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.system import largest_residual, received
+from dalembert.formulations.solver_steps import largest_residual, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import native
+from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute
-from dalembert.numerics.layout import watch
 from dalembert.numerics.linear import (
-    FAILED,
-    OK,
     RANK_TOLERANCE,
     ROUNDING,
     cholesky,
@@ -29,19 +27,19 @@ __all__ = ["UdwadiaKalaba", "has_inverse"]
 # M with a pivot below this fraction of its first one is not inverted.
 MASSLESS = 1e-9
 
-# Pivots of [(1 − A⁺A) M; A] below this fraction of the first: a direction with neither mass nor constraint.
+# Pivots of [(1 − A⁺A) M; A] below this fraction of the first: a direction that is not determined.
 UNDETERMINED = 1e-12
 
 
-@njit(cache=True, nogil=True)
-def has_inverse(M):
+@native
+def has_inverse(M: np.ndarray) -> bool:
     """True if M is safely positive definite."""
     n = M.shape[0]
     return semi_cholesky(M.copy(), np.empty(n, dtype=np.int64), MASSLESS) == n
 
 
-@njit(cache=True, nogil=True)
-def _with_inverse(M, f, A, gamma, du):
+@native
+def _with_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray):
     """u̇ = a + M^-½ (A M^-½)⁺ (−γ − A a),  a = M⁻¹ f;  any root of M will do: here its Cholesky factor."""
     L = M.copy()
     cholesky(L)
@@ -58,8 +56,8 @@ def _with_inverse(M, f, A, gamma, du):
     return OK, rank, ratio
 
 
-@njit(cache=True, nogil=True)
-def _without_inverse(M, f, A, gamma, du):
+@native
+def _without_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray):
     """u̇ = [(1 − A⁺A) M; A]⁺ [(1 − A⁺A) f; −γ],  the upper rows scaled to the size of the others."""
     m, n = A.shape
     rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
@@ -75,16 +73,16 @@ def _without_inverse(M, f, A, gamma, du):
     return (OK if full == n else FAILED), rank, ratio
 
 
-def _route(context, t, blocks, out):
-    c, M, f, A, gamma, _, _, du, multipliers = received(context, blocks, out)
-    if has_inverse(M):
-        status, rank, ratio = _with_inverse(M, f, A, gamma, du)
+@native
+def _route(c: Context, t: float, e: System, out: Solution) -> int:
+    if has_inverse(e.M):
+        status, rank, ratio = _with_inverse(e.M, e.f, e.A, e.gamma, out.du)
     else:
-        status, rank, ratio = _without_inverse(M, f, A, gamma, du)
+        status, rank, ratio = _without_inverse(e.M, e.f, e.A, e.gamma, out.du)
     if status != OK:
-        return status
-    watch(c, rank, ratio, largest_residual(A, gamma, du))
-    least_norm_multipliers(M, f, A, du, multipliers)
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    watch(c, rank, ratio, largest_residual(e.A, e.gamma, out.du))
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
     return OK
 
 
@@ -104,7 +102,7 @@ class UdwadiaKalaba(BlockFormulation):
 
     name: ClassVar[str] = "udwadia-kalaba"
     title: ClassVar[str] = "Udwadia-Kalaba"
-    route = staticmethod(_route)
+    route = _route
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         if has_inverse(M):

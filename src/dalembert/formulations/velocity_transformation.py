@@ -7,43 +7,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
+from dalembert.equations import Equations
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
-from dalembert.formulations.equations import Equations
-from dalembert.formulations.penalty import check_penalty, penalised_matrix, solve_penalised
-from dalembert.formulations.system import conflict_below, move_freely, received, reduced_mass
-from dalembert.numerics.elimination import echelon, echelon_basis
-from dalembert.numerics.layout import options, watch
-from dalembert.numerics.linear import (
-    FAILED,
-    OK,
-    least_norm_multipliers,
-    solve_constrained,
-)
+from dalembert.formulations.jourdain import jourdain_route
+from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_route
+from dalembert.formulations.solver_steps import null_space, reduced_mass
+from dalembert.kinematics import Coordinates
+from dalembert.native import Native, Record
+from dalembert.numerics.context import Context
 
 __all__ = ["CLOSINGS", "VelocityTransformation"]
 
-CLOSINGS = ("multipliers", "independent", "penalty")
-
-
-def _route(context, t, blocks, out):
-    # M, f, A and γ are those of eq. 5.92: projected by R¹ already.
-    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
-    given = options(c)
-    if given[3] == 0.0:
-        status, rank, ratio, conflict = solve_constrained(M, f, A, gamma, du, multipliers)
-        watch(c, rank, ratio, conflict)
-        return status
-    if given[3] == 1.0:
-        rank, ratio, T, _, columns = echelon(A, gamma)
-        watch(c, rank, ratio, conflict_below(T, rank))
-        R, p = echelon_basis(T, rank, columns)
-        if move_freely(M, f, R, p, du) != OK:
-            return FAILED
-        least_norm_multipliers(M, f, A, du, multipliers)
-        return OK
-    return solve_penalised(given, M, f, A, gamma, phi, rate, du, multipliers)
+# M, f, A and γ are those of eq. 5.92: projected by R¹ already.
+_ROUTES = {"multipliers": null_space, "independent": jourdain_route, "penalty": penalty_route}
+CLOSINGS = tuple(_ROUTES)
 
 
 @dataclass(frozen=True)
@@ -56,11 +34,11 @@ class VelocityTransformation(BlockFormulation):
         ⎣ Φ² R¹           0     ⎦ ⎣ −λ ⎦ = ⎣ c² − Φ² S¹c¹     ⎦
 
     M has one 6×6 block for each body. Column i of R¹ holds the twists of all bodies beyond joint i for unit speed
-    there; it is written down joint by joint, nothing is factorised. S¹c¹ are the accelerations for z̈ = 0. The closure
+    there; it is written down joint by joint, nothing is factorized. S¹c¹ are the accelerations for z̈ = 0. The closure
     of loops and all other constraints Φ² are written for free bodies and then projected.
 
     Args:
-        closing: how the projected constraints are met: ``multipliers`` (also with Baumgarte's stabilisation),
+        closing: how the projected constraints are met: ``multipliers`` (also with Baumgarte's stabilization),
             ``independent`` velocities by an elimination of Φ² R¹, or a ``penalty``, which is not exact.
         alpha, omega, mu: of the penalty (see ``Penalty``).
 
@@ -70,7 +48,6 @@ class VelocityTransformation(BlockFormulation):
 
     name: ClassVar[str] = "velocity-transformation"
     title: ClassVar[str] = "Velocity transformations"
-    route = staticmethod(_route)
 
     closing: str = "multipliers"
     alpha: float = 1e7
@@ -88,15 +65,20 @@ class VelocityTransformation(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
-    def options(self) -> tuple[float, ...]:
-        return self.alpha, self.omega, self.mu, float(CLOSINGS.index(self.closing))
+    def solver(self) -> Native:
+        return _ROUTES[self.closing]
+
+    def record(self, context: Context) -> Record:
+        if self.closing != "penalty":
+            return context
+        return PenaltyOptions(context=context, alpha=self.alpha, omega=self.omega, mu=self.mu)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         if self.closing == "multipliers":
             return super().matrix(M, A, coordinates)
         if self.closing == "independent":
             return reduced_mass(M, A)
-        return penalised_matrix(self.alpha, M, A)
+        return penalized_matrix(self.alpha, M, A)
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
         R = transformation(equations)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations.analytical import Derived, QuasiVelocityFormulation
-from dalembert.formulations.mechanics import Mechanics
 
 __all__ = ["Volterra", "volterra_terms"]
 
@@ -34,7 +34,7 @@ class Volterra(QuasiVelocityFormulation):
 
         d/dt ∂T/∂uⱼ − Σ [P · d/dt(∂v/∂uⱼ) + H · d/dt(∂ω/∂uⱼ)] = Uⱼ,      j = 1 … p
 
-    P and H are the linear momentum and the angular momentum about the mass centre of each body.
+    P and H are the linear momentum and the angular momentum about the mass center of each body.
 
     Reference: V. Volterra, "Sopra una classe di equazioni dinamiche", Atti Accad. Sci. Torino 33 (1898) 451–475; M. H.
     Yoosefian Nooshabadi, H. Nejat Pishkenari, "Development of an efficient formulation for Volterra's equations of

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
+from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable, reduced_choice
+from dalembert.equations.mechanics import Mechanics
+from dalembert.equations.quasi_velocities import offered, plan_of
 from dalembert.formulations.analytical import Derived, ReducedFormulation
-from dalembert.formulations.ignorable import check_momenta, named_ignorable, reduced_choice
-from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.quasi_velocities import offered, plan_of
-from dalembert.formulations.system import reduced_mass
+from dalembert.formulations.solver_steps import reduced_mass
 from dalembert.formulations.volterra import volterra_terms
+from dalembert.kinematics import Coordinates
 
 __all__ = ["VolterraReduced"]
 

@@ -5,98 +5,78 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import carray, njit  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
 
-from dalembert.coordinates import Coordinates
+from dalembert.equations import Equations
+from dalembert.equations.mechanics import Mechanics
+from dalembert.equations.quasi_velocities import independent_rates, mechanics_of, plan_of
 from dalembert.formulations.analytical import Derived
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.equations import Equations
-from dalembert.formulations.mechanics import Mechanics
-from dalembert.formulations.partition import check_room, follow, keep_or_choose, solution_basis, split
-from dalembert.formulations.quasi_velocities import independent_rates, mechanics_of, plan_of
-from dalembert.formulations.system import dot, onto_rows, product, received, reduced_mass
-from dalembert.numerics.layout import EXTRA, HOLONOMIC, NV, ROWS, options, stabilised, watch
-from dalembert.numerics.linear import (
-    FAILED,
-    OK,
-    cholesky,
-    cholesky_substitute,
-    least_norm_multipliers,
-    lu_factor,
-    lu_solve,
-)
+from dalembert.formulations.partition import Choice, Split, follow, keep_or_choose, solution_basis, split
+from dalembert.formulations.solver_steps import largest_residual, reduced_mass, undetermined
+from dalembert.kinematics import Coordinates
+from dalembert.native import Matrix, Outputs, Vector, native
+from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, stabilized, watch
+from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
 
 __all__ = ["Woronetz"]
 
 
-@njit(cache=True, nogil=True)
-def _added(c, blocks):
-    """Ȧ, ḃ and u, behind the usual blocks."""
-    nv, rows = c[NV], c[ROWS]
-    at = nv * nv + nv + rows * nv + 2 * rows + c[HOLONOMIC]
-    data = carray(blocks, at + c[EXTRA] + nv)
-    A_dot, at = data[at : at + rows * nv].reshape(rows, nv), at + rows * nv
-    return A_dot, data[at : at + rows], data[at + rows :]
+class ConstraintRates(Outputs):
+    """What ``Woronetz.blocks`` adds: Ȧ and ḃ."""
+
+    jacobian_rate = Matrix("rows", "nv")
+    b_rate = Vector("rows")
 
 
-@njit(cache=True, nogil=True)
-def _multipliers(s, M, f, A, du, multipliers):
+@native
+def _multipliers(c: Context, s: Split, e: System, out: Solution) -> int:
     """λ from the equations of the dependent velocities:  A_dᵀ λ = (M u̇ − f)_d."""
-    force, transposed, pivots = product(M, du), np.empty((s.rank, s.rank)), np.empty(s.rank, dtype=np.int64)
+    force, transposed, pivots = e.M @ out.du, np.empty((s.rank, s.rank)), np.empty(s.rank, dtype=np.int64)
     rest = np.empty(s.rank)
     for i in range(s.rank):
-        rest[i] = force[s.columns[i]] - f[s.columns[i]]
+        rest[i] = force[s.columns[i]] - e.f[s.columns[i]]
         for j in range(s.rank):
-            transposed[i, j] = A[j, s.columns[i]]
+            transposed[i, j] = e.A[j, s.columns[i]]
     if not lu_factor(transposed, pivots):
-        return FAILED
+        return undetermined(c, e.M, e.A, ILL_CONDITIONED)
     lu_solve(transposed, pivots, rest)
-    for j in range(s.rank):
-        multipliers[j] = rest[j]
+    out.multipliers[: s.rank] = rest
     return OK
 
 
-def _route(context, t, blocks, out):
-    # u = F v + s:  A F = 0,  A s = −b;  A Ḟ = −Ȧ F,  A ṡ = −Ȧ s − ḃ.
-    c, M, f, A, gamma, phi, rate, du, multipliers = received(context, blocks, out)
-    A_dot, b_dot, u = _added(c, blocks)
-    nv, rows = c[NV], c[ROWS]
-    b = rate - product(A, u)
-    keep_or_choose(options(c), A)
-    s = split(options(c), A)
-    F, shift = solution_basis(s, A, b)
-    free = nv - s.rank
-    # Ḟ v + ṡ; Baumgarte's terms, if any, pull at the dependent velocities.
-    bent, bend, column = stabilised(c, np.zeros(rows), phi, rate), np.zeros(nv), np.zeros(nv)
-    turned = product(A_dot, shift)
-    for i in range(rows):
-        bent[i] += turned[i] + b_dot[i]
-    follow(s, bent, bend)
-    for k in range(free):
-        follow(s, product(A_dot, F[k]), column)
-        for i in range(nv):
-            bend[i] += column[i] * u[s.columns[s.rank + k]]
+@native
+def _bend(c: Context, s: Split, F: np.ndarray, shift: np.ndarray, e: System) -> np.ndarray:
+    """Ḟ v + ṡ:  A Ḟ = −Ȧ F,  A ṡ = −Ȧ s − ḃ;  Baumgarte's terms, if any, pull at the dependent velocities."""
+    own, bend, column = ConstraintRates.of(c, e.own), np.zeros(c.nv), np.zeros(c.nv)
+    pull = stabilized(c, np.zeros(c.rows), e.phi, e.rate)
+    follow(s, pull + (own.jacobian_rate @ shift + own.b_rate), bend)
+    for k in range(c.nv - s.rank):
+        follow(s, own.jacobian_rate @ F[k], column)
+        bend += column * e.u[s.columns[s.rank + k]]
+    return bend
+
+
+@native
+def _route(o: Choice, t: float, e: System, out: Solution) -> int:
+    # u = F v + s:  A F = 0,  A s = −b.
+    c, M, f, A = o.context, e.M, e.f, e.A
+    if keep_or_choose(o.independent, A):
+        o.choices += 1
+    s = split(o.independent, A)
+    F, shift = solution_basis(s, A, e.rate - A @ e.u)
+    bend = _bend(c, s, F, shift, e)
     # (Fᵀ M F) v̇ = Fᵀ (f − M (Ḟ v + ṡ))
-    G, dv, carried = np.empty((free, free)), np.empty(free), product(M, bend)
-    for k in range(free):
-        pushed = product(M, F[k])
-        dv[k] = dot(F[k], f) - dot(F[k], carried)
-        for i in range(free):
-            G[i, k] = dot(F[i], pushed)
+    G = F @ (M @ F.T)
+    dv = F @ f - F @ (M @ bend)
     if not cholesky(G):
-        return FAILED
+        return undetermined(c, M, A, ILL_CONDITIONED)
     cholesky_substitute(G, dv)
-    along, conflict = onto_rows(F, dv), 0.0
-    for i in range(nv):
-        du[i] = along[i] + bend[i]
-    left = product(A, du)
-    for i in range(rows):
-        conflict = max(conflict, abs(left[i] + gamma[i]))
-    watch(c, s.rank, s.ratio, conflict)
-    if s.rank < rows:
-        least_norm_multipliers(M, f, A, du, multipliers)
+    out.du[:] = dv @ F + bend
+    watch(c, s.rank, s.ratio, largest_residual(A, e.gamma, out.du))
+    if s.rank < c.rows:
+        least_norm_multipliers(M, f, A, out.du, out.multipliers)
         return OK
-    return _multipliers(s, M, f, A, du, multipliers)
+    return _multipliers(c, s, e, out)
 
 
 class Woronetz(BlockFormulation):
@@ -115,10 +95,13 @@ class Woronetz(BlockFormulation):
 
     name: ClassVar[str] = "woronetz"
     title: ClassVar[str] = "Woronetz"
-    route = staticmethod(_route)
+    route = _route
+    own = ConstraintRates
+
+    def record(self, context: Context) -> Choice:
+        return Choice(context=context)
 
     def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        check_room(self.name, equations.nv)
         return {
             **super().blocks(equations),
             "jacobian_rate": equations.along(equations.jacobian),

@@ -2,10 +2,10 @@
 
 from dalembert.integrators.base import Integrator, Result, Status
 from dalembert.integrators.bdf import BackwardDifferences
-from dalembert.integrators.explicit import DormandPrince8, Euler, RungeKutta4, Tsitouras5
 from dalembert.integrators.generalized_alpha import GeneralizedAlpha
 from dalembert.integrators.munthe_kaas import MuntheKaas
 from dalembert.integrators.radau import Radau
+from dalembert.integrators.runge_kutta import DormandPrince8, Euler, RungeKutta4, Tsitouras5
 from dalembert.integrators.scipy_ivp import SciPy
 from dalembert.integrators.variational import Variational
 

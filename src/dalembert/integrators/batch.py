@@ -11,11 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from dalembert.codegen import Kernel, call_batch
-from dalembert.integrators.base import Integrator
-from dalembert.integrators.explicit import FixedStep
+from dalembert.codegen import Kernel
+from dalembert.integrators.base import Integrator, Monitor
+from dalembert.integrators.runge_kutta import FixedStep
+from dalembert.native import BatchKernel, Int, Matrix, Real, Record, Vector, native, vectorized
 
 __all__ = ["Lanes"]
 
@@ -23,8 +23,34 @@ __all__ = ["Lanes"]
 _BLOCK = 16384
 
 
-@njit(cache=True, nogil=True)
-def _pack(states, block, first, width):
+class Block(Record):
+    """Samples that go through time together, and the method that moves them.
+
+    Attributes:
+        n: numbers of a state; ``n_in``, ``n_moving``: of the inputs of both kernels.
+        below: the entries a_i of stage i, which uses the stage before it only; ``weights``: of all stages.
+        kernel, move: as in ``Lanes``, with their inputs in ``inp`` and ``moving``.
+    """
+
+    groups = Int()
+    width = Int()
+    nq = Int()
+    n = Int()
+    n_in = Int()
+    n_moving = Int()
+    stages = Int()
+    step = Real()
+    below = Vector("stages")
+    weights = Vector("stages")
+    inp = Matrix("groups", "n_in * width")
+    moving = Matrix("groups", "n_moving * width")
+    y = Matrix("groups", "n * width")
+    kernel = BatchKernel()
+    move = BatchKernel()
+
+
+@native
+def _pack(states: np.ndarray, block: np.ndarray, first: int, width: int):
     """Columns of states to rows ``first``, ``first`` + 1 … of a block; spare lanes repeat the last state."""
     n, size = states.shape
     for g in range(block.shape[0]):
@@ -34,23 +60,24 @@ def _pack(states, block, first, width):
                 block[g, (first + i) * width + lane] = states[row, i]
 
 
-@njit(cache=True, nogil=True)
-def _stage(inp, y, k, factor, t, nq, width):
-    """The kernel's input at y + factor k."""
-    u = (nq + 1) * width
-    for g in range(y.shape[0]):
+@vectorized
+def _rates(b: Block, along: np.ndarray, factor: float, t: float, k: np.ndarray):
+    """k becomes the rates at y + factor · along."""
+    y, inp, width = b.y, b.inp, b.width
+    for g in range(b.groups):
         for j in range(width):
             inp[g, j] = t
-        for j in range(nq * width):
-            inp[g, width + j] = y[g, j] + factor * k[g, j]
-        for j in range(u, y.shape[1]):
-            inp[g, j] = y[g, j] + factor * k[g, j]
+        for j in range(b.nq * width):
+            inp[g, width + j] = y[g, j] + factor * along[g, j]
+        for j in range((b.nq + 1) * width, y.shape[1]):
+            inp[g, j] = y[g, j] + factor * along[g, j]
+    b.kernel(inp, k, b.groups)
 
 
-@njit(cache=True, nogil=True)
-def _write(y, k, index, out, written, nq, width):
+@native
+def _write(b: Block, k: np.ndarray, index: int, out: np.ndarray, written: np.ndarray):
     """Samples that are still going write their output; one that is not finite any more ends here, with NaN."""
-    n = y.shape[1] // width
+    y, nq, n, width = b.y, b.nq, b.n, b.width
     for s in range(out.shape[0]):
         if written[s] != index:
             continue
@@ -69,53 +96,53 @@ def _write(y, k, index, out, written, nq, width):
         out[s, index, n - 1] = y[g, nq * width + lane]
 
 
-@njit(cache=True, nogil=True)
-def _normalise(move, y, inp, out, work, nq, width):
+@vectorized
+def _normalize(b: Block, moved: np.ndarray):
     """q back onto its manifold, by moving nowhere."""
-    for g in range(y.shape[0]):
-        for j in range(nq * width):
-            inp[g, j] = y[g, j]
-    call_batch(move, inp, out, work, y.shape[0])
-    for g in range(y.shape[0]):
-        for j in range(nq * width):
-            y[g, j] = out[g, j]
+    y, moving, count = b.y, b.moving, b.nq * b.width
+    moving[:, :count] = y[:, :count]
+    b.move(moving, moved, b.groups)
+    y[:, :count] = moved
 
 
-@njit(cache=True, nogil=True)
-def _march(kernel, move, width, nq, inp, moving, work, below, weights, times, step, y, out, written, monitor):
-    """All outputs of one block. ``below``: the entries a_i of stage i, which uses the stage before it only."""
-    groups, stages = y.shape[0], weights.shape[0]
-    k, total = np.empty_like(y), np.empty_like(y)
-    moved = np.empty((groups, nq * width))
-    _stage(inp, y, y, 0.0, times[0], nq, width)
-    call_batch(kernel, inp, k, work, groups)
-    _write(y, k, 0, out, written, nq, width)
-    for index in range(1, times.shape[0]):
+@vectorized
+def _step(b: Block, t: float, h: float, k: np.ndarray, total: np.ndarray):
+    """y after a step from t, with the rates k at its start."""
+    y, first = b.y, b.weights[0]
+    for g in range(b.groups):
+        for j in range(y.shape[1]):
+            total[g, j] = first * k[g, j]
+    for s in range(1, b.stages):
+        below, weight = b.below[s], b.weights[s]
+        _rates(b, k, h * below, t + below * h, k)
+        for g in range(b.groups):
+            for j in range(y.shape[1]):
+                total[g, j] += weight * k[g, j]
+    for g in range(b.groups):
+        for j in range(y.shape[1]):
+            y[g, j] += h * total[g, j]
+
+
+@native
+def _march(b: Block, times: np.ndarray, out: np.ndarray, written: np.ndarray, monitor: Monitor):
+    """All outputs of one block."""
+    k, total, moved = np.empty_like(b.y), np.empty_like(b.y), np.empty((b.groups, b.nq * b.width))
+    _rates(b, b.y, 0.0, times[0], k)
+    _write(b, k, 0, out, written)
+    for index in range(1, len(times)):
         span = times[index] - times[index - 1]
-        count = max(1, math.ceil(span / step - 1e-9))
+        count = max(1, math.ceil(span / b.step - 1e-9))
         h = span / count
         for i in range(count):
-            if monitor[1] != 0.0:
+            if monitor.wish != 0:
                 return
             t = times[index - 1] + i * h
-            for g in range(groups):
-                for j in range(y.shape[1]):
-                    total[g, j] = weights[0] * k[g, j]
-            for s in range(1, stages):
-                _stage(inp, y, k, h * below[s], t + below[s] * h, nq, width)
-                call_batch(kernel, inp, k, work, groups)
-                for g in range(groups):
-                    for j in range(y.shape[1]):
-                        total[g, j] += weights[s] * k[g, j]
-            for g in range(groups):
-                for j in range(y.shape[1]):
-                    y[g, j] += h * total[g, j]
-            if move != 0:
-                _normalise(move, y, moving, moved, work, nq, width)
-            _stage(inp, y, y, 0.0, times[index] if i == count - 1 else t + h, nq, width)
-            call_batch(kernel, inp, k, work, groups)
-        _write(y, k, index, out, written, nq, width)
-        monitor[0] = times[index]
+            _step(b, t, h, k, total)
+            if b.move:
+                _normalize(b, moved)
+            _rates(b, b.y, 0.0, times[index] if i == count - 1 else t + h, k)
+        _write(b, k, index, out, written)
+        monitor.reached = times[index]
 
 
 @dataclass(frozen=True)
@@ -124,7 +151,7 @@ class Lanes:
 
     Args:
         kernel: (t, q, u, p, τ) to (q̇, power, u̇).
-        move: (q, δ, p) to q moved along δ and normalised; None if q needs no care.
+        move: (q, δ, p) to q moved along δ and normalized; None if q needs no care.
     """
 
     kernel: Kernel
@@ -155,7 +182,7 @@ class Lanes:
         times: np.ndarray,
         out: np.ndarray,
         written: np.ndarray,
-        monitor: np.ndarray,
+        monitor: Monitor,
     ) -> None:
         """Take one block of samples through all times.
 
@@ -164,21 +191,18 @@ class Lanes:
             parameters: p of each sample.
             out: (q, u, W) for each sample and time.
             written: becomes the number of outputs of each sample before it failed or was stopped.
-            monitor: two floats shared with the caller: [0] the time reached; [1] not zero to stop.
+            monitor: shows the time reached, and is asked whether to stop.
         """
         width, nq, nv = self.kernel.width, self.nq, self.nv
-        groups = -(-len(start) // width)
-        inp, y = np.zeros((groups, self.kernel.n_in * width)), np.zeros((groups, (nq + nv + 1) * width))
-        _pack(np.ascontiguousarray(start[:, :nq]), y, 0, width)
-        _pack(np.ascontiguousarray(start[:, nq:]), y, nq + 1, width)
-        _pack(parameters, inp, 1 + nq + nv, width)
-        moving, move, n_work = np.zeros((groups, 0)), 0, self.kernel.n_work_batch
-        if self.move is not None:
-            moving, move = np.zeros((groups, self.move.n_in * width)), self.move.batch_address
-            _pack(parameters, moving, nq + nv, width)
-            n_work = max(n_work, self.move.n_work_batch)
-        below = np.append(0.0, np.diag(method.stages, -1))
-        _march(
-            self.kernel.batch_address, move, width, nq, inp, moving, np.zeros(n_work + 1), below, method.weights, times,
-            method.step, y, out, written, monitor,
+        block = Block(
+            groups=-(-len(start) // width), width=width, nq=nq, n=nq + nv + 1, n_in=self.kernel.n_in,
+            n_moving=0 if self.move is None else self.move.n_in, stages=len(method.weights), step=method.step,
+            below=np.append(0.0, np.diag(method.stages, -1)), weights=method.weights, kernel=self.kernel,
+            move=self.move,
         )  # fmt: skip
+        _pack(np.ascontiguousarray(start[:, :nq]), block.y, 0, width)
+        _pack(np.ascontiguousarray(start[:, nq:]), block.y, nq + 1, width)
+        _pack(parameters, block.inp, 1 + nq + nv, width)
+        if self.move is not None:
+            _pack(parameters, block.moving, nq + nv, width)
+        _march(block, times, out, written, monitor)

@@ -21,34 +21,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.polynomial.polynomial import polyfromroots
 
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.integrators.explicit import first_step
-from dalembert.integrators.loop import (
-    CONTEXT,
-    EVALUATIONS,
-    FAILED,
-    GO_ON,
-    JACOBIAN,
-    REJECTED,
-    RETRACT,
-    RHS,
-    STARTED,
-    STEP_TOO_SMALL,
-    H,
-    T,
-    begin,
-    end_step,
-    own,
-    smallest_step,
-    state,
-    wants_between,
-    wish,
-)
+from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, land
+from dalembert.integrators.radau import power
+from dalembert.integrators.runge_kutta import first_step
+from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
+from dalembert.numerics.context import RESTART
 from dalembert.numerics.linear import lu_factor, lu_solve
-from dalembert.numerics.native import RESTART, call_address
 
 __all__ = ["BackwardDifferences"]
 
@@ -76,27 +57,76 @@ SAFETY, MOST_GROWTH, MOST_CUT = 0.9, 10.0, 0.2
 # A step that could grow by less than this keeps its length, and the factors with it.
 WORTH_A_CHANGE = 1.2
 ROUNDING = 2.3e-16
-
-# What the loop remembers, before differences and the Jacobian: order, step of the differences, steps since it changed,
-# the Jacobian was made after the last accepted step, a new one is wanted, h/α for which it was factored (0: none), how
-# many of both were made, and how often it began with order 1.
-ORDER, STEP, EQUAL, FRESH, WANTED, FACTORED, JACOBIANS, FACTORISATIONS, RESTARTS = range(9)
-NOTES = 9
+# The last step may be longer by this, relative.
+STRETCH = 1e-6
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _factor(J, c, E, pivots):
+class DifferencesMemory(Memory):
+    """What the loop remembers.
+
+    Attributes:
+        order: of the formula.
+        step, equal: step of the differences, and how many steps were taken since it changed.
+        fresh, wanted: the Jacobian was made after the last accepted step; a new one is wanted.
+        factored: h/α for which it was factored; 0: none.
+        jacobians, factorizations, restarts: how many of both were made, and how often it began with order 1.
+        D: differences ∇⁰ … ∇⁷.
+    """
+
+    order = Int()
+    equal = Int()
+    step = Real()
+    factored = Real()
+    fresh = Flag()
+    wanted = Flag()
+    jacobians = Int()
+    factorizations = Int()
+    restarts = Int()
+    D = Matrix(8, "size")
+    J = Matrix("size", "size")
+
+
+class DifferencesStep(Step):
+    """A step, options, and working space.
+
+    Attributes:
+        converged: of Newton's method, relative to the tolerance.
+        iterations, error: of Newton's method, and of the step.
+        factored: h/α for which E = 1 − h/α J is factored; 0: not yet.
+        guess, psi, scale, d, f: prediction, Ψ = 1/α Σ γ_m ∇ᵐy, scale of errors, d, and f or a correction.
+    """
+
+    iterations = Int()
+    rtol = Real()
+    atol = Real()
+    max_step = Real()
+    converged = Real()
+    error = Real()
+    factored = Real()
+    memory = Ref(DifferencesMemory)
+    guess = Vector("size")
+    psi = Vector("size")
+    scale = Vector("size")
+    d = Vector("size")
+    f = Vector("size")
+    E = Matrix("size", "size")
+    pivots = Integers("size")
+
+
+@native
+def _factor(s: DifferencesStep, c: float) -> bool:
     """1 − c J; False if it is singular."""
-    n = J.shape[0]
+    n, E, J = s.size, s.E, s.memory.J
     for i in range(n):
         for j in range(n):
             E[i, j] = -c * J[i, j]
         E[i, i] += 1.0
-    return lu_factor(E, pivots)
+    s.factored = c
+    return lu_factor(E, s.pivots)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _rescale(D, k, ratio):
+@native
+def _rescale(D: np.ndarray, k: int, ratio: float):
     """Differences of the polynomial of order k for steps ``ratio`` times as long.
 
     y(s) = Σ ∇ᵐ φ_m(s), φ_m(s) = s (s + 1) … (s + m − 1)/m!, gives the new  ∇ʲ = Σ_i (−1)ⁱ C(j, i) y(−i·ratio).
@@ -116,38 +146,41 @@ def _rescale(D, k, ratio):
                 D[j, a] += s * old[m, a]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _norm(x, scale, factor):
+@native
+def _norm(x: np.ndarray, scale: np.ndarray, factor: float) -> float:
     s = 0.0
-    for j in range(x.shape[0]):
+    for j in range(len(x)):
         s += (x[j] / scale[j]) ** 2
-    return factor * math.sqrt(s / x.shape[0])
+    return factor * math.sqrt(s / len(x))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _predict(D, k, rtol, atol, guess, psi, scale):
-    for j in range(guess.shape[0]):
-        s, p = D[0, j], 0.0
-        for m in range(1, k + 1):
-            s += D[m, j]
-            p += GAMMA[m] * D[m, j]
-        guess[j], psi[j], scale[j] = s, p / ALPHA[k], atol + rtol * abs(s)
+@native
+def _predict(s: DifferencesStep):
+    D, k, guess, psi, scale = s.memory.D, s.memory.order, s.guess, s.psi, s.scale
+    rtol, atol = s.rtol, s.atol
+    for j in range(len(guess)):
+        x, p = D[0, j], 0.0
+        for i in range(1, k + 1):
+            x += D[i, j]
+            p += GAMMA[i] * D[i, j]
+        guess[j], psi[j], scale[j] = x, p / ALPHA[k], atol + rtol * abs(x)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _newton(table, memory, t, c, guess, psi, scale, E, pivots, tolerance, d, new, f):
+@native
+def _newton(s: DifferencesStep, c: float) -> int:
     """Solve for d and y_new; returns the number of steps, 0 if it does not converge."""
-    n, before, rate = guess.shape[0], 0.0, 0.0
+    p, m, guess, psi, d, new, f, converged = s.problem, s.memory, s.guess, s.psi, s.d, s.new, s.f, s.converged
+    before, rate = 0.0, 0.0
     d[:] = 0.0
     new[:] = guess
     for step in range(1, NEWTON_STEPS + 1):
-        memory[EVALUATIONS] += 1
-        if call_address(table[RHS], table[CONTEXT], t, new, f) != 0:
+        m.evaluations += 1
+        if p.rhs(s.t_new, new, f) != 0:
             return 0
-        for j in range(n):
+        for j in range(len(f)):
             f[j] = c * f[j] - psi[j] - d[j]
-        lu_solve(E, pivots, f)
-        size = _norm(f, scale, 1.0)
+        lu_solve(s.E, s.pivots, f)
+        size = _norm(f, s.scale, 1.0)
         if not np.isfinite(size):
             return 0
         if step > 1:
@@ -155,45 +188,47 @@ def _newton(table, memory, t, c, guess, psi, scale, E, pivots, tolerance, d, new
             # A correction far below the tolerance that stops shrinking is rounding.
             if rate >= 0.5 and size <= ROUNDED:
                 return step - 1
-            if rate >= 1.0 or rate ** (NEWTON_STEPS - step) / (1.0 - rate) * size > tolerance:
+            if rate >= 1.0 or power(rate, NEWTON_STEPS - step) / (1.0 - rate) * size > converged:
                 return 0
-        for j in range(n):
+        for j in range(len(f)):
             d[j] += f[j]
             new[j] = guess[j] + d[j]
-        if size == 0.0 or (step > 1 and rate / (1.0 - rate) * size < tolerance):
+        if size == 0.0 or (step > 1 and rate / (1.0 - rate) * size < converged):
             return step
         before = size
     return 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _move_on(D, k, guess, new):
+@native
+def _move_on(D: np.ndarray, k: int, guess: np.ndarray, new: np.ndarray):
     """Differences at the end of the step."""
-    for j in range(new.shape[0]):
+    for j in range(len(new)):
         d = new[j] - guess[j]
         D[k + 2, j] = d - D[k + 1, j]
         D[k + 1, j] = d
     for m in range(k, 0, -1):
-        for j in range(new.shape[0]):
+        for j in range(len(new)):
             D[m, j] += D[m + 1, j]
     D[0] = new
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _within(D, k, dense):
-    """The solution within the step in powers of θ."""
-    for p in range(k + 1):
+@native
+def _interpolate(s: DifferencesStep) -> int:
+    """The solution within the step, of the order of the formula, in powers of θ."""
+    D, k, dense = s.memory.D, s.memory.order, s.D
+    for p in range(HIGHEST + 1):
         dense[p] = 0.0
         for m in range(p, k + 1):
             for j in range(D.shape[1]):
                 dense[p, j] += POWERS[m, p] * D[m, j]
+    return GO_ON
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _choose(D, notes, scale, error, iterations, h):
-    """The next step, and in the notes the next order: of k − 1, k, k + 1 the one that allows the longest step."""
-    k = int(notes[ORDER])
-    if notes[EQUAL] < k + 1:
+@native
+def _choose(m: DifferencesMemory, scale: np.ndarray, error: float, iterations: int, h: float) -> float:
+    """The next step, and in the memory the next order: of k − 1, k, k + 1 the one that allows the longest step."""
+    k, D = m.order, m.D
+    if m.equal < k + 1:
         return h
     best, longest = k, max(error, 1e-10) ** (-1.0 / (k + 1))
     if k > 1:
@@ -207,109 +242,108 @@ def _choose(D, notes, scale, error, iterations, h):
     growth = min(MOST_GROWTH, longest * SAFETY * (2 * NEWTON_STEPS + 1) / (2 * NEWTON_STEPS + iterations))
     if best == k and 1.0 <= growth < WORTH_A_CHANGE:
         return h
-    notes[ORDER], notes[EQUAL] = best, 0.0
+    m.order, m.equal = best, 0
     return h * max(MOST_CUT, growth)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _restart(table, memory, D, notes, f, rtol, atol, largest):
-    """Order 1 with a first step; notes keep what they count."""
-    y = state(table, memory)
-    if call_address(table[RHS], table[CONTEXT], memory[T], y, f) != 0:
+@native
+def _restart(s: DifferencesStep) -> int:
+    """Order 1 with a first step; what the memory counts goes on."""
+    p, m, f = s.problem, s.memory, s.f
+    y, D = m.y, m.D
+    if p.rhs(m.t, y, f) != 0:
         return FAILED
-    for i in range(JACOBIANS):
-        notes[i] = 0.0
-    notes[RESTARTS] += 1
-    memory[EVALUATIONS] += 2
-    h = min(first_step(table, memory[T], y, f, 1, rtol, atol), largest)
+    m.restarts += 1
+    m.evaluations += 2
+    h = min(first_step(p, m.t, y, f, 1, s.rtol, s.atol), s.max_step)
     D[:] = 0.0
-    for j in range(y.shape[0]):
+    for j in range(len(y)):
         D[0, j], D[1, j] = y[j], h * f[j]
-    memory[H], notes[STEP], notes[ORDER], notes[WANTED] = h, h, 1.0, 1.0
+    m.h, m.step, m.order, m.equal = h, h, 1, 0
+    m.fresh, m.wanted, m.factored = False, True, 0.0
     return GO_ON
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _bdf(table, memory, times, out, rtol, atol, largest, most, monitor):
-    """Integrate through all output times. Own memory: notes, differences ∇⁰ … ∇⁷, J."""
-    context, y, rest, end = table[CONTEXT], state(table, memory), own(table, memory), times[-1]
-    n = y.shape[0]
-    notes, D = rest[:NOTES], rest[NOTES : NOTES + (HIGHEST + 3) * n].reshape(HIGHEST + 3, n)
-    jacobian = rest[NOTES + (HIGHEST + 3) * n :]
-    J, E, pivots = jacobian.reshape(n, n), np.empty((n, n)), np.empty(n, dtype=np.int64)
-    guess, psi, scale, d, new, f = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    dense = np.empty((HIGHEST + 1, n))
-    tolerance = max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol)))
-    if memory[STARTED] == 0.0:
-        notes[:] = 0.0
-        if begin(table, memory) != GO_ON or _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
+@native
+def _solve(s: DifferencesStep, c: float) -> int:
+    """Find the end of the step, with a Jacobian and factors that fit; FAILED if there is no Jacobian."""
+    m = s.memory
+    s.iterations = 0
+    if m.wanted:
+        if s.problem.jacobian(s.t_new, s.guess, m.J) != 0:
             return FAILED
-    elif notes[FACTORED] > 0.0:
-        _factor(J, notes[FACTORED], E, pivots)
-    while True:
-        status = wish(memory, monitor, most)
-        if status != GO_ON:
-            return status
-        t, h, k = memory[T], memory[H], int(notes[ORDER])
-        if not h >= smallest_step(t, end):
-            return STEP_TOO_SMALL
-        last = t + h * (1.0 + 1e-6) >= end
-        t_new = end if last else t + h
-        if last:
-            h = end - t
-        if h != notes[STEP]:
-            _rescale(D, k, h / notes[STEP])
-            notes[STEP], notes[EQUAL] = h, 0.0
-        _predict(D, k, rtol, atol, guess, psi, scale)
-        c = h / ALPHA[k]
-        if notes[WANTED] != 0.0:
-            if call_address(table[JACOBIAN], context, t_new, guess, jacobian) != 0:
-                return FAILED
-            notes[JACOBIANS] += 1
-            notes[WANTED], notes[FRESH], notes[FACTORED] = 0.0, 1.0, 0.0
-        if notes[FACTORED] != c:
-            notes[FACTORISATIONS] += 1
-            notes[FACTORED] = c if _factor(J, c, E, pivots) else 0.0
-        iterations, error = 0, np.inf
-        if notes[FACTORED] == c:
-            iterations = _newton(table, memory, t_new, c, guess, psi, scale, E, pivots, tolerance, d, new, f)
-        if iterations == 0 and notes[FRESH] == 0.0:
-            notes[WANTED] = 1.0
-            continue
-        if iterations > 0:
-            for j in range(n):
-                scale[j] = atol + rtol * abs(new[j])
-            error = _norm(d, scale, ERROR_CONSTANT[k])
-        if not error <= 1.0:
-            memory[REJECTED] += 1
-            # If steps shrink faster than orders can be compared, a generous cut makes room for that.
-            cut = 0.5 if iterations == 0 or notes[EQUAL] < k + 1 else SAFETY
-            if iterations > 0:
-                cut = max(MOST_CUT, min(cut, SAFETY * error ** (-1.0 / (k + 1))))
-            memory[H] = cut * h
-            continue
-        d[:] = new
-        retracted = call_address(table[RETRACT], context, t_new, new, f)
-        if retracted > 0:
+        m.jacobians += 1
+        m.wanted, m.fresh, m.factored = False, True, 0.0
+    if m.factored != c:
+        m.factorizations += 1
+        m.factored = c if _factor(s, c) else 0.0
+    elif s.factored != c:
+        # Those of a run that was resumed.
+        _factor(s, c)
+    if m.factored == c:
+        s.iterations = _newton(s, c)
+    return GO_ON
+
+
+@native
+def _error(s: DifferencesStep) -> float:
+    """Scaled error of a step that Newton's method found."""
+    new, scale, rtol, atol = s.new, s.scale, s.rtol, s.atol
+    for j in range(len(new)):
+        scale[j] = atol + rtol * abs(new[j])
+    return _norm(s.d, scale, ERROR_CONSTANT[s.memory.order])
+
+
+@native
+def _cut(m: DifferencesMemory, iterations: int, error: float) -> float:
+    """By what a step that was rejected is shortened."""
+    # If steps shrink faster than orders can be compared, a generous cut makes room for that.
+    cut = 0.5 if iterations == 0 or m.equal < m.order + 1 else SAFETY
+    if iterations > 0:
+        cut = max(MOST_CUT, min(cut, SAFETY * error ** (-1.0 / (m.order + 1))))
+    return cut
+
+
+@native
+def _step(s: DifferencesStep) -> int:
+    """One try of a step."""
+    m, h, c = s.memory, s.h, s.h / ALPHA[s.memory.order]
+    if h != m.step:
+        _rescale(m.D, m.order, h / m.step)
+        m.step, m.equal = h, 0
+    _predict(s)
+    if _solve(s, c) != GO_ON:
+        return FAILED
+    if s.iterations == 0 and not m.fresh:
+        m.wanted = True
+        if _solve(s, c) != GO_ON:
             return FAILED
-        # Where y changes its meaning, the way to there is that of the old one.
-        _move_on(D, k, guess, d if retracted == RESTART else new)
-        if wants_between(table, memory, times, t_new):
-            _within(D, k, dense)
-        status = end_step(table, memory, dense[: k + 1], t_new, new, times, out)
-        if status != GO_ON:
-            return status
-        if retracted == RESTART:
-            if _restart(table, memory, D, notes, f, rtol, atol, largest) != GO_ON:
-                return FAILED
-            continue
-        notes[EQUAL] += 1
-        notes[FRESH] = 0.0
-        memory[H] = min(_choose(D, notes, scale, error, iterations, h), largest)
+    s.error = _error(s) if s.iterations > 0 else math.inf
+    if not s.error <= 1.0:
+        m.h = _cut(m, s.iterations, s.error) * h
+        return REJECTED
+    s.d[:] = s.new
+    if land(s) != GO_ON:
+        return FAILED
+    # Where y changes its meaning, the way to there is that of the old one.
+    _move_on(m.D, m.order, s.guess, s.d if s.retracted == RESTART else s.new)
+    return GO_ON
+
+
+@native
+def _go_on(s: DifferencesStep) -> int:
+    """The next step and its order; where y has changed its meaning, begin anew."""
+    m = s.memory
+    if s.retracted == RESTART:
+        return _restart(s)
+    m.equal += 1
+    m.fresh = False
+    m.h = min(_choose(m, s.scale, s.error, s.iterations, s.h), s.max_step)
+    return GO_ON
 
 
 @dataclass(frozen=True)
-class BackwardDifferences(Integrator):
+class BackwardDifferences(Stepwise):
     """Backward differentiation of orders 1 to 5. For stiff problems at loose tolerances; one evaluation per iteration.
 
     Args:
@@ -328,13 +362,17 @@ class BackwardDifferences(Integrator):
     adaptive: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "jacobian")
 
-    def memory_size(self, problem: Problem) -> int:
-        n = problem["size"]
-        return NOTES + (HIGHEST + 3) * n + n * n
+    def memory(self, problem: Problem) -> DifferencesMemory:
+        return DifferencesMemory(size=problem.size, n_events=problem.n_events)
 
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        share = problem.share
-        options = self.rtol * share, self.atol * share, self.max_step, self.max_steps
-        return Status(_bdf(problem.table, memory, times, out, *options, monitor))
+    def stepper(self, problem: Problem, memory: DifferencesMemory) -> Stepper:
+        rtol, atol = self.rtol * problem.share, self.atol * problem.share
+        step = DifferencesStep(
+            size=problem.size, more_powers=HIGHEST - 3, stretch=STRETCH, max_steps=self.max_steps, problem=problem,
+            memory=memory, rtol=rtol, atol=atol, max_step=self.max_step,
+            converged=max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol))),
+        )  # fmt: skip
+        return Stepper(
+            current=step, begin=_restart.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
+            go_on=_go_on.bind(step),
+        )  # fmt: skip

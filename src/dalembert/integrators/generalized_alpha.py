@@ -1,4 +1,4 @@
-"""The generalised-α method on Lie groups, for index-3 equations of motion."""
+"""The generalized-α method on Lie groups, for index-3 equations of motion."""
 
 from __future__ import annotations
 
@@ -6,34 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.integrators.loop import (
-    CONTEXT,
-    EVALUATIONS,
-    EXPONENTIAL,
-    FAILED,
-    GO_ON,
-    MULTIPLIERS,
-    NO_CONVERGENCE,
-    NQ,
-    NV,
-    RESIDUAL,
-    RETRACT,
-    RHS,
-    ROWS,
-    STARTED,
-    T,
-    begin,
-    close_fixed,
-    fixed_step,
-    own,
-    state,
-    wish,
-)  # fmt: skip
+from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land
+from dalembert.native import Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.linear import lu_factor, lu_solve
-from dalembert.numerics.native import call_address
 
 __all__ = ["GeneralizedAlpha"]
 
@@ -43,143 +20,173 @@ STAGNATED = 1e-6  # below this a correction that stops shrinking is rounding
 NUDGE = 1e-3  # of a step, for the rate of the first acceleration
 
 
-@njit(cache=True, nogil=True)
-def _start(table, memory, h, shift):
-    """Accelerations, multipliers and power at the start: own memory v, v̇, a, λ, power.
+class AlphaMemory(Memory):
+    """What the loop remembers: velocities v, their rates dv, the method's own a, multipliers λ, and the power."""
 
-    The method's a stands for v̇ a little later, at t + shift · h; so begun, the multipliers keep order 2.
+    nv = Int()
+    rows = Int()
+    power = Real()
+    v = Vector("nv")
+    dv = Vector("nv")
+    a = Vector("nv")
+    multipliers = Vector("rows")
+
+
+class AlphaStep(Step):
+    """A step, the method's constants, and working space: z = (q, u, u̇, λ) and the residual there, (q, δ) and
+    q ∘ exp(δ), Newton's matrix, ẏ at the end of the step."""
+
+    nq = Int()
+    nv = Int()
+    rows = Int()
+    alpha_m = Real()
+    alpha_f = Real()
+    beta = Real()
+    gamma = Real()
+    memory = Ref(AlphaMemory)
+    z = Vector("nq + 2 * nv + rows")
+    balance = Vector("nv + rows + (3 * (nv + rows) + rows) * nv")
+    given = Vector("nq + nv")
+    moved = Vector("nq + 2 * nv * nv")
+    S = Matrix("nv + rows", "nv + rows")
+    pivots = Integers("nv + rows")
+    rate = Vector("size")
+
+
+@native
+def _start(s: AlphaStep) -> int:
+    """Accelerations, multipliers and power at the start.
+
+    The method's a stands for v̇ a little later, at t + (α_m − α_f) h; so begun, the multipliers keep order 2.
     """
-    context, nq, nv, m = table[CONTEXT], table[NQ], table[NV], table[ROWS]
-    y, rest, t = state(table, memory), own(table, memory), memory[T]
-    n = y.shape[0]
-    both, rate, moved, later, scratch = np.empty(nv + m), np.empty(n), np.empty(n), np.empty(nv + m), np.empty(n)
-    if call_address(table[MULTIPLIERS], context, t, y, both) != 0 or call_address(table[RHS], context, t, y, rate) != 0:
+    p, m, h, nq, nv, shift = s.problem, s.memory, s.h, s.nq, s.nv, s.alpha_m - s.alpha_f
+    y, t, rate, both, later = m.y, m.t, s.rate, np.empty(s.nv + s.rows), np.empty(s.nv + s.rows)
+    if p.multipliers(t, y, both) != 0 or p.rhs(t, y, rate) != 0:
         return FAILED
     tiny = NUDGE * h
-    for j in range(n):
-        moved[j] = y[j] + tiny * rate[j]
-    if (
-        call_address(table[RETRACT], context, t + tiny, moved, scratch) > 0
-        or call_address(table[MULTIPLIERS], context, t + tiny, moved, later) != 0
-    ):
+    moved = y + tiny * rate
+    if p.retract(t + tiny, moved, s.scratch) > 0 or p.multipliers(t + tiny, moved, later) != 0:
         return FAILED
-    rest[:nv] = y[nq : nq + nv]
+    m.v[:] = y[nq : nq + nv]
+    m.dv[:] = both[:nv]
     for j in range(nv):
-        rest[nv + j] = both[j]
-        rest[2 * nv + j] = both[j] + shift * h * (later[j] - both[j]) / tiny
-    rest[3 * nv : 3 * nv + m] = both[nv:]
-    rest[3 * nv + m] = rate[nq + nv]
+        m.a[j] = both[j] + shift * h * (later[j] - both[j]) / tiny
+    m.multipliers[:] = both[nv:]
+    m.power = rate[nq + nv]
     return GO_ON
 
 
-@njit(cache=True, nogil=True)
-def _matrix(table, tangent, moved, gamma_h, beta_h, S):
+@native
+def _predict(s: AlphaStep):
+    """δ, u, u̇ and λ with v̇ as before."""
+    m, h, nq, nv, z, given = s.memory, s.h, s.nq, s.nv, s.z, s.given
+    v, dv, a = m.v, m.dv, m.a
+    alpha_m, alpha_f, beta, gamma = s.alpha_m, s.alpha_f, s.beta, s.gamma
+    given[:nq] = m.y[:nq]
+    for j in range(nv):
+        a_new = ((1.0 - alpha_f) * dv[j] + alpha_f * dv[j] - alpha_m * a[j]) / (1.0 - alpha_m)
+        given[nq + j] = h * v[j] + h * h * ((0.5 - beta) * a[j] + beta * a_new)
+        z[nq + j] = v[j] + h * ((1.0 - gamma) * a[j] + gamma * a_new)
+        z[nq + nv + j] = dv[j]
+    z[nq + 2 * nv :] = m.multipliers
+
+
+@native
+def _matrix(s: AlphaStep, gamma_h: float, beta_h: float):
     """The matrix of Newton's method for (δ, λ/β'), rows of the equations of motion divided by β'."""
-    nq, nv, m = table[NQ], table[NV], table[ROWS]
-    D = moved[nq : nq + nv * nv].reshape(nv, nv)
+    nq, nv, m, S = s.nq, s.nv, s.rows, s.S
+    D = s.moved[nq : nq + nv * nv].reshape(nv, nv)
     size = nv + m
-    total = tangent.reshape(3 * size + m, nv)
+    total = s.balance[size:].reshape(3 * size + m, nv)
     for i in range(size):
         scale = 1.0 / beta_h if i < nv else 1.0
         for j in range(nv):
-            s = gamma_h * total[size + i, j] + beta_h * total[2 * size + i, j]
+            x = gamma_h * total[size + i, j] + beta_h * total[2 * size + i, j]
             for k in range(nv):
-                s += total[i, k] * D[k, j]
-            S[i, j] = scale * s
+                x += total[i, k] * D[k, j]
+            S[i, j] = scale * x
         for k in range(m):
             S[i, nv + k] = -total[3 * size + k, i] if i < nv else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _loop(table, memory, times, out, step, rho, most, monitor):
-    context, nq, nv, m = table[CONTEXT], table[NQ], table[NV], table[ROWS]
-    y, rest = state(table, memory), own(table, memory)
-    n, size = y.shape[0], nv + m
-    alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
-    gamma = 0.5 + alpha_f - alpha_m
-    beta = 0.25 * (gamma + 0.5) ** 2
-    v, dv, a, multipliers = rest[:nv], rest[nv : 2 * nv], rest[2 * nv : 3 * nv], rest[3 * nv : 3 * nv + m]
-    z, values = np.empty(nq + 2 * nv + m), np.empty(size + (3 * size + m) * nv)
-    r, tangent = values[:size], values[size:]
-    given, moved, delta = np.empty(nq + nv), np.empty(nq + 2 * nv * nv), np.empty(nv)
-    S, pivots = np.empty((size, size)), np.empty(size, dtype=np.int64)
-    new, rate, scratch = np.empty(n), np.empty(n), np.empty(n)
-    while True:
-        status = wish(memory, monitor, most)
-        if status != GO_ON:
-            return status
-        h, t_new = fixed_step(memory, times, step)
-        if memory[STARTED] == 0.0 and (
-            begin(table, memory) != GO_ON or _start(table, memory, h, alpha_m - alpha_f) != GO_ON
-        ):
+@native
+def _correct(s: AlphaStep, gamma_h: float, beta_h: float) -> tuple[float, float]:
+    """Add a correction in ``balance``; returns that of the velocities and their size."""
+    nq, nv, z, r, given = s.nq, s.nv, s.z, s.balance, s.given
+    change, largest = 0.0, 0.0
+    for j in range(nv):
+        given[nq + j] += r[j]
+        z[nq + j] += gamma_h * r[j]
+        z[nq + nv + j] += beta_h * r[j]
+        change = max(change, abs(gamma_h * r[j]))
+        largest = max(largest, abs(z[nq + j]))
+    for k in range(s.rows):
+        z[nq + 2 * nv + k] += beta_h * r[nv + k]
+    return change, largest
+
+
+@native
+def _newton(s: AlphaStep) -> int:
+    """Solve for the end of the step: GO_ON, FAILED or NO_CONVERGENCE."""
+    p, h, nq, nv, beta = s.problem, s.h, s.nq, s.nv, s.beta
+    gamma_h, beta_h = s.gamma / (h * beta), (1.0 - s.alpha_m) / (h * h * beta * (1.0 - s.alpha_f))
+    r, previous = s.balance[: nv + s.rows], 1e300
+    for _ in range(NEWTON_STEPS):
+        p.exponential(s.t_new, s.given, s.moved)
+        s.z[:nq] = s.moved[:nq]
+        if p.residual(s.t_new, s.z, s.balance) != 0:
             return FAILED
-        gamma_h, beta_h = gamma / (h * beta), (1.0 - alpha_m) / (h * h * beta * (1.0 - alpha_f))
-        given[:nq] = y[:nq]
-        # Prediction with v̇ as before.
-        for j in range(nv):
-            a_new = ((1.0 - alpha_f) * dv[j] + alpha_f * dv[j] - alpha_m * a[j]) / (1.0 - alpha_m)
-            delta[j] = h * v[j] + h * h * ((0.5 - beta) * a[j] + beta * a_new)
-            z[nq + j] = v[j] + h * ((1.0 - gamma) * a[j] + gamma * a_new)
-            z[nq + nv + j] = dv[j]
-        z[nq + 2 * nv :] = multipliers
-        previous, converged = 1e300, False
-        for _ in range(NEWTON_STEPS):
-            given[nq:] = delta
-            call_address(table[EXPONENTIAL], context, t_new, given, moved)
-            z[:nq] = moved[:nq]
-            if call_address(table[RESIDUAL], context, t_new, z, values) != 0:
-                return FAILED
-            memory[EVALUATIONS] += 1
-            _matrix(table, tangent, moved, gamma_h, beta_h, S)
-            for i in range(size):
-                r[i] = -r[i] / beta_h if i < nv else -r[i]
-            if not lu_factor(S, pivots):
-                return NO_CONVERGENCE
-            lu_solve(S, pivots, r)
-            change, largest = 0.0, 0.0
-            for j in range(nv):
-                delta[j] += r[j]
-                z[nq + j] += gamma_h * r[j]
-                z[nq + nv + j] += beta_h * r[j]
-                change = max(change, abs(gamma_h * r[j]))
-                largest = max(largest, abs(z[nq + j]))
-            for k in range(m):
-                z[nq + 2 * nv + k] += beta_h * r[nv + k]
-            if not np.isfinite(change):
-                return NO_CONVERGENCE
-            small = change <= STAGNATED * (1.0 + largest) and change > 0.5 * previous
-            if change <= CONVERGED * (1.0 + largest) or small:
-                converged = True
-                break
-            previous = change
-        if not converged:
+        s.memory.evaluations += 1
+        _matrix(s, gamma_h, beta_h)
+        for i in range(len(r)):
+            r[i] = -r[i] / beta_h if i < nv else -r[i]
+        if not lu_factor(s.S, s.pivots):
             return NO_CONVERGENCE
-        given[nq:] = delta
-        call_address(table[EXPONENTIAL], context, t_new, given, moved)
-        new[:nq] = moved[:nq]
-        new[nq : nq + nv] = z[nq : nq + nv]
-        new[nq + nv] = y[nq + nv]
-        for j in range(nv):
-            da = (1.0 - alpha_f) * z[nq + nv + j] + alpha_f * dv[j] - alpha_m * a[j]
-            a[j] = da / (1.0 - alpha_m)
-            v[j], dv[j] = z[nq + j], z[nq + nv + j]
-        multipliers[:] = z[nq + 2 * nv :]
-        # The velocities of the method obey the constraints to its own order; what is shown obeys them exactly.
-        if (
-            call_address(table[RETRACT], context, t_new, new, scratch) > 0
-            or call_address(table[RHS], context, t_new, new, rate) != 0
-        ):
-            return FAILED
-        new[nq + nv] = y[nq + nv] + 0.5 * h * (rest[3 * nv + m] + rate[nq + nv])
-        rest[3 * nv + m] = rate[nq + nv]
-        status = close_fixed(table, memory, t_new, new, times, out)
-        if status != GO_ON:
-            return status
+        lu_solve(s.S, s.pivots, r)
+        change, largest = _correct(s, gamma_h, beta_h)
+        if not np.isfinite(change):
+            return NO_CONVERGENCE
+        small = change <= STAGNATED * (1.0 + largest) and change > 0.5 * previous
+        if change <= CONVERGED * (1.0 + largest) or small:
+            return GO_ON
+        previous = change
+    return NO_CONVERGENCE
+
+
+@native
+def _finish(s: AlphaStep) -> int:
+    """The end of the step: what the method remembers, and what is shown."""
+    p, m, nq, nv, z, new, work = s.problem, s.memory, s.nq, s.nv, s.z, s.new, s.memory.y[s.nq + s.nv]
+    p.exponential(s.t_new, s.given, s.moved)
+    new[:nq] = s.moved[:nq]
+    new[nq : nq + nv] = z[nq : nq + nv]
+    new[nq + nv] = work
+    for j in range(nv):
+        da = (1.0 - s.alpha_f) * z[nq + nv + j] + s.alpha_f * m.dv[j] - s.alpha_m * m.a[j]
+        m.a[j] = da / (1.0 - s.alpha_m)
+        m.v[j], m.dv[j] = z[nq + j], z[nq + nv + j]
+    m.multipliers[:] = z[nq + 2 * nv :]
+    # The velocities of the method obey the constraints to its own order; what is shown obeys them exactly.
+    if land(s) != GO_ON or p.rhs(s.t_new, new, s.rate) != 0:
+        return FAILED
+    new[nq + nv] = work + 0.5 * s.h * (m.power + s.rate[nq + nv])
+    m.power = s.rate[nq + nv]
+    return GO_ON
+
+
+@native
+def _step(s: AlphaStep) -> int:
+    """One step."""
+    if s.memory.steps == 0 and _start(s) != GO_ON:
+        return FAILED
+    _predict(s)
+    status = _newton(s)
+    return _finish(s) if status == GO_ON else status
 
 
 @dataclass(frozen=True)
-class GeneralizedAlpha(Integrator):
-    """Generalised-α of order 2 for the index-3 equations themselves: no constraint is differentiated. High
+class GeneralizedAlpha(Stepwise):
+    """Generalized-α of order 2 for the index-3 equations themselves: no constraint is differentiated. High
     frequencies are damped as the spectral radius says; good for stiff systems at a fixed step.
 
     Args:
@@ -201,12 +208,17 @@ class GeneralizedAlpha(Integrator):
     projects: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "residual", "multipliers")
 
-    def memory_size(self, problem: Problem) -> int:
-        return 3 * problem["nv"] + problem["rows"] + 1
+    def memory(self, problem: Problem) -> AlphaMemory:
+        sizes = {"nv": problem.nv, "rows": problem.rows}
+        return AlphaMemory(size=problem.size, n_events=problem.n_events, **sizes)
 
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        return Status(
-            _loop(problem.table, memory, times, out, self.step, self.spectral_radius, self.max_steps, monitor)
-        )
+    def stepper(self, problem: Problem, memory: AlphaMemory) -> Stepper:
+        rho = self.spectral_radius
+        alpha_m, alpha_f = (2.0 * rho - 1.0) / (rho + 1.0), rho / (rho + 1.0)
+        gamma = 0.5 + alpha_f - alpha_m
+        beta = 0.25 * ((gamma + 0.5) * (gamma + 0.5))
+        step = AlphaStep(
+            size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
+            nq=problem.nq, nv=problem.nv, rows=problem.rows, alpha_m=alpha_m, alpha_f=alpha_f, beta=beta, gamma=gamma,
+        )  # fmt: skip
+        return Stepper(current=step, step=_step.bind(step))

@@ -6,89 +6,83 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.integrators.loop import (
-    CONTEXT,
-    EVALUATIONS,
-    EXPONENTIAL,
-    FAILED,
-    GO_ON,
-    NQ,
-    NV,
-    RETRACT,
-    RHS,
-    STARTED,
-    T,
-    begin,
-    close_fixed,
-    fixed_step,
-    state,
-    wish,
-)  # fmt: skip
-from dalembert.numerics.native import call_address
+from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.loop import FAILED, GO_ON
+from dalembert.native import Int, Ref, Vector, native
 
 __all__ = ["MuntheKaas"]
 
-_STAGES = (0.0, 0.5, 0.5, 1.0)
-_WEIGHTS = (1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0)
+_STAGES = np.array([0.0, 0.5, 0.5, 1.0])
+_WEIGHTS = np.array([1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0])
 
 
-@njit(cache=True, nogil=True)
-def _loop(table, memory, times, out, step, most, monitor):
-    context, nq, nv = table[CONTEXT], table[NQ], table[NV]
-    y = state(table, memory)
-    n = y.shape[0]
-    stage, rate, new, scratch = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
-    given, moved = np.empty(nq + nv), np.empty(nq + 2 * nv * nv)
-    turn, total_turn, total = np.empty(nv), np.empty(nv), np.empty(n - nq)
-    if memory[STARTED] == 0.0 and begin(table, memory) != GO_ON:
+class GroupStep(Step):
+    """A step and its working space: (q, δ), q ∘ exp(δ) with D and its inverse, a stage, its rates δ̇ and ẏ, and their
+    weighted sums."""
+
+    nq = Int()
+    nv = Int()
+    memory = Ref(Memory)
+    given = Vector("nq + nv")
+    moved = Vector("nq + 2 * nv * nv")
+    stage = Vector("size")
+    turn = Vector("nv")
+    rate = Vector("size")
+    total_turn = Vector("nv")
+    total = Vector("size - nq")
+
+
+@native
+def _stage(s: GroupStep, i: int) -> int:
+    """Stage i, whose rates are added to the sums."""
+    p, t, h, nq, nv, y, c = s.problem, s.memory.t, s.h, s.nq, s.nv, s.memory.y, _STAGES[i]
+    given, moved, stage, turn, rate = s.given, s.moved, s.stage, s.turn, s.rate
+    total_turn, total = s.total_turn, s.total
+    for j in range(nv):
+        given[nq + j] = c * h * turn[j] if i > 0 else 0.0
+    p.exponential(t, given, moved)
+    stage[:nq] = moved[:nq]
+    for j in range(nq, len(y)):
+        stage[j] = y[j] + (c * h * rate[j] if i > 0 else 0.0)
+    if p.rhs(t + c * h, stage, rate) != 0:
         return FAILED
-    while True:
-        status = wish(memory, monitor, most)
-        if status != GO_ON:
-            return status
-        t = memory[T]
-        h, t_new = fixed_step(memory, times, step)
-        given[:nq] = y[:nq]
-        total_turn[:] = 0.0
-        total[:] = 0.0
-        for i in range(4):
-            c = _STAGES[i]
-            for j in range(nv):
-                given[nq + j] = c * h * turn[j] if i > 0 else 0.0
-            call_address(table[EXPONENTIAL], context, t, given, moved)
-            stage[:nq] = moved[:nq]
-            for j in range(nq, n):
-                stage[j] = y[j] + (c * h * rate[j] if i > 0 else 0.0)
-            if call_address(table[RHS], context, t + c * h, stage, rate) != 0:
-                return FAILED
-            # δ̇ = D(δ)⁻¹ u
-            for j in range(nv):
-                s = 0.0
-                for k in range(nv):
-                    s += moved[nq + nv * nv + j * nv + k] * stage[nq + k]
-                turn[j] = s
-                total_turn[j] += _WEIGHTS[i] * s
-            for j in range(n - nq):
-                total[j] += _WEIGHTS[i] * rate[nq + j]
-        for j in range(nv):
-            given[nq + j] = h * total_turn[j]
-        call_address(table[EXPONENTIAL], context, t, given, moved)
-        new[:nq] = moved[:nq]
-        for j in range(n - nq):
-            new[nq + j] = y[nq + j] + h * total[j]
-        memory[EVALUATIONS] += 4
-        if call_address(table[RETRACT], context, t_new, new, scratch) > 0:
+    # δ̇ = D(δ)⁻¹ u
+    inverse = moved[nq + nv * nv :].reshape(nv, nv)
+    for j in range(nv):
+        x = 0.0
+        for k in range(nv):
+            x += inverse[j, k] * stage[nq + k]
+        turn[j] = x
+        total_turn[j] += _WEIGHTS[i] * x
+    for j in range(len(y) - nq):
+        total[j] += _WEIGHTS[i] * rate[nq + j]
+    return GO_ON
+
+
+@native
+def _step(s: GroupStep) -> int:
+    """One step."""
+    m, nq, h, y, given, new = s.memory, s.nq, s.h, s.memory.y, s.given, s.new
+    total_turn, total = s.total_turn, s.total
+    given[:nq] = y[:nq]
+    total_turn[:] = 0.0
+    total[:] = 0.0
+    for i in range(4):
+        if _stage(s, i) != GO_ON:
             return FAILED
-        status = close_fixed(table, memory, t_new, new, times, out)
-        if status != GO_ON:
-            return status
+    for j in range(s.nv):
+        given[nq + j] = h * total_turn[j]
+    s.problem.exponential(m.t, given, s.moved)
+    new[:nq] = s.moved[:nq]
+    for j in range(len(y) - nq):
+        new[nq + j] = y[nq + j] + h * total[j]
+    m.evaluations += 4
+    return GO_ON
 
 
 @dataclass(frozen=True)
-class MuntheKaas(Integrator):
+class MuntheKaas(Stepwise):
     """The classical method of order 4 after Munthe-Kaas: q moves by exponentials of twists, so orientations stay unit
     quaternions by themselves, and screw motions are exact.
 
@@ -109,10 +103,9 @@ class MuntheKaas(Integrator):
     adaptive: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential")
 
-    def memory_size(self, problem: Problem) -> int:
-        return 0
-
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        return Status(_loop(problem.table, memory, times, out, self.step, self.max_steps, monitor))
+    def stepper(self, problem: Problem, memory: Memory) -> Stepper:
+        step = GroupStep(
+            size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
+            nq=problem.nq, nv=problem.nv,
+        )  # fmt: skip
+        return Stepper(current=step, step=_step.bind(step))

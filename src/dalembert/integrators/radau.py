@@ -2,7 +2,7 @@
 
     B ż = F(t, z),   B = diag(1 … 1, 0 … 0)
 
-The collocation polynomial z(t + θh) = z + Σ_p P_p θᵖ fulfils the equations at c₁, c₂, c₃ = 1; with Z_i its rise up to
+The collocation polynomial z(t + θh) = z + Σ_p P_p θᵖ fulfills the equations at c₁, c₂, c₃ = 1; with Z_i its rise up to
 c_i, B Z = h (A ⊗ 1) F(z + Z). With T⁻¹ A⁻¹ T = Λ = diag(γ, α ± iβ), W = T⁻¹ Z, Newton's method has one real and one
 complex matrix:
 
@@ -27,39 +27,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numba import njit
 from numpy.polynomial.polynomial import polyfromroots
 
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.integrators.explicit import first_step
-from dalembert.integrators.loop import (
-    CONTEXT,
-    DAE,
-    DAE_INDEX,
-    DAE_JACOBIAN,
-    DAE_SIZE,
-    DAE_START,
-    EVALUATIONS,
-    FAILED,
-    GO_ON,
-    JACOBIAN,
-    REJECTED,
-    RETRACT,
-    RHS,
-    SIZE,
-    STARTED,
-    STEP_TOO_SMALL,
-    H,
-    T,
-    begin,
-    end_step,
-    own,
-    smallest_step,
-    state,
-    wish,
-)
+from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.loop import FAILED, GO_ON, REJECTED
+from dalembert.integrators.runge_kutta import first_step
+from dalembert.native import ComplexMatrix, Flag, Function, Int, Integers, Matrix, Real, Ref, Vector, native
+from dalembert.numerics.context import RESTART
 from dalembert.numerics.linear import lu_factor, lu_solve
-from dalembert.numerics.native import RESTART, call_address
 
 __all__ = ["Radau"]
 
@@ -91,48 +66,133 @@ KEEP_RATE = 1e-3
 KEEP_LOW, KEEP_HIGH = 1.0, 1.2
 SAFETY, MOST_GROWTH, MOST_CUT = 0.9, 8.0, 0.2
 ROUNDING = 2.3e-16
-
-# What the loop remembers, before vectors and the Jacobian: error and step of the last accepted step (0: none yet),
-# rate of Newton's method, θ/(1 − θ) of its last step, a step was just rejected, the Jacobian is that of the present
-# state, a new one is wanted, step for which it was factored (0: none), how many of both were made.
-ERROR, STEP, RATE, CONTRACTION, AFTER_REJECTION, FRESH, WANTED, FACTORED, JACOBIANS, FACTORISATIONS = range(10)
-NOTES = 10
+# The last step may be longer by this, relative.
+STRETCH = 1e-6
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _factor(J, n, h, E, pivots, E_complex, pivots_complex):
+class RadauMemory(Memory):
+    """What the loop remembers.
+
+    Attributes:
+        whole: length of z.
+        error, step: of the last accepted step; 0: none yet.
+        rate, contraction: rate of Newton's method, θ/(1 − θ) of its last step.
+        after_rejection: a step was just rejected.
+        fresh, wanted: the Jacobian is that of the present state; a new one is wanted.
+        factored: the step for which it was factored; 0: none.
+        jacobians, factorizations: how many of both were made.
+        f: F at the start of the step.
+        P: solution within the last step.
+        algebraic: the algebraic variables.
+    """
+
+    whole = Int()
+    error = Real()
+    step = Real()
+    rate = Real()
+    contraction = Real()
+    factored = Real()
+    after_rejection = Flag()
+    fresh = Flag()
+    wanted = Flag()
+    jacobians = Int()
+    factorizations = Int()
+    f = Vector("whole")
+    P = Matrix(4, "whole")
+    J = Matrix("whole", "whole")
+    algebraic = Vector("whole - size")
+
+
+class CollocationStep(Step):
+    """A step, what is solved, options, and working space.
+
+    Attributes:
+        whole: length of z.
+        rhs, jacobian: F of B ż = F(t, z), and ∂F/∂z.
+        index: of the algebraic variables.
+        inner, floor: relative and absolute tolerance of a step's error, whose estimate has order 3.
+        converged: of Newton's method, relative to those.
+        iterations, error: of Newton's method, and norm of the step's error.
+        factored: the step for which both matrices of Newton's method are factored; 0: not yet.
+        z, moved: z at the start of the step, and elsewhere.
+        Z, W, F: rises of the stages, W = T⁻¹ Z, and F there.
+        P: the solution within the step, powers of θ from θ on.
+    """
+
+    whole = Int()
+    index = Int()
+    iterations = Int()
+    max_step = Real()
+    inner = Real()
+    floor = Real()
+    converged = Real()
+    error = Real()
+    factored = Real()
+    rhs = Function(float, Vector, Vector)
+    jacobian = Function(float, Vector, Matrix)
+    memory = Ref(RadauMemory)
+    z = Vector("whole")
+    moved = Vector("whole")
+    missed = Vector("whole")
+    scale = Vector("whole")
+    Z = Matrix(3, "whole")
+    W = Matrix(3, "whole")
+    F = Matrix(3, "whole")
+    P = Matrix(4, "whole")
+    E = Matrix("whole", "whole")
+    E_complex = ComplexMatrix("whole", "whole")
+    pivots = Integers("whole")
+    pivots_complex = Integers("whole")
+
+
+@native
+def _factor(s: CollocationStep) -> bool:
     """Both matrices of Newton's method; False if one is singular."""
-    N = J.shape[0]
+    J, h, E, E_complex, N = s.memory.J, s.h, s.E, s.E_complex, s.whole
     for i in range(N):
         for j in range(N):
             E[i, j] = -J[i, j]
             E_complex[i, j] = -J[i, j]
-    for i in range(n):
+    for i in range(s.size):
         E[i, i] += GAMMA / h
         E_complex[i, i] += complex(ALPHA / h, BETA / h)
-    return lu_factor(E, pivots) and lu_factor(E_complex, pivots_complex)
+    s.factored = h
+    return lu_factor(E, s.pivots) and lu_factor(E_complex, s.pivots_complex)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _combine(M, X, Y):
+@native
+def _combine(M: np.ndarray, X: np.ndarray, Y: np.ndarray):
     """Y = M X for a matrix of 3 × 3."""
     for i in range(3):
         for j in range(X.shape[1]):
             Y[i, j] = M[i, 0] * X[0, j] + M[i, 1] * X[1, j] + M[i, 2] * X[2, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _norm(x, scale):
+@native
+def power(x: float, n: int) -> float:
+    """xⁿ by squares, n ≥ 0."""
+    out = 1.0
+    while n > 0:
+        if n % 2 == 1:
+            out *= x
+        n //= 2
+        x *= x
+    return out
+
+
+@native
+def _norm(x: np.ndarray, scale: np.ndarray) -> float:
     s = 0.0
-    for j in range(x.shape[0]):
+    for j in range(len(x)):
         s += (x[j] / scale[j]) ** 2
-    return math.sqrt(s / x.shape[0])
+    return math.sqrt(s / len(x))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _increment(h, n, F, W, E, pivots, E_complex, pivots_complex, scale, V):
+@native
+def _increment(s: CollocationStep) -> float:
     """ΔW into F, from F at the stages; returns its norm."""
-    N = F.shape[1]
+    F, W, scale, h, N = s.F, s.W, s.scale, s.h, s.whole
+    V = np.empty(N, dtype=np.complex128)
     for j in range(N):
         f, g, k = F[0, j], F[1, j], F[2, j]
         F[0, j] = Z_TO_W[0, 0] * f + Z_TO_W[0, 1] * g + Z_TO_W[0, 2] * k
@@ -140,33 +200,42 @@ def _increment(h, n, F, W, E, pivots, E_complex, pivots_complex, scale, V):
             Z_TO_W[1, 0] * f + Z_TO_W[1, 1] * g + Z_TO_W[1, 2] * k,
             Z_TO_W[2, 0] * f + Z_TO_W[2, 1] * g + Z_TO_W[2, 2] * k,
         )
-    for j in range(n):
+    for j in range(s.size):
         F[0, j] -= GAMMA / h * W[0, j]
         V[j] -= complex(ALPHA / h, BETA / h) * complex(W[1, j], W[2, j])
-    lu_solve(E, pivots, F[0])
-    lu_solve(E_complex, pivots_complex, V)
-    s = 0.0
+    lu_solve(s.E, s.pivots, F[0])
+    lu_solve(s.E_complex, s.pivots_complex, V)
+    total = 0.0
     for j in range(N):
         F[1, j], F[2, j] = V[j].real, V[j].imag
-        s += (F[0, j] ** 2 + F[1, j] ** 2 + F[2, j] ** 2) / scale[j] ** 2
-    return math.sqrt(s / (3 * N))
+        total += (F[0, j] ** 2 + F[1, j] ** 2 + F[2, j] ** 2) / scale[j] ** 2
+    return math.sqrt(total / (3 * N))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _newton(address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, moved, V, notes, memory):
+@native
+def _at_stages(s: CollocationStep) -> int:
+    """F at the three stages."""
+    z, Z, F, moved, t, h = s.z, s.Z, s.F, s.moved, s.memory.t, s.h
+    for i in range(3):
+        for j in range(len(z)):
+            moved[j] = z[j] + Z[i, j]
+        if s.rhs(t + C[i] * h, moved, F[i]) != 0:
+            return FAILED
+    return GO_ON
+
+
+@native
+def _newton(s: CollocationStep) -> tuple[int, float]:
     """Solve for Z, from a first guess; returns (steps, 1), or (0, by what to shorten h) if it does not converge."""
-    E, pivots, E_complex, pivots_complex = factors
-    contraction = max(notes[CONTRACTION], ROUNDING) ** 0.8
+    m, W = s.memory, s.W
+    contraction = max(m.contraction, ROUNDING) ** 0.8
     rate, rate_before, before = KEEP_RATE, 0.0, 0.0
-    _combine(Z_TO_W, Z, W)
+    _combine(Z_TO_W, s.Z, W)
     for step in range(1, NEWTON_STEPS + 1):
-        memory[EVALUATIONS] += 3
-        for i in range(3):
-            for j in range(z.shape[0]):
-                moved[j] = z[j] + Z[i, j]
-            if call_address(address, context, t + C[i] * h, moved, F[i]) != 0:
-                return 0, 0.5
-        size = _increment(h, n, F, W, E, pivots, E_complex, pivots_complex, scale, V)
+        m.evaluations += 3
+        if _at_stages(s) != GO_ON:
+            return 0, 0.5
+        size = _increment(s)
         if not np.isfinite(size):
             return 0, 0.5
         if step > 1:
@@ -177,44 +246,41 @@ def _newton(address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, mo
                 return 0, 0.5
             contraction = rate / (1.0 - rate)
             left = NEWTON_STEPS - step
-            ahead = contraction * size * rate**left / tolerance
+            ahead = contraction * size * power(rate, left) / s.converged
             if ahead >= 1.0:
                 return 0, 0.8 * min(20.0, ahead) ** (-1.0 / (4.0 + left))
         before = max(size, ROUNDING)
-        for i in range(3):
-            for j in range(z.shape[0]):
-                W[i, j] += F[i, j]
-        _combine(W_TO_Z, W, Z)
+        W += s.F
+        _combine(W_TO_Z, W, s.Z)
         # One step alone would trust the rate of another time: integrals of stiff quantities, such as work, suffer.
-        if size == 0.0 or (step > 1 and contraction * size <= tolerance):
-            notes[CONTRACTION], notes[RATE] = contraction, rate
+        if size == 0.0 or (step > 1 and contraction * size <= s.converged):
+            m.contraction, m.rate = contraction, rate
             return step, 1.0
     return 0, 0.5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _estimate(address, context, t, h, n, z, f, P, E, pivots, scale, again, error, moved, memory):
+@native
+def _estimate(s: CollocationStep, again: bool) -> float:
     """The error of the step and its norm. ``again``: a large estimate is filtered twice, which damps stiff parts."""
-    N = z.shape[0]
-    for j in range(N):
-        error[j] = f[j] - (P[0, j] / h if j < n else 0.0)
-    lu_solve(E, pivots, error)
-    size = _norm(error, scale)
+    m, h, n, f, error, slope = s.memory, s.h, s.size, s.memory.f, s.missed, s.P[0]
+    for j in range(len(error)):
+        error[j] = f[j] - (slope[j] / h if j < n else 0.0)
+    lu_solve(s.E, s.pivots, error)
+    size = _norm(error, s.scale)
     if again and size >= 1.0:
-        memory[EVALUATIONS] += 1
-        for j in range(N):
-            moved[j] = z[j] + error[j]
-        if call_address(address, context, t, moved, error) != 0:
-            return np.inf
+        m.evaluations += 1
+        s.moved[:] = s.z + error
+        if s.rhs(m.t, s.moved, error) != 0:
+            return math.inf
         for j in range(n):
-            error[j] -= P[0, j] / h
-        lu_solve(E, pivots, error)
-        size = _norm(error, scale)
+            error[j] -= slope[j] / h
+        lu_solve(s.E, s.pivots, error)
+        size = _norm(error, s.scale)
     return size
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _guess(P, h, before, Z):
+@native
+def _guess(P: np.ndarray, h: float, before: float, Z: np.ndarray):
     """First guess of Z: the solution within the last step goes on."""
     if before == 0.0:
         Z[:] = 0.0
@@ -227,152 +293,135 @@ def _guess(P, h, before, Z):
             Z[i, j] = a * P[0, j] + b * P[1, j] + c * P[2, j] + d * P[3, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _next_step(h, error, iterations, notes):
+@native
+def _next_step(m: RadauMemory, h: float, error: float, iterations: int) -> float:
     """The step after an accepted one, from this error and the one before."""
     error = max(error, 1e-10)
     safety = min(SAFETY, SAFETY * (1 + 2 * NEWTON_STEPS) / (iterations + 2 * NEWTON_STEPS))
     cut = error**0.25 / safety
-    if notes[STEP] > 0.0:
-        cut = max(cut, notes[STEP] / h * (error * error / notes[ERROR]) ** 0.25 / SAFETY)
-    notes[STEP], notes[ERROR] = h, max(1e-2, error)
+    if m.step > 0.0:
+        cut = max(cut, m.step / h * (error * error / m.error) ** 0.25 / SAFETY)
+    m.step, m.error = h, max(1e-2, error)
     longer = h / max(1.0 / MOST_GROWTH, min(1.0 / MOST_CUT, cut))
-    if notes[AFTER_REJECTION] != 0.0:
-        longer = min(longer, h)
-    return longer
+    return min(longer, h) if m.after_rejection else longer
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _start(table, memory, algebraic, address, z, scratch, f, notes, rtol, atol, largest):
+@native
+def _begin(s: CollocationStep) -> int:
     """Consistent algebraic variables, F, and a first step."""
-    context, t, n = table[CONTEXT], memory[T], table[SIZE]
-    notes[:] = 0.0
-    notes[WANTED], notes[CONTRACTION] = 1.0, 1.0
-    if begin(table, memory) != GO_ON:
-        return FAILED
-    if algebraic.shape[0] > 0:
-        if call_address(table[DAE_START], context, t, z, scratch) != 0:
+    p, m, z, n = s.problem, s.memory, s.z, s.size
+    m.wanted, m.contraction = True, 1.0
+    if s.whole > n:
+        if p.dae_start(m.t, z) != 0:
             return FAILED
-        z[:n] = state(table, memory)
-        algebraic[:] = z[n:]
-    memory[EVALUATIONS] += 2
-    if call_address(address, context, t, z, f) != 0:
+        z[:n] = m.y
+        m.algebraic[:] = z[n:]
+    m.evaluations += 2
+    if s.rhs(m.t, z, m.f) != 0:
         return FAILED
-    equations = table.copy()
-    equations[RHS] = address
-    memory[H] = min(first_step(equations, t, z, f, 3, rtol, atol), largest)
+    m.h = min(first_step(s, m.t, z, m.f, 3, s.inner, s.floor), s.max_step)
     return GO_ON
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _try(address, context, t, h, n, index, z, f, P, J, notes, memory, inner, floor, factors, stages, vectors, D):
-    """One try of a step, rises P of the collocation polynomial in D[1:4].
+@native
+def _renew(s: CollocationStep) -> int:
+    """A new Jacobian where one is wanted, and factors where they are missing; FAILED if there is no Jacobian."""
+    m, h = s.memory, s.h
+    if m.wanted:
+        if s.jacobian(m.t, s.z, m.J) != 0:
+            return FAILED
+        m.jacobians += 1
+        m.wanted, m.fresh, m.factored = False, True, 0.0
+    if m.factored != h:
+        m.factorizations += 1
+        m.factored = h if _factor(s) else 0.0
+    elif s.factored != h:
+        # Those of a run that was resumed.
+        _factor(s)
+    return GO_ON
+
+
+@native
+def _try(s: CollocationStep) -> tuple[int, float]:
+    """One try of a step, rises of the collocation polynomial in P[:3].
 
     Returns (Newton's steps, norm of the error), or (0, by what to shorten h) if it failed.
     """
-    (E, pivots, _, _), (Z, W, F, V), (scale, error, moved) = factors, stages, vectors
-    tolerance = max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner)))
-    if notes[FACTORED] != h:
-        notes[FACTORISATIONS] += 1
-        notes[FACTORED] = h if _factor(J, n, h, *factors) else 0.0
-        if notes[FACTORED] != h:
-            return 0, 0.5
-    for j in range(z.shape[0]):
-        scale[j] = floor + inner * abs(z[j])
-        if j >= n and index == 2:
+    m, h, z, scale = s.memory, s.h, s.z, s.scale
+    if m.factored != h:
+        return 0, 0.5
+    for j in range(len(z)):
+        scale[j] = s.floor + s.inner * abs(z[j])
+        if j >= s.size and s.index == 2:
             scale[j] /= min(h, 1.0)
-    _guess(P, h, notes[STEP], Z)
-    iterations, cut = _newton(address, context, t, h, n, z, Z, W, F, factors, scale, tolerance, moved, V, notes, memory)
+    _guess(m.P, h, m.step, s.Z)
+    iterations, cut = _newton(s)
     if iterations == 0:
         return 0, cut
-    _combine(Z_TO_P, Z, D[1:4])
-    first = notes[STEP] == 0.0
-    again = first or notes[AFTER_REJECTION] != 0.0
-    size = _estimate(address, context, t, h, n, z, f, D[1:4], E, pivots, scale, again, error, moved, memory)
+    _combine(Z_TO_P, s.Z, s.P[:3])
+    first = m.step == 0.0
+    size = _estimate(s, first or m.after_rejection)
     if not size < 1.0:
         return 0, 0.1 if first or not np.isfinite(size) else max(MOST_CUT, SAFETY * size**-0.25)
     return iterations, size
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _radau(table, memory, dae, times, out, rtol, atol, largest, most, monitor):
-    """Integrate through all output times.
+@native
+def _step(s: CollocationStep) -> int:
+    """One try of a step."""
+    m, z, n, P, error, Z = s.memory, s.z, s.size, s.P, s.missed, s.Z
+    if _renew(s) != GO_ON:
+        return FAILED
+    s.iterations, s.error = _try(s)
+    if s.iterations == 0:
+        m.h = s.error * s.h
+        m.after_rejection, m.wanted = True, not m.fresh
+        return REJECTED
+    P[3] = 0.0
+    for k in range(4):
+        for j in range(len(z)):
+            P[k, j] += GAMMA * LIFT[k] * error[j]
+    m.P[:] = P
+    for j in range(n):
+        s.new[j] = z[j] + Z[2, j]
+    for j in range(n, len(z)):
+        m.algebraic[j - n] = z[j] + Z[2, j]
+    return GO_ON
 
-    Own memory: notes, F at the start of the step, solution within the last one, J, algebraic variables.
-    """
-    context, n, index = table[CONTEXT], table[SIZE], table[DAE_INDEX]
-    N, address, jacobian = n, table[RHS], table[JACOBIAN]
-    if dae:
-        N, address, jacobian = table[DAE_SIZE], table[DAE], table[DAE_JACOBIAN]
-    y, rest, end = state(table, memory), own(table, memory), times[-1]
-    notes, f, rest = rest[:NOTES], rest[NOTES : NOTES + N], rest[NOTES + N :]
-    P, J, algebraic = rest[: 4 * N].reshape(4, N), rest[4 * N : 4 * N + N * N].reshape(N, N), rest[4 * N + N * N :]
-    E, E_complex = np.empty((N, N)), np.empty((N, N), dtype=np.complex128)
-    factors = E, np.empty(N, dtype=np.int64), E_complex, np.empty(N, dtype=np.int64)
-    Z, D, z, error, new = np.empty((3, N)), np.empty((5, N)), np.empty(N), np.empty(N), np.empty(N)
-    stages = Z, np.empty((3, N)), np.empty((3, N)), np.empty(N, dtype=np.complex128)
-    vectors = np.empty(N), error, new
-    z[:n], z[n:] = y, algebraic
-    # Steps are as long as order 5 allows, though the estimate has order 3 (Hairer, Wanner: RADAU5).
-    inner = 0.1 * rtol ** (2.0 / 3.0)
-    floor = inner * atol / rtol
-    if memory[STARTED] == 0.0:
-        if _start(table, memory, algebraic, address, z, new, f, notes, inner, floor, largest) != GO_ON:
-            return FAILED
-    elif notes[FACTORED] > 0.0:
-        _factor(J, n, notes[FACTORED], *factors)
-    while True:
-        status = wish(memory, monitor, most)
-        if status != GO_ON:
-            return status
-        t, h = memory[T], memory[H]
-        if not h >= smallest_step(t, end):
-            return STEP_TOO_SMALL
-        last = t + h * (1.0 + 1e-6) >= end
-        t_new = end if last else t + h
-        if last:
-            h = end - t
-        if notes[WANTED] != 0.0:
-            if call_address(jacobian, context, t, z, J.reshape(N * N)) != 0:
-                return FAILED
-            notes[JACOBIANS] += 1
-            notes[WANTED], notes[FRESH], notes[FACTORED] = 0.0, 1.0, 0.0
-        iterations, size = _try(
-            address, context, t, h, n, index, z, f, P, J, notes, memory, inner, floor, factors, stages, vectors, D
-        )
-        if iterations == 0:
-            memory[REJECTED] += 1
-            memory[H] = size * h
-            notes[AFTER_REJECTION], notes[WANTED] = 1.0, 1.0 - notes[FRESH]
-            continue
-        D[0], D[4] = z, 0.0
-        for p in range(4):
-            for j in range(N):
-                D[p + 1, j] += GAMMA * LIFT[p] * error[j]
-        P[:] = D[1:]
-        for j in range(N):
-            new[j] = z[j] + Z[2, j]
-        retracted = call_address(table[RETRACT], context, t_new, new[:n], error)
-        if retracted > 0:
-            return FAILED
-        algebraic[:] = new[n:]
-        z[:] = new
-        status = end_step(table, memory, D, t_new, new[:n], times, out)
-        if status != GO_ON:
-            return status
-        memory[EVALUATIONS] += 1
-        if call_address(address, context, t_new, z, f) != 0:
-            return FAILED
-        longer = min(_next_step(h, size, iterations, notes), largest)
-        slow = notes[RATE] > KEEP_RATE
-        memory[H] = h if not slow and KEEP_LOW <= longer / h <= KEEP_HIGH else longer
-        notes[AFTER_REJECTION], notes[FRESH], notes[WANTED] = 0.0, 0.0, 1.0 if slow else 0.0
-        if retracted == RESTART:
-            notes[STEP], notes[WANTED] = 0.0, 1.0
+
+@native
+def _interpolate(s: CollocationStep) -> int:
+    """The part of P that outputs show."""
+    s.D[0] = s.memory.y
+    s.D[1:] = s.P[:, : s.size]
+    return GO_ON
+
+
+@native
+def _go_on(s: CollocationStep) -> int:
+    """F at the end of a step, the next one, and what of the present one it can use."""
+    m, h, n = s.memory, s.h, s.size
+    s.z[:n], s.z[n:] = m.y, m.algebraic
+    m.evaluations += 1
+    if s.rhs(m.t, s.z, m.f) != 0:
+        return FAILED
+    longer = min(_next_step(m, h, s.error, s.iterations), s.max_step)
+    slow = m.rate > KEEP_RATE
+    m.h = h if not slow and KEEP_LOW <= longer / h <= KEEP_HIGH else longer
+    m.after_rejection, m.fresh, m.wanted = False, False, slow
+    if s.retracted == RESTART:
+        m.step, m.wanted = 0.0, True
+    return GO_ON
+
+
+@native
+def _tolerance(rtol: float) -> float:
+    """Steps are as long as order 5 allows, though the estimate has order 3 (Hairer, Wanner: RADAU5)."""
+    return 0.1 * rtol ** (2.0 / 3.0)
 
 
 @dataclass(frozen=True)
-class Radau(Integrator):
+class Radau(Stepwise):
     """Radau IIA: three implicit stages, order 5, dense output of order 4. For stiff problems, also with multipliers.
 
     Args:
@@ -398,14 +447,21 @@ class Radau(Integrator):
             return ("rhs", "retract", "jacobian")
         return ("retract", self.form)
 
-    def memory_size(self, problem: Problem) -> int:
-        size = problem["size"]
-        whole = size if self.form == "ode" else problem["dae_size"]
-        return NOTES + 5 * whole + whole**2 + whole - size
+    def memory(self, problem: Problem) -> RadauMemory:
+        whole = problem.size if self.form == "ode" else problem.dae_size
+        return RadauMemory(size=problem.size, n_events=problem.n_events, whole=whole)
 
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        share = problem.share
-        options = self.rtol * share, self.atol * share, self.max_step, self.max_steps
-        return Status(_radau(problem.table, memory, self.form != "ode", times, out, *options, monitor))
+    def stepper(self, problem: Problem, memory: RadauMemory) -> Stepper:
+        rtol, atol, algebraic = self.rtol * problem.share, self.atol * problem.share, self.form != "ode"
+        inner = _tolerance(rtol)
+        step = CollocationStep(
+            size=problem.size, whole=memory.whole, more_powers=1, stretch=STRETCH, max_steps=self.max_steps,
+            problem=problem, memory=memory, index=problem.dae_index, rhs=problem.dae if algebraic else problem.rhs,
+            jacobian=problem.dae_jacobian if algebraic else problem.jacobian, max_step=self.max_step,
+            inner=inner, floor=inner * atol / rtol, z=np.concatenate([memory.y, memory.algebraic]),
+            converged=max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner))),
+        )  # fmt: skip
+        return Stepper(
+            current=step, begin=_begin.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
+            go_on=_go_on.bind(step),
+        )  # fmt: skip

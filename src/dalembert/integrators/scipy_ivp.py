@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from dalembert.errors import DalembertError
 from dalembert.integrators import loop
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.numerics.native import call_address
+from dalembert.integrators.base import Integrator, Memory, Monitor, Problem, Status
+from dalembert.native import Native, native
 
 __all__ = ["SciPy"]
 
@@ -27,26 +26,35 @@ class _Failure(Exception):
     """A native function has no value."""
 
 
-@njit(cache=True, nogil=True)
-def _call(address, context, t, y, out):
-    return call_address(address, context, t, y, out)
+@native
+def _rate(p: Problem, given: np.ndarray, out: np.ndarray) -> int:
+    """ẏ from (t, y)."""
+    return p.rhs(given[0], given[1:], out)
 
 
-def _function(problem: Problem, name: str, size: int) -> Any:
-    """A native function as SciPy wants it."""
+@native
+def _slopes(p: Problem, given: np.ndarray, out: np.ndarray) -> int:
+    """∂ẏ/∂y from (t, y)."""
+    return p.jacobian(given[0], given[1:], out)
+
+
+def _function(function: Native, problem: Problem, *shape: int) -> Any:
+    """A native function as SciPy wants it; its arguments have a fixed place, so that a call costs a microsecond."""
+    given, out = np.empty(1 + problem.size), np.empty(shape)
+    call = function.prepare(problem, given, out)
 
     def value(t: float, y: np.ndarray) -> np.ndarray:
-        out = np.empty(size)
-        if _call(problem[name], problem["context"], t, np.ascontiguousarray(y), out) != 0:
-            raise _Failure(name)
-        return out
+        given[0], given[1:] = t, y
+        if call() != 0:
+            raise _Failure(function)
+        return out.copy()
 
     return value
 
 
 def _retracted(problem: Problem, t: float, y: np.ndarray) -> np.ndarray:
     y = np.array(y, dtype=float)
-    if _call(problem["retract"], problem["context"], t, y, np.empty(len(y))) > 0:
+    if problem.retract(float(t), y, np.empty(len(y))) > 0:
         raise _Failure("retract")
     return y
 
@@ -72,13 +80,8 @@ class SciPy(Integrator):
     order: ClassVar[int] = 8
     adaptive: ClassVar[bool] = True
 
-    def memory_size(self, problem: Problem) -> int:
-        return 0
-
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        if problem["n_events"] > 0:
+    def advance(self, problem: Problem, memory: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
+        if problem.n_events > 0:
             raise DalembertError(
                 f"integrator {self.name!r} knows no events.  Fix: another integrator, such as 'dopri8'"
             )
@@ -87,34 +90,31 @@ class SciPy(Integrator):
         except _Failure:
             return Status.FAILED
 
-    def _steps(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
+    def _steps(self, problem: Problem, memory: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
         from scipy import integrate  # a second of imports, for those who want it
 
-        y, n = loop.state(problem.table, memory), problem["size"]
+        n = problem.size
         options: dict[str, Any] = {"rtol": self.rtol, "atol": self.atol, "max_step": self.max_step}
-        if problem["jacobian"] and self.method in ("Radau", "BDF", "LSODA"):
-            jacobian = _function(problem, "jacobian", n * n)
-            options["jac"] = lambda t, y: jacobian(t, y).reshape(n, n)
-        rhs, before = _function(problem, "rhs", n), memory[loop.EVALUATIONS]
-        solver = getattr(integrate, self.method)(rhs, memory[loop.T], y.copy(), times[-1], **options)
+        if problem.jacobian is not None and self.method in ("Radau", "BDF", "LSODA"):
+            options["jac"] = _function(_slopes, problem, n, n)
+        rhs, before = _function(_rate, problem, n), memory.evaluations
+        solver = getattr(integrate, self.method)(rhs, memory.t, memory.y.copy(), times[-1], **options)
         while solver.status == "running":
-            monitor[0] = memory[loop.T]
-            if monitor[1] == loop.STOP:
+            monitor.reached = memory.t
+            if monitor.wish == loop.STOP:
                 return Status.STOPPED
-            if memory[loop.STEPS] >= self.max_steps:
+            if memory.steps >= self.max_steps:
                 return Status.TOO_MANY_STEPS
             solver.step()
-            memory[loop.EVALUATIONS] = before + solver.nfev
+            memory.evaluations = before + solver.nfev
             if solver.status == "failed":
                 break
-            for i in range(int(memory[loop.WRITTEN]), int(np.searchsorted(times, solver.t, side="right"))):
+            for i in range(memory.written, int(np.searchsorted(times, solver.t, side="right"))):
                 at_end = times[i] == solver.t
                 found = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
-                if loop.write(problem.table, times[i], found, out[i]) != 0:
+                if loop.write(problem, float(times[i]), found, out[i]) != 0:
                     raise _Failure("decode")
-                memory[loop.WRITTEN] = i + 1
-            y[:], memory[loop.T] = _retracted(problem, solver.t, solver.y), solver.t
-            memory[loop.STEPS] += 1
+                memory.written = i + 1
+            memory.y[:], memory.t = _retracted(problem, solver.t, solver.y), solver.t
+            memory.steps += 1
         return Status.FINISHED if solver.status == "finished" else Status.STEP_TOO_SMALL

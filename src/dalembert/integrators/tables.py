@@ -171,7 +171,7 @@ def _dp8_dense(b: np.ndarray) -> np.ndarray:
         shifted = np.roll(polynomial, 1, axis=1)
         shifted[:, 0] = 0.0
         polynomial = shifted if i % 2 == 0 else polynomial - shifted
-    return polynomial[:, 1:]
+    return np.ascontiguousarray(polynomial[:, 1:])
 
 
 def _table(rows: tuple, e: tuple, e_low: tuple, main: int, order: int, error_order: int, stability: float) -> Table:

@@ -6,33 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
-from dalembert.integrators.base import Integrator, Problem, Status
-from dalembert.integrators.loop import (
-    CONTEXT,
-    DISCRETE,
-    EVALUATIONS,
-    EXPONENTIAL,
-    FAILED,
-    GO_ON,
-    NO_CONVERGENCE,
-    NQ,
-    NV,
-    PROJECT,
-    RETRACT,
-    ROWS,
-    STARTED,
-    T,
-    begin,
-    close_fixed,
-    fixed_step,
-    own,
-    state,
-    wish,
-)  # fmt: skip
+from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land
+from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
 from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
-from dalembert.numerics.native import call_address
 
 __all__ = ["Variational"]
 
@@ -43,47 +21,96 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-9
 SMALL = 1e3
 
 
-@njit(cache=True, nogil=True)
-def _solve_step(table, t, h, y, given, moved, momenta, here, there, target):
+class VariationalMemory(Memory):
+    """What the loop remembers: the momenta at the state."""
+
+    nv = Int()
+    momentum = Vector("nv")
+
+
+class Momenta(Outputs):
+    """What ``Problem.discrete`` gives: momenta before and after a step, its work, and ∂(before)/∂δ."""
+
+    before = Vector("nv")
+    after = Vector("nv")
+    work = Real()
+    slope = Matrix("nv", "nv")
+
+
+class Projection(Outputs):
+    """What ``Problem.project`` gives: φ, A and M."""
+
+    phi = Vector("rows")
+    A = Matrix("rows", "nv")
+    M = Matrix("nv", "nv")
+
+
+class VariationalStep(Step):
+    """A step and its working space: (q, δ, h), q ∘ exp(δ) with D and its inverse, momenta, constraints at both ends,
+    impulses of the constraints, matrix and right-hand side of Newton's method."""
+
+    nq = Int()
+    nv = Int()
+    rows = Int()
+    memory = Ref(VariationalMemory)
+    given = Vector("nq + nv + 1")
+    moved = Vector("nq + 2 * nv * nv")
+    momenta = Vector("2 * nv + 1 + nv * nv")
+    here = Vector("rows + rows * nv + nv * nv")
+    there = Vector("rows + rows * nv + nv * nv")
+    impulse = Vector("rows")
+    S = Matrix("nv + rows", "nv + rows")
+    r = Vector("nv + rows")
+    pivots = Integers("nv + rows")
+
+
+@native
+def _balance(s: VariationalStep) -> int:
+    """Newton's matrix and right-hand side at δ: momenta, and constraints at the end of the step."""
+    p, t, h, nq, nv, rows, S, r = s.problem, s.memory.t, s.h, s.nq, s.nv, s.rows, s.S, s.r
+    if p.discrete(t, s.given, s.momenta) != 0:
+        return FAILED
+    seen, here, target, impulse = Momenta.of(p, s.momenta), Projection.of(p, s.here), s.memory.momentum, s.impulse
+    for i in range(nv):
+        x = seen.before[i] - target[i]
+        for k in range(rows):
+            x -= here.A[k, i] * impulse[k]
+        r[i] = -h * x
+        for j in range(nv):
+            S[i, j] = h * seen.slope[i, j]
+        for k in range(rows):
+            S[i, nv + k] = -here.A[k, i]
+    if rows == 0:
+        return GO_ON
+    p.exponential(t, s.given, s.moved)
+    if p.project(t + h, s.moved, s.there) != 0:
+        return FAILED
+    there, D = Projection.of(p, s.there), s.moved[nq : nq + nv * nv].reshape(nv, nv)
+    for k in range(rows):
+        r[nv + k] = -there.phi[k]
+        for j in range(nv):
+            x = 0.0
+            for i in range(nv):
+                x += there.A[k, i] * D[i, j]
+            S[nv + k, j] = x
+        S[nv + k, nv:] = 0.0
+    return GO_ON
+
+
+@native
+def _solve_step(s: VariationalStep) -> bool:
     """Newton's method for δ (in ``given``) and the impulses of the constraints; True if it converged."""
-    context, nq, nv, m = table[CONTEXT], table[NQ], table[NV], table[ROWS]
-    size = nv + m
-    S, r, pivots = np.empty((size, size)), np.empty(size), np.empty(size, dtype=np.int64)
-    impulse, previous = np.zeros(m), 1e300
+    nq, nv, h, r, given, impulse, previous = s.nq, s.nv, s.h, s.r, s.given, s.impulse, 1e300
+    impulse[:] = 0.0
     for _ in range(NEWTON_STEPS):
-        if call_address(table[DISCRETE], context, t, given, momenta) != 0:
+        if _balance(s) != GO_ON or not lu_factor(s.S, s.pivots):
             return False
-        slope = momenta[2 * nv + 1 :].reshape(nv, nv)
-        for i in range(nv):
-            s = momenta[i] - target[i]
-            for k in range(m):
-                s -= here[m + k * nv + i] * impulse[k]
-            r[i] = -h * s
-            for j in range(nv):
-                S[i, j] = h * slope[i, j]
-            for k in range(m):
-                S[i, nv + k] = -here[m + k * nv + i]
-        if m > 0:
-            call_address(table[EXPONENTIAL], context, t, given, moved)
-            if call_address(table[PROJECT], context, t + h, moved, there) != 0:
-                return False
-            D = moved[nq : nq + nv * nv].reshape(nv, nv)
-            for k in range(m):
-                r[nv + k] = -there[k]
-                for j in range(nv):
-                    s = 0.0
-                    for i in range(nv):
-                        s += there[m + k * nv + i] * D[i, j]
-                    S[nv + k, j] = s
-                S[nv + k, nv:] = 0.0
-        if not lu_factor(S, pivots):
-            return False
-        lu_solve(S, pivots, r)
+        lu_solve(s.S, s.pivots, r)
         change = 0.0
         for j in range(nv):
             change = max(change, abs(r[j]) / (RELATIVE * abs(given[nq + j]) + ABSOLUTE))
             given[nq + j] += r[j]
-        for k in range(m):
+        for k in range(s.rows):
             impulse[k] += r[nv + k] / h
         if not np.isfinite(change):
             return False
@@ -93,59 +120,58 @@ def _solve_step(table, t, h, y, given, moved, momenta, here, there, target):
     return False
 
 
-@njit(cache=True, nogil=True)
-def _loop(table, memory, times, out, step, most, monitor):
-    """Own memory: momenta at the state."""
-    context, nq, nv, m = table[CONTEXT], table[NQ], table[NV], table[ROWS]
-    y, momentum = state(table, memory), own(table, memory)
-    n = y.shape[0]
-    given, moved = np.empty(nq + nv + 1), np.zeros(max(n, nq + 2 * nv * nv))
-    momenta = np.empty(2 * nv + 1 + nv * nv)
-    here, there = np.empty(m + m * nv + nv * nv), np.empty(m + m * nv + nv * nv)
-    new, scratch, u = np.empty(n), np.empty(n), np.empty(nv)
-    if memory[STARTED] == 0.0:
-        if begin(table, memory) != GO_ON or call_address(table[PROJECT], context, memory[T], y, here) != 0:
-            return FAILED
-        momentum[:] = here[m + m * nv :].reshape(nv, nv) @ y[nq : nq + nv]
-    while True:
-        status = wish(memory, monitor, most)
-        if status != GO_ON:
-            return status
-        t = memory[T]
-        h, t_new = fixed_step(memory, times, step)
-        if call_address(table[PROJECT], context, t, y, here) != 0:
-            return FAILED
-        given[:nq] = y[:nq]
-        given[nq : nq + nv] = h * y[nq : nq + nv]
-        given[nq + nv] = h
-        if not _solve_step(table, t, h, y, given, moved, momenta, here, there, momentum):
-            return NO_CONVERGENCE
-        call_address(table[DISCRETE], context, t, given, momenta)
-        call_address(table[EXPONENTIAL], context, t, given, moved)
-        new[:nq] = moved[:nq]
-        new[nq:] = y[nq:]
-        if call_address(table[PROJECT], context, t_new, new, there) != 0:
-            return FAILED
-        M = there[m + m * nv :].reshape(nv, nv)
-        L = M.copy()
-        if not cholesky(L):
-            return FAILED
-        u[:] = momenta[nv : 2 * nv]
-        cholesky_substitute(L, u)
-        new[nq : nq + nv] = u
-        new[nq + nv] = y[nq + nv] + momenta[2 * nv]
-        if call_address(table[RETRACT], context, t_new, new, scratch) > 0:
-            return FAILED
-        # Without constraints the momentum goes on as it is; with them, as the projected velocity has it.
-        momentum[:] = momenta[nv : 2 * nv] if m == 0 else M @ new[nq : nq + nv]
-        memory[EVALUATIONS] += 1
-        status = close_fixed(table, memory, t_new, new, times, out)
-        if status != GO_ON:
-            return status
+@native
+def _finish(s: VariationalStep) -> int:
+    """The end of the step from δ: position, velocity of the momentum there, work; led back onto the constraints."""
+    p, m, nq, nv, y, new = s.problem, s.memory, s.nq, s.nv, s.memory.y, s.new
+    p.discrete(m.t, s.given, s.momenta)
+    p.exponential(m.t, s.given, s.moved)
+    new[:nq] = s.moved[:nq]
+    new[nq:] = y[nq:]
+    if p.project(s.t_new, new, s.there) != 0:
+        return FAILED
+    seen, M = Momenta.of(p, s.momenta), Projection.of(p, s.there).M
+    L, u = M.copy(), seen.after.copy()
+    if not cholesky(L):
+        return FAILED
+    cholesky_substitute(L, u)
+    new[nq : nq + nv] = u
+    new[nq + nv] = y[nq + nv] + seen.work
+    if land(s) != GO_ON:
+        return FAILED
+    # Without constraints the momentum goes on as it is; with them, as the projected velocity has it.
+    if s.rows == 0:
+        m.momentum[:] = seen.after
+    else:
+        m.momentum[:] = M @ new[nq : nq + nv]
+    m.evaluations += 1
+    return GO_ON
+
+
+@native
+def _begin(s: VariationalStep) -> int:
+    """The momenta at the start."""
+    p, m = s.problem, s.memory
+    if p.project(m.t, m.y, s.here) != 0:
+        return FAILED
+    m.momentum[:] = Projection.of(p, s.here).M @ m.y[s.nq : s.nq + s.nv]
+    return GO_ON
+
+
+@native
+def _step(s: VariationalStep) -> int:
+    """One step."""
+    m, y, given, nq, nv = s.memory, s.memory.y, s.given, s.nq, s.nv
+    if s.problem.project(m.t, y, s.here) != 0:
+        return FAILED
+    given[:nq] = y[:nq]
+    given[nq : nq + nv] = s.h * y[nq : nq + nv]
+    given[nq + nv] = s.h
+    return _finish(s) if _solve_step(s) else NO_CONVERGENCE
 
 
 @dataclass(frozen=True)
-class Variational(Integrator):
+class Variational(Stepwise):
     """The midpoint discrete Lagrangian on the Lie group of the joints, with constraints as in RATTLE. Order 2; energy
     oscillates with the step but does not drift, momenta of symmetries are kept to rounding.
 
@@ -166,10 +192,12 @@ class Variational(Integrator):
     projects: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "discrete", "project")
 
-    def memory_size(self, problem: Problem) -> int:
-        return problem["nv"]
+    def memory(self, problem: Problem) -> VariationalMemory:
+        return VariationalMemory(size=problem.size, n_events=problem.n_events, nv=problem.nv)
 
-    def advance(
-        self, problem: Problem, memory: np.ndarray, times: np.ndarray, out: np.ndarray, monitor: np.ndarray
-    ) -> Status:
-        return Status(_loop(problem.table, memory, times, out, self.step, self.max_steps, monitor))
+    def stepper(self, problem: Problem, memory: VariationalMemory) -> Stepper:
+        step = VariationalStep(
+            size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
+            nq=problem.nq, nv=problem.nv, rows=problem.rows,
+        )  # fmt: skip
+        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))

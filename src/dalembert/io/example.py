@@ -57,7 +57,7 @@ outputs:
   - {name: height, formula: y(coupler) - crank_length/2, unit: m}
 events:
   - {name: coasting, when: t - 5, direction: rising, switch: {motor: false}}
-  - {name: dead centre, when: u(D)}                # only records its times
+  - {name: dead center, when: u(D)}                # only records its times
 ground_shapes:
   - {kind: box, size: [1.2, 0.05, 0.1], pose: [0.5, 0, -0.1]}
 initial:

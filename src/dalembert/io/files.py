@@ -68,10 +68,7 @@ def write(model: Model, path: str | os.PathLike[str]) -> None:
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise ModelError(_unknown_suffix(path, WRITERS, "written"))
-    try:
-        writer(model, path)
-    except OSError as error:
-        raise ModelError(Problem(f"cannot write {str(path)!r}: {error.strerror or error}")) from None
+    writer(model, path)
 
 
 def _unknown_suffix(path: Path, known: Iterable[str], done: str) -> Problem:

@@ -311,7 +311,7 @@ class _Reader:
             self.robot.force(JointForce, f"{joint} damping {i}", node, joint=joint, index=i, value=value)
 
     def _compensate(self, link: str, node: Node, share: float) -> None:
-        """Gravity compensation: a force against the weight, at the centre of mass."""
+        """Gravity compensation: a force against the weight, at the center of mass."""
         (body, X), inertial = self.robot.locate(link), self.robot.links[link].inertial
         if body != "ground":
             lift = tuple(-share * inertial.mass * self.gravity)

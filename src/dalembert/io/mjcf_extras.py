@@ -11,13 +11,13 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.constraints import Coupler, Equation
-from dalembert.coordinates import Relative
+from dalembert.equations import Equations
 from dalembert.expressions import parameter, reference
 from dalembert.forces import JointForce
-from dalembert.formulations import Equations
 from dalembert.io.mjcf_settings import Settings
 from dalembert.io.robot import Loop, Robot
 from dalembert.io.xml_data import Node, clip
+from dalembert.kinematics import Relative
 from dalembert.model import flatten
 from dalembert.spatial import Pose, quaternion
 
@@ -248,7 +248,7 @@ class Extras:
             if slot.joint in model.initial_values:
                 q[slot.q] = [float(value) for value in model.initial_values[slot.joint]]
         tree = coordinates.place(NUMPY, dict(model.parameter_values))
-        off = Equations(tree, 0.0, tree.normalise(q), np.zeros(coordinates.nv)).position_residual()
+        off = Equations(tree, 0.0, tree.normalize(q), np.zeros(coordinates.nv)).position_residual()
         if np.abs(off).max(initial=0.0) > CLOSED:
             largest = f"{np.abs(off).max():.2g}"
             what = f"keyframe not used: it is off the equality constraints by {largest} (m or rad)"

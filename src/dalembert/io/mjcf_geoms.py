@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
+from dalembert.errors import ViewError
 from dalembert.io.mesh_files import MeshFiles
 from dalembert.io.mjcf_settings import Settings, turned_to
 from dalembert.io.robot import Inertial, snapped
 from dalembert.io.urdf import paint
 from dalembert.io.xml_data import Node, clip
 from dalembert.spatial import Pose
-from dalembert.view.files import ViewError
 from dalembert.view.meshes import read_mesh
 
 __all__ = ["Geoms"]
@@ -106,7 +106,7 @@ class Geoms:
         return np.array(size[:count]), self.settings.pose(node)
 
     def _weighed(self, node: Node, solid: tuple[float, np.ndarray, np.ndarray] | None, label: str) -> Inertial:
-        """The solid (volume, centre, inertia for unit density) with its mass."""
+        """The solid (volume, center, inertia for unit density) with its mass."""
         mass, density = self.report.number(node, "mass"), self.report.number(node, "density", DENSITY)
         if (mass == 0) or (mass is None and density == 0):
             return Inertial()
@@ -163,7 +163,7 @@ class Geoms:
 
 
 def _solid(kind: str, size: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Volume, centre and inertia about it for unit density."""
+    """Volume, center and inertia about it for unit density."""
     if kind == "box":
         volume, squares = 8 * size.prod(), size**2 / 3
     elif kind == "ellipsoid":
@@ -193,7 +193,7 @@ def _shape(kind: str, size: np.ndarray) -> dict[str, Any] | None:
 
 
 def _polyhedron(vertices: np.ndarray, faces: np.ndarray, asset: Node) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Volume, centre and inertia of what the triangles enclose, by tetrahedra to the origin; None if it is not closed.
+    """Volume, center and inertia of what the triangles enclose, by tetrahedra to the origin; None if it is not closed.
 
     Without faces, or where the file asks for it, the convex hull is taken.
     """
@@ -209,8 +209,8 @@ def _polyhedron(vertices: np.ndarray, faces: np.ndarray, asset: Node) -> tuple[f
         faces = np.where(outward[:, None], faces, faces[:, ::-1])
     if faces.min() < 0 or faces.max() >= len(vertices):
         return None
-    centre = vertices.mean(axis=0)
-    a, b, c = (vertices[faces[:, i]] - centre for i in range(3))
+    center = vertices.mean(axis=0)
+    a, b, c = (vertices[faces[:, i]] - center for i in range(3))
     volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6
     volume = float(volumes.sum())
     if volume <= 0:
@@ -219,7 +219,7 @@ def _polyhedron(vertices: np.ndarray, faces: np.ndarray, asset: Node) -> tuple[f
     com = np.einsum("i,ij->j", volumes, corners) / (4 * volume)
     second = sum(np.einsum("i,ij,ik->jk", volumes, part, part) for part in (a, b, c, corners)) / 20
     second = second - volume * np.outer(com, com)
-    return volume, centre + com, np.trace(second) * np.eye(3) - second
+    return volume, center + com, np.trace(second) * np.eye(3) - second
 
 
 def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -16,8 +16,9 @@ from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError
 from dalembert.io.report import Names, Report
 from dalembert.io.xml_data import Node
+from dalembert.joints import data_of
 from dalembert.joints.base import axis_frame
-from dalembert.model import Body, JointData, Model, Shape
+from dalembert.model import Body, Model, Shape
 from dalembert.model.validate import problems
 from dalembert.spatial import Pose, so3
 from dalembert.spatial.so3 import hat
@@ -30,7 +31,7 @@ FRAME_LENGTH = 0.05  # arrows of a named frame (m)
 
 @dataclass
 class Inertial:
-    """Mass (kg), centre of mass (m) and inertia about it (kg m², 3×3), in link axes."""
+    """Mass (kg), center of mass (m) and inertia about it (kg m², 3×3), in link axes."""
 
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
@@ -42,7 +43,7 @@ class Inertial:
 
     def __add__(self, other: Inertial) -> Inertial:
         mass = self.mass + other.mass
-        # Without any mass there is no centre; moments of inertia still add up.
+        # Without any mass there is no center; moments of inertia still add up.
         com = (self.mass * self.com + other.mass * other.com) / mass if mass else np.zeros(3)
         central = np.zeros((3, 3))
         for part in (self, other):
@@ -56,7 +57,7 @@ class Joint:
     """How a link hangs on its parent.
 
     Attributes:
-        X_1P, X_2S: joint frames on parent and child, as the catalogue's joints take them (axis along z).
+        X_1P, X_2S: joint frames on parent and child, as the catalog's joints take them (axis along z).
         reference: coordinates at which the file draws it.
         more: further fields of the model's joint.
     """
@@ -242,7 +243,7 @@ class Robot:
         }
         bodies = (host, self.bodies[link.name])
         fields |= {"name": name, "kind": joint.kind, "bodies": bodies}
-        self._add("joints", JointData, joint.node or link.node, fields)
+        self._add("joints", data_of(joint.kind), joint.node or link.node, fields)
 
     def _loop(self, loop: Loop) -> None:
         (first, X_1), (second, X_2) = (self.locate(link) for link in loop.links)
@@ -253,16 +254,16 @@ class Robot:
         name = self.joints[loop.name] = self._joint_names.new(loop.name)
         frames = {"frame_1": placement(X_1 @ loop.frames[0]), "frame_2": placement(X_2 @ loop.frames[1])}
         fields = {"name": name, "kind": loop.kind, "bodies": (first, second), "cut": True}
-        self._add("joints", JointData, loop.node, {**fields, **frames, **loop.more})
+        self._add("joints", data_of(loop.kind), loop.node, {**fields, **frames, **loop.more})
 
     # Extras
 
     def force(self, kind: type[Element], name: str, node: Node | None, **fields: Any) -> None:
-        """Add a force of the catalogue."""
+        """Add a force of the catalog."""
         self._add("forces", kind, node, {"name": self._force_names.new(name), **fields})
 
     def constraint(self, kind: type[Element], name: str, node: Node, **fields: Any) -> None:
-        """Add a constraint of the catalogue."""
+        """Add a constraint of the catalog."""
         self._add("constraints", kind, node, {"name": self._constraint_names.new(name), **fields})
 
     def finish(self) -> Model:
@@ -274,7 +275,7 @@ class Robot:
         self.report.raise_if_any()
         found = problems(self.model)
         if any(problem.path.endswith(".inertia") for problem in found):
-            fix = "mend the file, or read it with repair_inertia=True"
+            fix = "fix the file, or read it with repair_inertia=True"
             found = [replace(part, fix=fix) if part.path.endswith(".inertia") else part for part in found]
         if found:
             raise ModelError(found)

@@ -1,4 +1,4 @@
-"""Robot files: the root element tells whether XML is URDF or MJCF; what is left out is told once."""
+"""Robot files: the root element tells whether XML is URDF or MJCF; what is left out is reported once."""
 
 from __future__ import annotations
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dalembert.constraints import CONSTRAINTS
+from dalembert.constraints import CONSTRAINTS, Constraint
+from dalembert.elements.base import allowed_in
 from dalembert.expressions.parse import FUNCTIONS
-from dalembert.forces import FORCES
+from dalembert.forces import FORCES, Force
 from dalembert.io.example import EXAMPLE
 from dalembert.joints import JOINTS
-from dalembert.model.data import CustomMotion, JointData
+from dalembert.joints.joint_data import GEOMETRY
+from dalembert.model.data import Event, Output
 from dalembert.model.document import Document
 from dalembert.model.validate_bodies import SHAPES
-from dalembert.model.validate_joints import GEOMETRY
-from dalembert.model.validate_scope import sizes_of
 
 __all__ = ["json_schema", "reference_markdown"]
 
@@ -32,10 +32,24 @@ def _schema() -> dict[str, Any]:
     """The schema of pydantic, with what files may say beyond it; ``x-type`` names types for the reference."""
     schema = Document.model_json_schema()
     definitions = schema["$defs"]
-    for kinds in (CONSTRAINTS, FORCES):
+    catalogs: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+        ("constraints", Constraint.__name__, CONSTRAINTS),
+        ("forces", Force.__name__, FORCES),
+    )
+    for section, base, kinds in catalogs:
+        del definitions[base]
         for kind in kinds.values():
-            definitions[kind.__name__].setdefault("required", []).append("kind")
+            own = kind.model_json_schema()
+            own.setdefault("required", []).append("kind")
+            definitions |= own.pop("$defs", {})
+            definitions[kind.__name__] = own
+        references = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds.values()]
+        schema["properties"][section]["items"] = {"anyOf": references}
     joint = definitions["JointData"]["properties"]
+    for kind in JOINTS.values():
+        own = kind.Data.model_json_schema()
+        joint |= own["properties"]
+        definitions |= {key: part for key, part in own.get("$defs", {}).items() if key not in definitions}
     joint["kind"]["enum"] = list(JOINTS)
     values = joint["reference"]["anyOf"][0]
     joint["reference"]["anyOf"] = [values["items"], *joint["reference"]["anyOf"]]
@@ -118,13 +132,8 @@ What may stand where:
 | field | may name, besides parameters |
 |---|---|
 | geometry, inertia, stiffness, sizes, initial values | nothing |
-| `motion` of a drive | `t` |
-| `formulas` of an explicit constraint | `t`, `q` of other joints |
 | `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
-| `formula` of a potential | `q`, `x`, `y`, `z` |
-| `value` of a force, torque or joint-force; `formula` of an output | `t` and all references |
-| `when`, `set`, `rates` of an event | `t` and all references |
 | `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |
 | `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
 """
@@ -158,7 +167,7 @@ def reference_markdown() -> str:
         _HEAD + EXAMPLE + "```\n",
         "## Sections\n\n" + _table(schema, definitions),
         _TYPES,
-        _FORMULAS + f"\nFunctions: {functions}.\n",
+        _FORMULAS + _moving() + f"\nFunctions: {functions}.\n",
     ]
     for key, note in _SECTION_NOTES.items():
         parts.append(f"## {key}\n\n{note}\n")
@@ -234,6 +243,17 @@ def _needs(names: Iterable[str]) -> tuple[str, str]:
     return required, ", ".join(f"`{name.strip('[]')}`" for name in names if name[0] == "[")
 
 
+def _moving() -> str:
+    """Fields whose formulas may name more than parameters, from their marks."""
+    kinds: dict[str, Any] = {**CONSTRAINTS, **FORCES, "output": Output, "event": Event}
+    owners: dict[tuple[str, str], list[str]] = {}
+    for name, kind in kinds.items():
+        for field, allowed in allowed_in(kind).items():
+            owners.setdefault((field, allowed.words), []).append(f"`{name}`")
+    rows = [f"| `{field}` of {', '.join(names)} | {words} |" for (field, words), names in owners.items()]
+    return "\n".join(rows) + "\n"
+
+
 def _shapes() -> str:
     rows = ["| kind | needs | may have |", "|---|---|---|"]
     for kind, names in SHAPES.items():
@@ -243,17 +263,13 @@ def _shapes() -> str:
 
 
 def _joints() -> str:
-    """The catalogue, from what each joint declares."""
+    """The catalog, from what each joint declares."""
     rows = ["| kind | what it is | needs | may have | nq | nv |", "|---|---|---|---|---|---|"]
     for kind, joint in JOINTS.items():
-        custom = CustomMotion.model_validate({"coordinates": 1}) if kind == "custom" else None
-        drawn = {"name": "a", "kind": kind, "bodies": ("ground", "a"), "custom": custom}
-        sizes = sizes_of(JointData.model_validate(drawn))
-        assert sizes is not None
-        names = [*joint.geometry, *joint.parameters, *(["custom"] if custom else [])]
-        needs, may = _needs(names)
+        sizes = joint.sizes()
+        needs, may = _needs([*joint.geometry, *joint.parameters])
         what = " ".join((joint.__doc__ or "").strip().split("\n\n")[0].split())
-        nq, nv = ("1 … 5", "1 … 5") if custom else (sizes.nq, sizes.nv)
+        nq, nv = ("1 … 5", "1 … 5") if sizes is None else (sizes.nq, sizes.nv)
         rows.append(f"| `{kind}` | {what} | {needs} | {may} | {nq} | {nv} |")
     geometry = ", ".join(f"`{key}`" for key in GEOMETRY)
     rows.append("")

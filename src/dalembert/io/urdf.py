@@ -26,7 +26,7 @@ from dalembert.spatial import Pose
 
 __all__ = ["read_urdf"]
 
-# Kind of the catalogue, number of velocities, and whether the axis places it.
+# Kind of the catalog, number of velocities, and whether the axis places it.
 JOINTS = {
     "revolute": ("revolute", 1, True), "continuous": ("revolute", 1, True), "prismatic": ("prismatic", 1, True),
     "fixed": ("fixed", 0, False), "floating": ("free", 6, False), "planar": ("planar", 3, True),
@@ -230,7 +230,7 @@ class _Reader:
         return shape
 
     def _paint(self, material: Node | None) -> dict[str, Any]:
-        """Colour and opacity of a material, given in place or by its name."""
+        """Color and opacity of a material, given in place or by its name."""
         if material is not None and not material.children:
             material = self.materials.get(material.get("name"), material)
         if material is None:
@@ -274,7 +274,7 @@ class _Reader:
     def _pitch(self, node: Node) -> float:
         pitch = self.report.number(node.first("drake:screw_thread_pitch"), "value")
         if not pitch:
-            fix = '<drake:screw_thread_pitch value="0.01"/>, in metres per revolution'
+            fix = '<drake:screw_thread_pitch value="0.01"/>, in meters per revolution'
             self.report.problem(node, f"{node.label}: a screw needs its pitch", fix)
         return pitch or 1.0
 
@@ -390,6 +390,6 @@ def _parent(joint: Node) -> str:
 
 
 def paint(rgba: Any) -> dict[str, Any]:
-    """Colour and opacity of four numbers from 0 to 1."""
+    """Color and opacity of four numbers from 0 to 1."""
     r, g, b, a = (min(max(float(value), 0.0), 1.0) for value in rgba)
     return {"color": f"#{round(255 * r):02x}{round(255 * g):02x}{round(255 * b):02x}", "opacity": a}

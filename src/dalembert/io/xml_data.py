@@ -1,4 +1,4 @@
-"""XML as plain nodes with line numbers, safe to read from strangers.
+"""XML as plain nodes with line numbers, safe to read from untrusted files.
 
 Document types and entities are refused before anything is expanded, nothing is fetched, and size, depth and number of
 elements are bounded. Prefixes such as ``drake:`` stay part of the name.
@@ -19,7 +19,7 @@ __all__ = ["MAX_BYTES", "Node", "parse_xml", "read_bytes"]
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 200
 MAX_NODES = 500_000
-_UNQUOTED = 60  # characters of a stranger's text that an error repeats
+_UNQUOTED = 60  # characters of an untrusted text that an error repeats
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Node:
 
 
 def clip(text: str) -> str:
-    """What a stranger wrote, short enough to repeat."""
+    """What an untrusted file says, short enough to repeat."""
     return text if len(text) <= _UNQUOTED else text[: _UNQUOTED - 3] + "..."
 
 

@@ -1,4 +1,4 @@
-"""YAML as plain data with line numbers, safe to read from strangers.
+"""YAML as plain data with line numbers, safe to read from untrusted files.
 
 Events of ruamel.yaml are turned into dictionaries, lists and scalars by hand: no tag makes an object, nothing
 is expanded, and depth and number of values are bounded while reading. Scalars follow the core schema of YAML

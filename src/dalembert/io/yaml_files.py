@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from dalembert.atomic import write_atomic
 from dalembert.errors import ModelError, Problem
 from dalembert.io.yaml_data import MAX_BYTES, MAX_NODES, Parsed, decode, parse_yaml, scalar
 from dalembert.model import Model
@@ -172,7 +173,7 @@ class _Files:
 
 def write(model: Model, path: Path) -> None:
     """Write a model as YAML."""
-    path.write_text(dumps(model), encoding="utf-8")
+    write_atomic(path, dumps(model), ModelError)
 
 
 def dumps(model: Model) -> str:

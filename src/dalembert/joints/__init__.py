@@ -1,10 +1,13 @@
-"""The joint catalogue. A new joint is one file and one line in ``JOINTS``."""
+"""The joint catalog. A new joint is one file and one line in ``JOINTS``."""
+
+from typing import Any
 
 from dalembert.joints.base import Joint
-from dalembert.joints.custom import Custom
+from dalembert.joints.custom import Custom, CustomMotion
 from dalembert.joints.cylindrical import Cylindrical
 from dalembert.joints.fixed import Fixed
 from dalembert.joints.free import Free
+from dalembert.joints.joint_data import JointData
 from dalembert.joints.planar import Planar
 from dalembert.joints.point import Distance, PointOnLine, PointOnPlane
 from dalembert.joints.prismatic import Prismatic
@@ -15,7 +18,7 @@ from dalembert.joints.spherical import Spherical
 from dalembert.joints.translational import Translational
 from dalembert.joints.universal import Universal
 
-__all__ = ["JOINTS", "Custom", "Free", "Joint"]
+__all__ = ["JOINTS", "Custom", "CustomMotion", "Free", "Joint", "JointData", "data_of"]
 
 JOINTS: dict[str, type[Joint]] = {
     joint.kind: joint
@@ -38,3 +41,9 @@ JOINTS: dict[str, type[Joint]] = {
         Custom,
     )
 }
+
+
+def data_of(kind: Any) -> type[JointData]:
+    """The class of the data of a kind of joint; an unknown kind has the fields of every joint."""
+    joint = JOINTS.get(kind) if isinstance(kind, str) else None
+    return JointData if joint is None else joint.Data

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.algebra.linear import solve_spd
+from dalembert.algebra.dense_solve import solve_spd
+from dalembert.elements import Site, Sizes
+from dalembert.joints.glyph import DIAMOND, Glyph
+from dalembert.joints.joint_data import JointData
 from dalembert.spatial import Pose
+from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import cross
 
-__all__ = ["Geometry", "Joint", "axis_frame", "twist_of_jets"]
+__all__ = ["Evaluate", "Geometry", "Joint", "axis_frame", "twist_of_jets"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,12 @@ class Geometry:
         return self.X_2.p if self.point is None else self.point
 
 
+class Evaluate(Protocol):
+    """The value of a formula of parameters and of some names besides, in an algebra or in jets over it."""
+
+    def __call__(self, formula: Any, al: Algebra | None = None, names: Mapping[str, Any] | None = None) -> Any: ...
+
+
 def axis_frame(al: Algebra, axis: np.ndarray, nominal: np.ndarray) -> np.ndarray:
     """A rotation matrix whose z-column lies along the axis; x lies near the world axis most across it.
 
@@ -61,6 +73,10 @@ class Joint(ABC):
     The predecessor frame P sits on the first body, the successor frame S on the second; at neutral coordinates they
     coincide (joints with a length excepted). Canonical axes: a joint with one axis has it along z.
 
+    A joint needs its sizes, ``transform``, ``position`` and ``coordinates``. The rest follows from these where the
+    velocities are the rates of the coordinates, u = q̇; a closed form, where it is shorter, may take its place. With
+    quaternions, derive from ``Product``.
+
     The contract:
       1. ``transform(q)`` is X_PS.
       2. ``subspace(q) @ u`` is the twist of S against P in S axes; ``bias(q, u)`` is its rate for u̇ = 0.
@@ -77,9 +93,18 @@ class Joint(ABC):
         angles: indices of coordinates that are angles, known from a pose only up to whole turns.
         measured: True if ``position`` needs the (unwound) coordinates, as a screw does.
         nonholonomic: number of velocity equations.
+        quaternions: where a quaternion begins among the coordinates.
         geometry: which of point, axis, axis_2, point_2 place it; a name in brackets is optional.
-        parameters: its own quantities, such as a pitch; a name in brackets is optional.
+        parameters: its own quantities, such as a pitch, fields of ``Data``; a name in brackets is optional.
+        measured_from_drawing: those of them that are measured where a drawing is given, needed where frames are.
         common: what P and S share at all coordinates, of ``origin``, ``x``, ``y``, ``z``.
+        closes: False if its equations are not known, so that it cannot close a loop.
+        measurable: False if its coordinates cannot be told from a pose.
+        uniform: True if all joints of this kind have the same formulas, their parameters apart.
+        Data: the fields of a model's joint of this kind.
+        glyph: the mark by which it is drawn.
+        remedy: its rank among the joints that may take the place of one with redundant equations; 0 if it may not.
+        axis_is: 'along' its axis, or 'normal to' it, in words for a designer.
     """
 
     kind: ClassVar[str]
@@ -91,6 +116,55 @@ class Joint(ABC):
     geometry: ClassVar[tuple[str, ...]] = ("point", "axis")
     parameters: ClassVar[tuple[str, ...]] = ()
     common: tuple[str, ...] = ()
+    quaternions: tuple[int, ...] = ()
+    closes: bool = True
+    measurable: bool = True
+    measured_from_drawing: ClassVar[tuple[str, ...]] = ()
+    uniform: ClassVar[bool] = True
+    Data: ClassVar[type[JointData]] = JointData
+    glyph: ClassVar[Glyph] = DIAMOND
+    remedy: ClassVar[int] = 0
+    axis_is: ClassVar[str] = "along"
+
+    @classmethod
+    def own_fields(cls) -> list[str]:
+        """The fields that its data have besides those of every joint."""
+        return [name for name in cls.Data.model_fields if name not in JointData.model_fields]
+
+    @classmethod
+    def keywords(cls) -> list[str]:
+        """What a call in Python gives by name to place it and to size it."""
+        return [*(name.strip("[]") for name in cls.geometry), *cls.own_fields()]
+
+    @classmethod
+    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of its data from the arguments of a call in Python; one coordinate needs no list."""
+        reference = fields.get("reference")
+        plain = reference is None or isinstance(reference, (list, tuple))
+        return fields if plain else {**fields, "reference": (reference,)}
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        """Report what is wrong with the data of this kind, besides what is checked for every joint."""
+        return None
+
+    @classmethod
+    def sizes(cls, data: JointData | None = None) -> Sizes | None:
+        """Number of coordinates and velocities; None if the data leave it open."""
+        sample = cls.sample()
+        return Sizes(sample.nq, sample.nv, sample.quaternions)
+
+    @classmethod
+    @cache
+    def sample(cls) -> Joint:
+        """A joint of this kind with all its quantities one."""
+        return cls(**{name.strip("[]"): 1.0 for name in cls.parameters})
+
+    @classmethod
+    def from_data(cls, al: Algebra, drawn: Geometry, data: Any, evaluate: Evaluate) -> Joint:
+        """The joint of a model, at the parameters that ``evaluate`` knows."""
+        given = {name: getattr(data, name) for name in (part.strip("[]") for part in cls.parameters)}
+        return cls.from_geometry(al, drawn, {name: evaluate(v) for name, v in given.items() if v is not None})
 
     @classmethod
     def from_geometry(cls, al: Algebra, drawn: Geometry, parameters: dict[str, Any]) -> Joint:
@@ -101,25 +175,35 @@ class Joint(ABC):
         """World poses of P and S in the reference configuration."""
         R = al.eye(3) if drawn.axis is None else axis_frame(al, drawn.axis, drawn.nominal["axis"])
         X = Pose(R, drawn.origin)
-        q = al.array(self.neutral()) if drawn.reference is None else self.normalise(al, drawn.reference)
+        q = al.array(self.neutral()) if drawn.reference is None else self.normalize(al, drawn.reference)
         return X, X @ self.transform(al, q)
 
     @abstractmethod
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         """X_PS(q)."""
 
-    @abstractmethod
+    def _moving(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Twist and its rate along q̇ = u, q̈ = 0."""
+        jets = Jets(al)
+        return twist_of_jets(jets, self.transform(jets, jets.jets(q, u, al.zeros(self.nq))))
+
     def subspace(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """S(q), 6 × nv."""
+        return al.columns(lambda u: self._moving(al, q, u)[0], self.nv)
 
-    @abstractmethod
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Ṡ(q, u) u, six-vector."""
+        return self._moving(al, q, u)[1]
 
     def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Ṡ(q, u), 6 × nv."""
-        jets = Jets(al)
-        return jets.parts(self.subspace(jets, jets.jets(q, self.qdot(al, q, u), al.zeros(self.nq))))[1]
+        # Ṡ(u) w + Ṡ(w) u by the accelerations along u + w, u and w;  Ṡ(u) w − Ṡ(w) u = −(S u) × (S w).
+        S, c = self.subspace(al, q), self.bias(al, q, u)
+        V, columns = S @ u, []
+        for w, s in zip(al.eye(self.nv), S.T, strict=True):
+            both = self.bias(al, q, u + w) - c - self.bias(al, q, w)
+            columns.append((both - cross_motion(V, s)) / 2)
+        return np.stack(columns, axis=1) if columns else al.zeros(6, 0)
 
     @abstractmethod
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
@@ -148,7 +232,7 @@ class Joint(ABC):
         """The inverse of ``dexp``."""
         return al.eye(self.nv)
 
-    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+    def normalize(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """q with its quaternion, if any, of unit length."""
         return q
 

@@ -1,4 +1,4 @@
-"""Custom joint: the user's own motion, given by functions."""
+"""Custom joint: the user's own motion, given by functions or by formulas."""
 
 from __future__ import annotations
 
@@ -6,14 +6,48 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from dalembert.algebra import Algebra, Jets
+from dalembert.algebra import Algebra
+from dalembert.elements import Allowed, Formula, Record, Site, Sizes, Vector
+from dalembert.elements.allowed import POSE
 from dalembert.errors import ModelError
-from dalembert.joints.base import Joint, twist_of_jets
-from dalembert.spatial import Pose
-from dalembert.spatial.pose import cross_motion
+from dalembert.joints.base import Evaluate, Geometry, Joint
+from dalembert.joints.joint_data import JointData
+from dalembert.spatial import Pose, so3
 
-__all__ = ["Custom"]
+__all__ = ["Custom", "CustomMotion"]
+
+
+class CustomMotion(Record):
+    """The motion of a custom joint, as formulas of its coordinates q0, q1, …
+
+    ``equations`` and ``measure`` are formulas of the relative pose: x, y, z and the rotation matrix Rxx … Rzz.
+    """
+
+    coordinates: int = Field(1, ge=1, le=5, description="number of coordinates")
+    position: Vector = Field(
+        (0, 0, 0), validate_default=True, description="origin of the second frame in the first (m)"
+    )
+    rpy: Vector = Field((0, 0, 0), validate_default=True, description="roll, pitch, yaw of the second frame (rad)")
+    equations: tuple[Formula, ...] | None = Field(None, description="6 − coordinates formulas that vanish")
+    measure: tuple[Formula, ...] | None = Field(None, description="the coordinates from the relative pose")
+
+    def may_name(self, field: str) -> Allowed:
+        if field in ("equations", "measure"):
+            return POSE
+        names = tuple(f"q{i}" for i in range(self.coordinates))
+        return Allowed("its coordinates `q0`, `q1`, …", f"expected parameters and {', '.join(names)}", local=names)
+
+
+class CustomData(JointData):
+    """With its motion."""
+
+    custom: CustomMotion | None = Field(
+        None,
+        description="motion of a custom joint",
+        examples=[{"coordinates": 1, "position": ["q0", 0, 0]}],
+    )
 
 
 class Custom(Joint):
@@ -24,6 +58,9 @@ class Custom(Joint):
     """
 
     kind = "custom"
+    parameters = ("custom",)
+    Data = CustomData
+    uniform = False
 
     def __init__(
         self,
@@ -34,29 +71,67 @@ class Custom(Joint):
         name: str = "custom",
     ):
         self.nq = self.nv = n
+        self.closes, self.measurable = equations is not None, measure is not None
         self._pose, self._equations, self._measure, self._name = pose, equations, measure, name
+
+    @classmethod
+    def keywords(cls) -> list[str]:
+        return [*cls.geometry, *CustomMotion.model_fields]
+
+    @classmethod
+    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """What no joint has is of its motion; its axis is z unless it is drawn otherwise."""
+        fields = super().from_call(fields)
+        given = {key: value for key, value in fields.items() if key in CustomData.model_fields}
+        motion = {key: value for key, value in fields.items() if key not in given}
+        axis = {} if "frame_1" in given else {"axis": "z"}
+        return {**axis, **given, **({"custom": motion} if motion else {})}
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        if data.custom is None:
+            return
+        n = data.custom.coordinates
+        for key, count, rule in (
+            ("equations", 6 - n, f"6 − {n} coordinates"),
+            ("measure", n, "one for each coordinate"),
+        ):
+            given = getattr(data.custom, key)
+            if given is not None and len(given) != count:
+                message = f"custom.{key}: expected {count} formulas ({rule}), got {len(given)}"
+                site.report(f"custom.{key}", message, f"give {count} formulas")
+
+    @classmethod
+    def sizes(cls, data: JointData | None = None) -> Sizes | None:
+        motion = getattr(data, "custom", None)
+        return None if motion is None else Sizes(motion.coordinates, motion.coordinates)
+
+    @classmethod
+    def from_data(cls, al: Algebra, drawn: Geometry, data: Any, evaluate: Evaluate) -> Custom:
+        """Its functions evaluate the formulas, over ``al`` or jets over it."""
+        motion: CustomMotion = data.custom
+
+        def pose(al: Algebra, q: np.ndarray) -> Pose:
+            names = {f"q{i}": value for i, value in enumerate(q)}
+            roll, pitch, yaw = (evaluate(formula, al, names) for formula in motion.rpy)
+            R = so3.rotation_z(al, yaw) @ so3.rotation_y(al, pitch) @ so3.rotation_x(al, roll)
+            return Pose(R, al.array([evaluate(formula, al, names) for formula in motion.position]))
+
+        def of_pose(formulas: tuple[Any, ...], al: Algebra, X: Pose) -> list[Any]:
+            names = dict(zip(POSE.local, [*X.p, *X.R.reshape(-1)], strict=True))
+            return [evaluate(formula, al, names) for formula in formulas]
+
+        equations, measure = motion.equations, motion.measure
+        return cls(
+            motion.coordinates,
+            pose,
+            None if equations is None else lambda al, X: of_pose(equations, al, X),
+            None if measure is None else lambda al, X: al.array(of_pose(measure, al, X)),
+            data.name,
+        )
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return self._pose(al, q)
-
-    def _moving(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        jets = Jets(al)
-        return twist_of_jets(jets, self._pose(jets, jets.jets(q, u, al.zeros(self.nq))))
-
-    def subspace(self, al: Algebra, q: np.ndarray) -> np.ndarray:
-        return al.columns(lambda u: self._moving(al, q, u)[0], self.nv)
-
-    def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return self._moving(al, q, u)[1]
-
-    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        # Ṡ(u) w + Ṡ(w) u by the accelerations along u + w, u and w;  Ṡ(u) w − Ṡ(w) u = −(S u) × (S w).
-        S, c = self.subspace(al, q), self.bias(al, q, u)
-        V, columns = S @ u, []
-        for w, s in zip(al.eye(self.nv), S.T, strict=True):
-            both = self.bias(al, q, u + w) - c - self.bias(al, q, w)
-            columns.append((both - cross_motion(V, s)) / 2)
-        return np.stack(columns, axis=1)
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         if self._equations is None:

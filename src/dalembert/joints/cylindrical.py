@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import SLEEVE
 from dalembert.joints.product import Product, Rotation, Translation
 from dalembert.spatial import Pose
 
@@ -18,6 +19,8 @@ class Cylindrical(Product):
 
     kind = "cylindrical"
     factors = (Translation(2), Rotation(2))
+    glyph = SLEEVE
+    remedy = 2
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[0], X.p[1], X.R[0, 2], X.R[1, 2]]

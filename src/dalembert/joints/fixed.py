@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import BLOCK
 from dalembert.joints.product import Product
 from dalembert.spatial import Pose
 
@@ -19,6 +20,7 @@ class Fixed(Product):
     kind = "fixed"
     factors = ()
     geometry = ("[point]",)
+    glyph = BLOCK
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [*X.p, X.R[0, 1], X.R[1, 2], X.R[2, 0]]

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.joints.base import Geometry, Joint
+from dalembert.joints.glyph import NOTHING
 from dalembert.spatial import Pose, quaternion, se3, so3
 from dalembert.spatial.so3 import cross
 
@@ -20,13 +21,15 @@ class Free(Joint):
     kind = "free"
     nq = 7
     nv = 6
+    quaternions = (0,)
     geometry = ()
+    glyph = NOTHING
 
     def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
         """P is the world frame as drawn, S the second body's own, so that q is the body's pose."""
         if drawn.reference is None:
             return Pose.identity(al), drawn.X_2
-        q = self.normalise(al, drawn.reference)
+        q = self.normalize(al, drawn.reference)
         return drawn.X_2 @ self.transform(al, q).inverse(), drawn.X_2
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
@@ -37,6 +40,9 @@ class Free(Joint):
 
     def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return al.zeros(6)
+
+    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return al.zeros(6, 6)
 
     def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
         # The momentum a v turns with the body's axes.
@@ -56,8 +62,8 @@ class Free(Joint):
     def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
         return se3.dexp_inverse(al, du)
 
-    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
-        return al.concatenate([quaternion.normalise(al, q[:4]), q[4:]])
+    def normalize(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return al.concatenate([quaternion.normalize(al, q[:4]), q[4:]])
 
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = quaternion.multiply(quaternion.conjugate(al, q0[:4]), q1[:4])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import DISC
 from dalembert.joints.product import Product, Rotation, Translation
 from dalembert.spatial import Pose
 
@@ -18,6 +19,9 @@ class Planar(Product):
 
     kind = "planar"
     factors = (Translation(0), Translation(1), Rotation(2))
+    glyph = DISC
+    remedy = 4
+    axis_is = "normal to"
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[2], X.R[0, 2], X.R[1, 2]]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from dalembert.algebra import Algebra
+from dalembert.elements import Formula, Site
 from dalembert.joints.base import Geometry, axis_frame
+from dalembert.joints.checks import check_positive, show
+from dalembert.joints.joint_data import JointData
 from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
 from dalembert.spatial import Pose, quaternion, so3
 
@@ -19,6 +23,7 @@ class PointOnLine(Product):
 
     kind = "point-on-line"
     factors = (Translation(2), Ball())
+    remedy = 6
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[0], X.p[1]]
@@ -32,12 +37,20 @@ class PointOnPlane(Product):
 
     kind = "point-on-plane"
     factors = (Translation(0), Translation(1), Ball())
+    remedy = 7
+    axis_is = "normal to"
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[2]]
 
     def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
         return al.concatenate([X.p[:2], quaternion.from_matrix(al, X.R)])
+
+
+class DistanceData(JointData):
+    """With its length."""
+
+    length: Formula | None = Field(None, description="distance (m); default: as drawn", examples=[1])
 
 
 class Distance(Product):
@@ -49,11 +62,21 @@ class Distance(Product):
     kind = "distance"
     geometry = ("point", "point_2")
     parameters = ("[length]",)
+    measured_from_drawing = ("length",)
+    Data = DistanceData
 
     def __init__(self, length: Any):
         self.length = length
         self.factors = (Rotation(0), Rotation(1), Offset(length), Ball())
         super().__init__()
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        check_positive(data, site, "length")
+        first, second = site.vector(data.point), site.vector(data.point_2)
+        if first is not None and first == second:
+            message = f"point and point_2 must differ, both are {show(first)}"
+            site.report("point_2", message, "use a spherical joint where two points coincide")
 
     @classmethod
     def from_geometry(cls, al: Algebra, drawn: Geometry, parameters: dict[str, Any]) -> Distance:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import GUIDE
 from dalembert.joints.product import Product, Translation
 from dalembert.spatial import Pose
 
@@ -18,6 +19,7 @@ class Prismatic(Product):
 
     kind = "prismatic"
     factors = (Translation(2),)
+    glyph = GUIDE
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [X.p[0], X.p[1], X.R[0, 1], X.R[1, 2], X.R[2, 0]]

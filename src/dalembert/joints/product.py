@@ -1,4 +1,4 @@
-"""Joints as products of elementary motions, by which most of the catalogue is three lines.
+"""Joints as products of elementary motions, by which most of the catalog is three lines.
 
     X_PS(q) = X₁(q₁) X₂(q₂) … X_k(q_k)        (canonical coordinates of the second kind)
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.algebra import Algebra
+from dalembert.algebra import Algebra, Jets
 from dalembert.joints.base import Joint
 from dalembert.spatial import Pose, quaternion, so3
 from dalembert.spatial.pose import cross_motion
@@ -140,6 +140,7 @@ class Product(Joint):
                 angles.append(q)
             q, v = q + factor.nq, v + factor.nv
         self.angles = tuple(angles)
+        self.quaternions = tuple(at.start for factor, at, _ in self._slices if factor.nq != factor.nv)
         self.common = tuple(
             part for part in ("origin", "x", "y", "z") if all(part in factor.keeps for factor in self.factors)
         )
@@ -168,6 +169,10 @@ class Product(Joint):
             c = X.motion_inverse(c) + cross_motion(V, own)
         return c
 
+    def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        jets = Jets(al)
+        return jets.parts(self.subspace(jets, jets.jets(q, self.qdot(al, q, u), al.zeros(self.nq))))[1]
+
     def qdot(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self._each(
             al, q, lambda factor, at, rate: u[rate] if factor.nq == factor.nv else quaternion.rate(al, q[at], u[rate])
@@ -194,9 +199,9 @@ class Product(Joint):
                 D[rate, rate] = of_rotation(al, du[rate])
         return D
 
-    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+    def normalize(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         return self._each(
-            al, q, lambda factor, at, _: q[at] if factor.nq == factor.nv else quaternion.normalise(al, q[at])
+            al, q, lambda factor, at, _: q[at] if factor.nq == factor.nv else quaternion.normalize(al, q[at])
         )
 
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ class Reversed(Joint):
         self.joint = joint
         self.nq, self.nv, self.angles = joint.nq, joint.nv, joint.angles
         self.measured, self.nonholonomic = joint.measured, joint.nonholonomic
+        self.quaternions, self.closes, self.measurable = joint.quaternions, joint.closes, joint.measurable
 
     def transform(self, al: Algebra, q: np.ndarray) -> Pose:
         return self.joint.transform(al, q).inverse()
@@ -57,8 +58,8 @@ class Reversed(Joint):
     def dexp_inverse(self, al: Algebra, du: np.ndarray) -> np.ndarray:
         return self.joint.dexp_inverse(al, du)
 
-    def normalise(self, al: Algebra, q: np.ndarray) -> np.ndarray:
-        return self.joint.normalise(al, q)
+    def normalize(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return self.joint.normalize(al, q)
 
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         return self.joint.difference(al, q0, q1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import HINGE
 from dalembert.joints.product import Product, Rotation
 from dalembert.spatial import Pose
 
@@ -18,6 +19,7 @@ class Revolute(Product):
 
     kind = "revolute"
     factors = (Rotation(2),)
+    glyph = HINGE
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return [*X.p, X.R[0, 2], X.R[1, 2]]

@@ -5,18 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from dalembert.algebra import Algebra
+from dalembert.elements import Formula, Site
 from dalembert.joints.base import Geometry, axis_frame
+from dalembert.joints.checks import axes_angle, check_positive
+from dalembert.joints.glyph import NOTHING
+from dalembert.joints.joint_data import JointData
 from dalembert.joints.product import Ball, Offset, Product, Rotation, Translation
 from dalembert.spatial import Pose, quaternion, so3
 from dalembert.spatial.so3 import cross
 
 __all__ = ["RollingDisc", "RollingSphere"]
 
+PARALLEL = 1e-9  # sine between two axes
+
+
+class RollingData(JointData):
+    """With its radius."""
+
+    radius: Formula | None = Field(None, description="radius of a rolling disc or sphere (m)", examples=[0.5])
+
 
 def _slip(X: Pose, V: np.ndarray, arm: np.ndarray) -> list[Any]:
-    """Velocity in the plane (x, y of P) of the material point at ``arm`` from the centre of S."""
+    """Velocity in the plane (x, y of P) of the material point at ``arm`` from the center of S."""
     v = X.R @ V[3:] + cross(X.R @ V[:3], arm)
     return [v[0], v[1]]
 
@@ -31,6 +44,8 @@ class RollingDisc(Product):
     kind = "rolling-disc"
     geometry = ("point", "axis", "axis_2")
     parameters = ("radius",)
+    Data = RollingData
+    glyph = NOTHING
     nonholonomic = 2
 
     def __init__(self, radius: Any):
@@ -38,8 +53,15 @@ class RollingDisc(Product):
         self.factors = (Translation(0), Translation(1), Rotation(2), Rotation(0), Offset(radius), Rotation(1))
         super().__init__()
 
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        check_positive(data, site, "radius")
+        if (axes_angle(data, site) or (0.0, 1.0))[1] < PARALLEL:
+            message = "axis_2 (of the disc) must not be parallel to axis (the normal); the disc lies flat"
+            site.report("axis_2", message, "draw the disc upright")
+
     def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
-        """``point`` is the disc's centre, ``axis`` the plane's normal n, ``axis_2`` the disc's axis a.
+        """``point`` is the disc's center, ``axis`` the plane's normal n, ``axis_2`` the disc's axis a.
 
         The plane is laid through the lowest point of the disc; heading and contact point are zero as drawn.
         """
@@ -63,7 +85,7 @@ class RollingDisc(Product):
 
     def velocity(self, al: Algebra, X: Pose, V: np.ndarray) -> list[Any]:
         a, cosine = self._tilt(al, X)
-        # From the centre down the disc to the ground: −r (n − (n·a) a)/cos(lean)
+        # From the center down the disc to the ground: −r (n − (n·a) a)/cos(lean)
         up = al.array([-a[2] * a[0], -a[2] * a[1], 1 - a[2] * a[2]])
         return _slip(X, V, -self.radius / cosine * up)
 
@@ -79,12 +101,14 @@ class RollingDisc(Product):
 class RollingSphere(Product):
     """A sphere of ``radius`` (m) that rolls on the xy-plane of the first body.
 
-    Coordinates: centre x, y (m), quaternion. Two nonholonomic equations: no slip; the sphere may pivot.
+    Coordinates: center x, y (m), quaternion. Two nonholonomic equations: no slip; the sphere may pivot.
     """
 
     kind = "rolling-sphere"
     geometry = ("point", "axis")
     parameters = ("radius",)
+    Data = RollingData
+    glyph = NOTHING
     nonholonomic = 2
 
     def __init__(self, radius: Any):
@@ -92,8 +116,12 @@ class RollingSphere(Product):
         self.factors = (Translation(0), Translation(1), Offset(radius), Ball())
         super().__init__()
 
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        check_positive(data, site, "radius")
+
     def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
-        """``point`` is the centre, ``axis`` the plane's normal; the plane touches the sphere as drawn."""
+        """``point`` is the center, ``axis`` the plane's normal; the plane touches the sphere as drawn."""
         assert drawn.axis is not None
         R = axis_frame(al, drawn.axis, drawn.nominal["axis"])
         return Pose(R, drawn.origin - self.radius * R[:, 2]), Pose(R, drawn.origin)

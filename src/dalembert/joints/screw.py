@@ -5,25 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from dalembert.algebra import Algebra
+from dalembert.elements import Formula, Site
+from dalembert.joints.glyph import THREAD
+from dalembert.joints.joint_data import JointData
 from dalembert.joints.product import Helix, Product
 from dalembert.spatial import Pose
 
 __all__ = ["Screw"]
 
 
+class ScrewData(JointData):
+    """With its pitch."""
+
+    pitch: Formula | None = Field(None, description="advance of a screw (m per revolution)", examples=[0.01])
+
+
 class Screw(Product):
-    """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` metres per revolution."""
+    """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` meters per revolution."""
 
     kind = "screw"
     measured = True
     parameters = ("pitch",)
+    Data = ScrewData
+    glyph = THREAD
 
     def __init__(self, pitch: Any):
         self.pitch = pitch
         self.factors = (Helix(pitch),)
         super().__init__()
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        if site.value(data.pitch) == 0:
+            message = "pitch must not be zero, got 0; negative is a left-handed thread"
+            site.report("pitch", message, "e.g. pitch: 0.01, or kind: revolute")
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         angle = self.coordinates(al, X)[0] if q is None else q[0]

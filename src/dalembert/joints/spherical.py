@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.joints.glyph import BALL
 from dalembert.joints.product import Ball, Product
 from dalembert.spatial import Pose, quaternion
 
@@ -19,6 +20,8 @@ class Spherical(Product):
     kind = "spherical"
     factors = (Ball(),)
     geometry = ("point",)
+    glyph = BALL
+    remedy = 1
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return list(X.p)

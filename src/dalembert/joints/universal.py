@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.elements import Site
 from dalembert.joints.base import Geometry
+from dalembert.joints.checks import axes_angle
+from dalembert.joints.glyph import CROSS
 from dalembert.joints.product import Product, Rotation
 from dalembert.spatial import Pose
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Universal"]
+
+PERPENDICULAR = 1e-9  # cosine between the axes
 
 
 class Universal(Product):
@@ -21,6 +27,16 @@ class Universal(Product):
     kind = "universal"
     geometry = ("point", "axis", "axis_2")
     factors = (Rotation(0), Rotation(1))
+    glyph = CROSS
+    remedy = 3
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        cosine, sine = axes_angle(data, site) or (0.0, 1.0)
+        if abs(cosine) > PERPENDICULAR:
+            angle = math.degrees(math.atan2(sine, cosine))
+            message = f"axis_2 must be perpendicular to axis, got {angle:.6g} degrees between them"
+            site.report("axis_2", message, "draw the joint with its cross at right angles, as a Cardan joint has it")
 
     def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
         """x along the first axis, y along the second."""

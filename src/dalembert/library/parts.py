@@ -1,4 +1,4 @@
-"""Uniform parts: mass, centre of mass, inertia and shape of a body in one go.
+"""Uniform parts: mass, center of mass, inertia and shape of a body in one go.
 
     model.body("crank", **parts.bar(m, (0, 0, 0), (a, 0, 0), width=0.05))
 
@@ -64,7 +64,7 @@ def rod(mass: Any, start: Any, end: Any, radius: Any) -> Fields:
     return {"mass": mass, "com": middle, "inertia": _slender(mass, d), "shapes": (shape,)}
 
 
-def disc(mass: Any, centre: Any, radius: Any, thickness: Any) -> Fields:
+def disc(mass: Any, center: Any, radius: Any, thickness: Any) -> Fields:
     """A solid disc with its axis along z:  m r²/2 about it, m (3 r² + t²)/12 across."""
     across = mass * (3 * radius**2 + thickness**2) / 12
     shape = {
@@ -72,29 +72,29 @@ def disc(mass: Any, centre: Any, radius: Any, thickness: Any) -> Fields:
         "radius": radius,
         "length": thickness,
         "axis": "z",
-        "pose": {"position": centre},
+        "pose": {"position": center},
     }
     return {
         "mass": mass,
-        "com": centre,
+        "com": center,
         "inertia": (across, across, mass * radius**2 / 2),
         "shapes": (shape,),
     }
 
 
-def block(mass: Any, centre: Any, size: Any) -> Fields:
+def block(mass: Any, center: Any, size: Any) -> Fields:
     """A solid block with edges a, b, c along x, y, z:  Ixx = m (b² + c²)/12 …"""
     a, b, c = (edge**2 for edge in size)
     inertia = (mass * (b + c) / 12, mass * (a + c) / 12, mass * (a + b) / 12)
-    shape = {"kind": "box", "size": size, "pose": {"position": centre}}
-    return {"mass": mass, "com": centre, "inertia": inertia, "shapes": (shape,)}
+    shape = {"kind": "box", "size": size, "pose": {"position": center}}
+    return {"mass": mass, "com": center, "inertia": inertia, "shapes": (shape,)}
 
 
-def ball(mass: Any, centre: Any, radius: Any) -> Fields:
+def ball(mass: Any, center: Any, radius: Any) -> Fields:
     """A solid ball:  2/5 m r² about every axis."""
     moment = 2 * mass * radius**2 / 5
-    shape = {"kind": "sphere", "radius": radius, "pose": {"position": centre}}
-    return {"mass": mass, "com": centre, "inertia": (moment, moment, moment), "shapes": (shape,)}
+    shape = {"kind": "sphere", "radius": radius, "pose": {"position": center}}
+    return {"mass": mass, "com": center, "inertia": (moment, moment, moment), "shapes": (shape,)}
 
 
 def _sum(a: Any, b: Any) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """The model: pure data, and the same data flattened and placed in an algebra."""
 
-from dalembert.model.data import Body, CustomMotion, Event, JointData, Output, Shape, SubModel
+from dalembert.joints import CustomMotion, JointData
+from dalembert.model.data import Body, Event, Output, Shape, SubModel
 from dalembert.model.flatten import Flat, flatten
 from dalembert.model.mechanism import Mechanism
 from dalembert.model.model import Model

@@ -1,13 +1,14 @@
-"""The data of a model: bodies, joints, shapes, outputs, events, sub-models. Pure data; no numerics."""
+"""The data of a model: bodies, shapes, outputs, events, sub-models. Pure data; no numerics."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import (
+    MOTION,
     BodyName,
     ConstraintName,
     Element,
@@ -22,9 +23,10 @@ from dalembert.elements import (
     Record,
     Vector,
 )
+from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 
-__all__ = ["Body", "CustomMotion", "Event", "JointData", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "Event", "Output", "Shape", "SubModel"]
 
 
 class Shape(Record):
@@ -56,16 +58,16 @@ class Shape(Record):
 class Body(Element):
     """A rigid body.
 
-    Its frame has the axes of the world in the reference configuration and its origin at the centre of mass, unless
+    Its frame has the axes of the world in the reference configuration and its origin at the center of mass, unless
     ``pose`` says otherwise.
     """
 
     mass: Formula = Field(0, validate_default=True, description="mass (kg)")
-    com: Vector = Field((0, 0, 0), validate_default=True, description="centre of mass (m)")
+    com: Vector = Field((0, 0, 0), validate_default=True, description="center of mass (m)")
     inertia: Inertia3 = Field(
         (0, 0, 0),
         validate_default=True,
-        description="about the centre of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 "
+        description="about the center of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 "
         "matrix, entries of the tensor",
     )
     pose: Placement | None = Field(None, description="pose of the body frame in the reference configuration")
@@ -92,66 +94,10 @@ class Body(Element):
         return tuple(reference(name, self.name) for name in names)
 
 
-class CustomMotion(Record):
-    """The motion of a custom joint, as formulas of its coordinates q0, q1, …
-
-    ``equations`` and ``measure`` are formulas of the relative pose: x, y, z and the rotation matrix Rxx … Rzz.
-    """
-
-    coordinates: int = Field(1, ge=1, le=5, description="number of coordinates")
-    position: Vector = Field(
-        (0, 0, 0), validate_default=True, description="origin of the second frame in the first (m)"
-    )
-    rpy: Vector = Field((0, 0, 0), validate_default=True, description="roll, pitch, yaw of the second frame (rad)")
-    equations: tuple[Formula, ...] | None = Field(None, description="6 − coordinates formulas that vanish")
-    measure: tuple[Formula, ...] | None = Field(None, description="the coordinates from the relative pose")
-
-
-class JointData(Element):
-    """A joint between two bodies, as drawn in the reference configuration."""
-
-    kind: str = Field(description="one of the catalogue")
-    bodies: tuple[BodyName, BodyName] = Field(description="first and second body; 'ground' is the world")
-    point: Vector | None = Field(None, description="a point of the joint (m); the centre, for rolling")
-    axis: Vector | None = Field(None, description="its axis; the normal, for planes")
-    axis_2: Vector | None = Field(None, description="second axis of a universal joint, axis of a rolling disc")
-    point_2: Vector | None = Field(None, description="point on the second body, for a distance (m)")
-    frame: FrameName = Field("world", description="'world' or the body in whose frame points and axes are given")
-    frame_1: Placement | None = Field(None, description="joint frame on the first body, in its frame; with frame_2")
-    frame_2: Placement | None = Field(None, description="joint frame on the second body, in its frame")
-    reference: tuple[Formula, ...] | None = Field(None, description="coordinates in the reference configuration")
-    pitch: Formula | None = Field(None, description="advance of a screw (m per revolution)")
-    radius: Formula | None = Field(None, description="radius of a rolling disc or sphere (m)")
-    length: Formula | None = Field(None, description="distance (m); default: as drawn")
-    custom: CustomMotion | None = Field(None, description="motion of a custom joint")
-    armature: Formula | None = Field(
-        None, description="rotor inertia on each velocity of the joint (kg m², or kg): kinetic energy ½ a u²"
-    )
-    cut: bool = Field(False, description="True: close a loop here, keep it out of the spanning tree")
-
-    @property
-    def q(self) -> sp.Expr:
-        """The first coordinate, for use in formulas."""
-        return reference("q", self.name)
-
-    @property
-    def u(self) -> sp.Expr:
-        """The first velocity, for use in formulas."""
-        return reference("u", self.name)
-
-    def coordinate(self, index: int) -> sp.Expr:
-        """A coordinate, for use in formulas."""
-        return reference("q", self.name, index)
-
-    def velocity(self, index: int) -> sp.Expr:
-        """A velocity, for use in formulas."""
-        return reference("u", self.name, index)
-
-
 class Output(Element):
     """A quantity to record along a trajectory."""
 
-    formula: Formula = Field(description="formula of t, q(), u(), x() … and parameters")
+    formula: Annotated[Formula, MOTION] = Field(description="formula of t, q(), u(), x() … and parameters")
     unit: str = Field("", description="for labels")
 
 
@@ -162,11 +108,15 @@ class Event(Element):
     masses and the constraints that are then on demand. An event without any action records its time.
     """
 
-    when: Formula = Field(description="formula of t, q(), u(), x() … and parameters that passes through zero")
+    when: Annotated[Formula, PASSING] = Field(
+        description="formula of t, q(), u(), x() … and parameters that passes through zero"
+    )
     direction: Literal["rising", "falling", "any"] = Field("any", description="which way it passes")
     stop: bool = Field(False, description="True: the run ends here")
-    set: dict[ParameterName, Formula] = Field(default_factory=dict, description="new value of each parameter")
-    rates: dict[RateName, Formula] = Field(
+    set: Annotated[dict[ParameterName, Formula], MOTION] = Field(
+        default_factory=dict, description="new value of each parameter"
+    )
+    rates: Annotated[dict[RateName, Formula], MOTION] = Field(
         default_factory=dict, description="new velocity of each joint; joint[i] where a joint has more than one"
     )
     switch: dict[ConstraintName, bool] = Field(

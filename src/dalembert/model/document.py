@@ -7,20 +7,21 @@ shows what matters.
 from __future__ import annotations
 
 import bisect
-import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import Annotated, Any
 
 import sympy as sp
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from dalembert.constraints import CONSTRAINTS
+from dalembert.constraints import CONSTRAINTS, Constraint
 from dalembert.elements import Element, Formula, JointName, Placement, Record, Vector
 from dalembert.elements.base import AXES
 from dalembert.elements.base import _plain as plain_formula
 from dalembert.errors import ModelError, Problem
-from dalembert.forces import FORCES
-from dalembert.model.data import Body, Event, JointData, Output, Shape, SubModel
+from dalembert.forces import FORCES, Force
+from dalembert.joints import JointData, data_of
+from dalembert.model.data import Body, Event, Output, Shape, SubModel
+from dalembert.model.fields import nearest, refused
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.validate import TITLES, problems
@@ -30,22 +31,16 @@ __all__ = ["UNREAD", "Document", "from_document", "to_document"]
 
 # Stands for a sub-model that a reader has already complained about; its names are taken to exist.
 UNREAD = object()
-MAX_MESSAGE = 300  # characters of a message; what a stranger wrote is quoted in it
+MAX_MESSAGE = 300  # characters of a message; what an untrusted file says is quoted in it
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
-_KINDS: dict[str, dict[str, type[Element]]] = {"constraints": dict(CONSTRAINTS), "forces": dict(FORCES)}
+_KINDS: dict[str, Mapping[str, type[Element]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
 _CLASSES: dict[str, type[Element]] = {
     "bodies": Body,
-    "joints": JointData,
     "outputs": Output,
     "events": Event,
     "submodels": SubModel,
 }
-# Known only at run time, from the registries; to a type checker any element will do.
-if TYPE_CHECKING:
-    _AnyConstraint = _AnyForce = Element
-else:
-    _AnyConstraint, _AnyForce = Union[tuple(CONSTRAINTS.values())], Union[tuple(FORCES.values())]  # noqa: UP007
 
 
 class Document(Record):
@@ -57,8 +52,8 @@ class Document(Record):
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
     joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
-    constraints: list[_AnyConstraint] = Field([], description="gears, racks, couplers, equations and drives")
-    forces: list[_AnyForce] = Field([], description="springs, bushings, forces, torques and motors")
+    constraints: list[Constraint] = Field([], description="gears, racks, couplers, equations and drives")
+    forces: list[Force] = Field([], description="springs, bushings, forces, torques and motors")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
     events: list[Event] = Field([], description="end stops, clutches, switches: what happens when a quantity is zero")
     ground_shapes: list[Shape] = Field([], description="what to draw on the ground")
@@ -230,7 +225,8 @@ class _Reader:
             return None
         for key in data:
             if key not in Document.model_fields:
-                self.unknown(at, "model", key, list(Document.model_fields))
+                fix = nearest(key, Document.model_fields)
+                self.report(f"{at}{_clip(key)}", f"model: unknown field {_clip(key)!r}", fix)
         model = Model(self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description"))
         if data.get("gravity") is not None:
             self.gravity(model, data["gravity"], at)
@@ -257,11 +253,6 @@ class _Reader:
             if path != at:
                 found[path.removeprefix(at)] = self.sources[path]
         return found
-
-    def unknown(self, at: str, title: str, key: Any, known: list[str]) -> None:
-        near = difflib.get_close_matches(str(key), known, n=1)
-        fix = (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
-        self.report(f"{at}{_clip(key)}", f"{title}: unknown field {_clip(key)!r}", fix)
 
     def text(self, data: dict[str, Any], at: str, key: str) -> str:
         value = data.get(key)
@@ -378,7 +369,8 @@ class _Reader:
         except ValidationError as error:
             for part in error.errors():
                 if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
-                    self.unknown(f"{path}.", title, part["loc"][0], list(kind.model_fields))
+                    key = part["loc"][0]
+                    self.report(f"{path}.{_clip(key)}", *refused(kind, title, key, item.get("kind")))
                     continue
                 steps, message, fix = _explain(kind, part)
                 if part["type"] == "missing":
@@ -391,13 +383,14 @@ class _Reader:
         return None if unread else element
 
     def kind(self, section: str, item: dict[str, Any], path: str, title: str) -> type[Element] | None:
+        if section == "joints":
+            return data_of(item.get("kind"))
         if section not in _KINDS:
             return _CLASSES[section]
         known, given = _KINDS[section], item.get("kind")
         if isinstance(given, str) and given in known:
             return known[given]
-        near = difflib.get_close_matches(str(given), list(known), n=1)
-        fix = (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
+        fix = nearest(given, known)
         if given is None:
             self.report(path, f"{title}: kind is missing", fix)
         else:

@@ -12,7 +12,8 @@ from dalembert.elements.base import replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
-from dalembert.model.data import Body, Event, JointData, Output, Shape
+from dalembert.joints import Free, JointData
+from dalembert.model.data import Body, Event, Output, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
@@ -59,6 +60,9 @@ class Flat:
     quasi_velocities: dict[str, sp.Expr] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     nominal: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "nominal": None}
 
     @property
     def event_owners(self) -> list[str]:
@@ -124,6 +128,7 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
     names = {
         "body": element_name,
         "joint": inner_name,
+        "rate": inner_name,
         "constraint": inner_name,
         "parameter": parameter_name,
         "frame": frame_name,
@@ -168,5 +173,5 @@ def _add_switches(flat: Flat) -> None:
 def _let_float(flat: Flat) -> None:
     """Give one body of each floating group its free joint."""
     for name in floating(flat.bodies, (joint.bodies for joint, _ in flat.joints.values())):
-        joint = JointData.model_validate({"name": name, "kind": "free", "bodies": ("ground", name)})
+        joint = JointData.model_validate({"name": name, "kind": Free.kind, "bodies": ("ground", name)})
         flat.joints.setdefault(name, (joint, flat.bodies[name][1]))

@@ -15,11 +15,11 @@ def floating(bodies: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[st
         edges: pairs of bodies that a joint connects; pairs with unknown names are passed over.
     """
     bodies = list(bodies)
-    neighbours: dict[str, list[str]] = {name: [] for name in ["ground", *bodies]}
+    neighbors: dict[str, list[str]] = {name: [] for name in ["ground", *bodies]}
     for first, second in edges:
-        if first in neighbours and second in neighbours:
-            neighbours[first].append(second)
-            neighbours[second].append(first)
+        if first in neighbors and second in neighbors:
+            neighbors[first].append(second)
+            neighbors[second].append(first)
     reached: set[str] = set()
     found = []
     for start in ["ground", *bodies]:
@@ -32,5 +32,5 @@ def floating(bodies: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[st
             body = todo.pop()
             if body not in reached:
                 reached.add(body)
-                todo.extend(neighbours[body])
+                todo.extend(neighbors[body])
     return found

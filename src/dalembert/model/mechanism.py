@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,15 @@ from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError, ModelError
 from dalembert.expressions import Reference, evaluate, to_text
 from dalembert.expressions.symbols import parameters_of
-from dalembert.joints import JOINTS, Custom, Joint
+from dalembert.joints import JOINTS, Joint, JointData
 from dalembert.joints.base import Geometry
-from dalembert.model.data import JointData
+from dalembert.joints.joint_data import GEOMETRY
 from dalembert.model.flatten import Flat, Scope
-from dalembert.spatial import Inertia, Pose, so3
+from dalembert.spatial import Inertia, Pose
 
 __all__ = ["Mechanism", "PlacedJoint"]
 
 _ROOT = Scope("", None, None)
-_ROTATION_ENTRIES = tuple(f"R{i}{j}" for i in "xyz" for j in "xyz")
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,20 @@ class Mechanism:
             flat.nominal = cls(flat, NUMPY, dict(flat.parameters))
         return flat.nominal
 
-    def evaluate(self, formula: sp.Expr) -> Any:
-        """A formula of parameters."""
+    def evaluate(self, formula: sp.Expr, al: Algebra | None = None, names: Mapping[str, Any] | None = None) -> Any:
+        """A formula of parameters, and of some names besides, in this algebra or another over it (its jets)."""
 
         def lookup(atom: sp.Symbol | Reference) -> Any:
             if isinstance(atom, Reference):
                 raise ExpressionError(f"{atom.quantity}({atom.element}) cannot stand here; only parameters can")
+            if names is not None and atom.name in names:
+                return names[atom.name]
             if atom.name not in self.parameters:
                 raise ExpressionError(f"unknown parameter {atom.name!r}")
             return self.parameters[atom.name]
 
         try:
-            return evaluate(self.al, formula, lookup)
+            return evaluate(al or self.al, formula, lookup)
         except (ArithmeticError, ValueError) as error:
             values = {symbol.name: self.parameters.get(symbol.name) for symbol in parameters_of(formula)}
             given = ", ".join(f"{name} = {value:g}" for name, value in sorted(values.items()) if value is not None)
@@ -171,14 +173,7 @@ class Mechanism:
         data, scope = self.flat.joints[name]
         first, second = data.bodies
         drawn = self._geometry(data, scope)
-        kind = JOINTS[data.kind]
-        if data.custom is not None:
-            joint: Joint = self._custom(data)
-        else:
-            given = {key: getattr(data, key) for key in (part.strip("[]") for part in kind.parameters)}
-            joint = kind.from_geometry(
-                self.al, drawn, {key: self.evaluate(value) for key, value in given.items() if value is not None}
-            )
+        joint = JOINTS[data.kind].from_data(self.al, drawn, data, self.evaluate)
         if data.frame_1 is not None and data.frame_2 is not None:
             X_1P, X_2S = (frame.pose(self.al, self.evaluate) for frame in (data.frame_1, data.frame_2))
             return PlacedJoint(name, joint, first, second, X_1P, X_2S)
@@ -193,7 +188,7 @@ class Mechanism:
         X_nominal = numbers.frame_pose(data.frame, data.bodies[0], scope)
         vectors: dict[str, np.ndarray | None] = {}
         nominal: dict[str, np.ndarray] = {}
-        for key in ("point", "point_2", "axis", "axis_2"):
+        for key in GEOMETRY:
             value = getattr(data, key)
             vectors[key] = None
             if value is not None:
@@ -202,37 +197,3 @@ class Mechanism:
                 nominal[key] = place(X_nominal, numbers.vector(value))
         reference = None if data.reference is None else self.vector(data.reference)
         return Geometry(**vectors, nominal=nominal, X_2=self.body_pose(data.bodies[1], scope), reference=reference)
-
-    def _custom(self, data: JointData) -> Custom:
-        motion = data.custom
-        assert motion is not None
-
-        def pose(al: Algebra, q: np.ndarray) -> Pose:
-            names = {f"q{i}": value for i, value in enumerate(q)}
-            roll, pitch, yaw = (self._local(al, formula, names) for formula in motion.rpy)
-            R = so3.rotation_z(al, yaw) @ so3.rotation_y(al, pitch) @ so3.rotation_x(al, roll)
-            return Pose(R, al.array([self._local(al, formula, names) for formula in motion.position]))
-
-        def of_pose(formulas: Any) -> Any:
-            def function(al: Algebra, X: Pose) -> Any:
-                names = dict(zip(_ROTATION_ENTRIES, X.R.reshape(-1), strict=True)) | dict(zip("xyz", X.p, strict=True))
-                return [self._local(al, formula, names) for formula in formulas]
-
-            return function
-
-        equations = None if motion.equations is None else of_pose(motion.equations)
-        measure = None if motion.measure is None else of_pose(motion.measure)
-        measured = None if measure is None else (lambda al, X: al.array(measure(al, X)))
-        return Custom(motion.coordinates, pose, equations, measured, data.name)
-
-    def _local(self, al: Algebra, formula: sp.Expr, names: dict[str, Any]) -> Any:
-        """A formula of local names and parameters, in an algebra over this one (itself, or its jets)."""
-
-        def lookup(atom: sp.Symbol | Reference) -> Any:
-            if isinstance(atom, sp.Symbol) and atom.name in names:
-                return names[atom.name]
-            if isinstance(atom, Reference) or atom.name not in self.parameters:
-                raise ModelError(f"custom joint: unknown name in formula: {atom}")
-            return self.parameters[atom.name]
-
-        return evaluate(al, formula, lookup)

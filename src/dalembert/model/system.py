@@ -13,8 +13,10 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, references
 from dalembert.expressions.symbols import reference as reference_to
 from dalembert.forces import JointForce
-from dalembert.model.data import Body, JointData
-from dalembert.model.model import Model, _checked
+from dalembert.joints import JointData
+from dalembert.model.data import Body
+from dalembert.model.fields import checked
+from dalembert.model.model import Model
 
 __all__ = ["System"]
 
@@ -38,7 +40,7 @@ class System(Model):
 
         Args:
             kind: ``angle`` (rad) or ``length`` (m).
-            reference: its value where the run starts unless told otherwise.
+            reference: its value where the run starts unless given otherwise.
         """
         if kind not in ("angle", "length"):
             raise ModelError(Problem(f"coordinate {name!r}: expected 'angle' or 'length', got {kind!r}", "joints"))
@@ -60,18 +62,18 @@ class System(Model):
         rotation: Sequence[tuple[str, Any]] = (),
         **fields: Any,
     ) -> Body:
-        """A rigid body whose centre of mass and rotation are formulas of coordinates, parameters and t.
+        """A rigid body whose center of mass and rotation are formulas of coordinates, parameters and t.
 
         Args:
             mass: (kg).
-            inertia: about the centre of mass, in body axes (kg m²).
-            position: of the centre of mass (m); without it and without a rotation a body as ``Model.body`` makes it.
+            inertia: about the center of mass, in body axes (kg m²).
+            position: of the center of mass (m); without it and without a rotation a body as ``Model.body`` makes it.
             rotation: turns one after the other, each about the moved axis, e.g. ``[("z", psi.q), ("x", theta.q)]``;
                 without turns the axes of body and world are the same.
         """
         if position is None and not rotation:
             return super().body(name, mass=mass, inertia=inertia, **fields)
-        place = _checked(Placement, f"body {name!r}", position=(0, 0, 0) if position is None else position).position
+        place = checked(Placement, f"body {name!r}", position=(0, 0, 0) if position is None else position).position
         turns = [(axis, self._formula(f"body {name!r}", angle)) for axis, angle in rotation]
         for axis, _ in turns:
             if axis not in _ALONG:
@@ -114,7 +116,7 @@ class System(Model):
         return formula.xreplace(swap)  # type: ignore[return-value]
 
     def _formula(self, what: str, value: Any) -> sp.Expr:
-        return _checked(Equation, what, name="formula", formula=value).formula
+        return checked(Equation, what, name="formula", formula=value).formula
 
     def generalized_force(self, coordinate: Any, value: Any, name: str | None = None) -> JointForce:
         """A force on a coordinate: its power is value · q̇."""

@@ -7,18 +7,15 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-import sympy as sp
-
-from dalembert.constraints import Coupler, Drive, Explicit, Gear, Rack
+from dalembert.elements import LINEAR
 from dalembert.errors import Problem
-from dalembert.expressions import TIME, references
-from dalembert.forces import Bushing, JointForce, PointForce, Potential, Spring, Torque, TorsionalSpring
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
+from dalembert.model.validate_elements import check_element
 from dalembert.model.validate_events import check_event, check_switches
-from dalembert.model.validate_formulas import check_formula, check_formulas, check_velocity
+from dalembert.model.validate_formulas import check_formula, check_formulas
 from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
 
@@ -160,7 +157,7 @@ def _check_place(place: Place) -> None:
         for path, element in place.elements(section):
             label = f"{title} {element.name!r}"
             check_formulas(place, path, label, element)
-            _CHECKS[section](place, path, element)
+            _CHECKS[section](place, path, label, element)
     for i, shape in enumerate(model.ground_shapes):
         path, label = f"ground_shapes[{i}]", f"ground: {shape.kind}"
         check_formulas(place, path, label, shape)
@@ -172,7 +169,7 @@ def _check_place(place: Place) -> None:
                 check_formula(place, at, f"{section} of joint {name!r}", value)
     check_initial(place)
     for name, formula in model.quasi_velocities.items():
-        check_velocity(place, f"velocities.{name}", f"velocity {name!r}", formula)
+        check_formula(place, f"velocities.{name}", f"velocity {name!r}", formula, LINEAR)
 
 
 def printable(text: str) -> bool:
@@ -208,123 +205,13 @@ def _check_names(place: Place, section: str, title: str) -> None:
         first.setdefault(name, path)
 
 
-def _check_constraint(place: Place, path: str, constraint: Any) -> None:
-    title = f"constraint {constraint.name!r}"
-    if isinstance(constraint, Gear):
-        for i, joint in enumerate(constraint.joints):
-            _check_coordinate(place, f"{path}.joints[{i}]", title, joint)
-        if constraint.joints[0] == constraint.joints[1]:
-            message = f"{title}: must couple two different joints, got {constraint.joints[0]!r} twice"
-            place.report(f"{path}.joints", message, "name another joint")
-        _check_not_zero(place, f"{path}.ratio", f"{title}: ratio", constraint.ratio)
-    elif isinstance(constraint, Rack):
-        _check_coordinate(place, f"{path}.pinion", title, constraint.pinion)
-        _check_coordinate(place, f"{path}.rack", title, constraint.rack)
-        if constraint.pinion == constraint.rack:
-            message = f"{title}: must couple two different joints, got {constraint.rack!r} twice"
-            place.report(f"{path}.rack", message, "name another joint")
-        _check_not_zero(place, f"{path}.radius", f"{title}: radius", constraint.radius)
-    elif isinstance(constraint, Coupler):
-        for joint in constraint.terms:
-            _check_coordinate(place, f"{path}.terms.{joint}", title, joint)
-        if place.vector(constraint.terms.values()) == [0.0] * len(constraint.terms):
-            place.report(f"{path}.terms", f"{title}: all coefficients are zero", "e.g. terms: {A: 1, B: -2}")
-    elif isinstance(constraint, Explicit):
-        _check_explicit(place, path, title, constraint)
-    elif isinstance(constraint, Drive) and place.check_joint(f"{path}.joint", title, constraint.joint):
-        _check_index(place, path, title, constraint.joint, constraint.index, "coordinates")
-        start, later = (place.value(constraint.motion.xreplace({TIME: sp.Integer(t)})) for t in (0, 1))
-        if start is None and later is not None:
-            message = f"{title}: motion has no finite value at t = 0"
-            place.report(f"{path}.motion", message, "give a value with 'a if t > 0 else b'")
-
-
-def _check_explicit(place: Place, path: str, title: str, constraint: Explicit) -> None:
-    joint, sizes = constraint.joint, place.sizes(constraint.joint)
-    if not _check_coordinate(place, f"{path}.joint", title, joint) or sizes is None:
-        return
-    if sizes.quaternions:
-        message = f"{title}: joint {joint!r} turns freely, which no angles or lengths say"
-        place.report(f"{path}.joint", message, "build it of joints with angles and lengths")
-    elif len(constraint.formulas) != sizes.nq:
-        message = f"{title}: expected {sizes.nq} formulas for joint {joint!r}, got {len(constraint.formulas)}"
-        place.report(f"{path}.formulas", message, "one for each coordinate")
-    for i, formula in enumerate(constraint.formulas):
-        for ref in references(formula):
-            if ref.element == joint:
-                message = f"{title}: a coordinate of joint {joint!r} cannot follow from its own coordinates"
-                place.report(f"{path}.formulas[{i}]", message, "name other joints")
-            elif ref.quantity == "q" and place.is_joint(ref.element):
-                _check_coordinate(place, f"{path}.formulas[{i}]", title, ref.element, ref.index)
-
-
-def _check_not_zero(place: Place, path: str, title: str, formula: Any) -> None:
-    if place.value(formula) == 0:
-        place.report(path, f"{title} must not be zero, got 0", "e.g. 2")
-
-
-def _check_coordinate(place: Place, path: str, title: str, joint: str, index: int = 0) -> bool:
-    """A coordinate that is an angle or a displacement."""
-    if not place.check_joint(path, title, joint):
-        return False
-    sizes = place.sizes(joint)
-    if sizes is not None and index < sizes.nq and sizes.in_quaternion(index):
-        message = f"{title}: coordinate {index} of joint {joint!r} is part of a quaternion, not an angle or length"
-        place.report(path, message, "choose a joint with an angle, or a constraint of kind equation, or a torque")
-    elif sizes is not None and sizes.nq == 0:
-        place.report(path, f"{title}: joint {joint!r} has no coordinates", "choose another joint")
-        return False
-    return True
-
-
-def _check_index(place: Place, path: str, title: str, joint: str, index: int, what: str) -> None:
-    sizes = place.sizes(joint)
-    count = None if sizes is None else sizes.nq if what == "coordinates" else sizes.nv
-    if count is not None and index >= count:
-        message = f"{title}: index {index} is out of range; joint {joint!r} has {count} {what}"
-        place.report(f"{path}.index", message, f"an index from 0 to {count - 1}" if count else "choose another joint")
-
-
-def _check_force(place: Place, path: str, force: Any) -> None:
-    title = f"force {force.name!r}"
-    if isinstance(force, (Spring, Bushing)):
-        for i, body in enumerate(force.bodies):
-            place.check_body(f"{path}.bodies[{i}]", title, body)
-        if force.bodies[0] == force.bodies[1]:
-            message = f"{title}: must act between two different bodies, got {force.bodies[0]!r} twice"
-            place.report(f"{path}.bodies", message, "name another body, or ground")
-    elif isinstance(force, (PointForce, Torque)):
-        place.check_body(f"{path}.body", title, force.body)
-        if isinstance(force, Torque) and force.reaction_on is not None:
-            place.check_body(f"{path}.reaction_on", title, force.reaction_on)
-            if force.reaction_on == force.body:
-                message = f"{title}: the reaction must act on another body, got {force.body!r} twice"
-                place.report(f"{path}.reaction_on", message, "name another body, or ground")
-    elif isinstance(force, TorsionalSpring):
-        if _check_coordinate(place, f"{path}.joint", title, force.joint, force.index):
-            _check_index(place, path, title, force.joint, force.index, "velocities")
-    elif isinstance(force, JointForce) and place.check_joint(f"{path}.joint", title, force.joint):
-        _check_index(place, path, title, force.joint, force.index, "velocities")
-    elif isinstance(force, Potential):
-        for ref in references(force.formula):
-            if ref.quantity == "q" and place.is_joint(ref.element):
-                _check_coordinate(place, f"{path}.formula", title, ref.element, ref.index)
-    frame = getattr(force, "frame", "world")
-    if frame not in ("world", "body"):
-        place.check_body(f"{path}.frame", title, frame)
-    if isinstance(force, Spring) and force.length is not None and (place.value(force.length) or 0) < 0:
-        message = f"{title}: length must not be negative, got {place.value(force.length):g}"
-        place.report(f"{path}.length", message, "length: 0.3")
-
-
-def _check_output(place: Place, path: str, output: Any) -> None:
+def _check_output(place: Place, path: str, title: str, output: Any) -> None:
     if not printable(output.unit) or len(output.unit) > 40:
-        message = f"output {output.name!r}: unit must be a short text without control characters"
+        message = f"{title}: unit must be a short text without control characters"
         place.report(f"{path}.unit", message, "unit: N m")
 
 
-def _check_submodel(place: Place, path: str, sub: Any) -> None:
-    title = f"sub-model {sub.name!r}"
+def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
     place.check_body(f"{path}.base", title, sub.base)
     if sub.base == sub.name or sub.base.startswith(f"{sub.name}."):
         place.report(f"{path}.base", f"{title}: cannot stand on its own body {sub.base!r}", "base: ground")
@@ -337,11 +224,11 @@ def _check_submodel(place: Place, path: str, sub: Any) -> None:
                 place.report(f"{path}.parameters.{name}", message, hint(name, known))
 
 
-_CHECKS: dict[str, Callable[[Place, str, Any], None]] = {
+_CHECKS: dict[str, Callable[[Place, str, str, Any], None]] = {
     "bodies": check_body,
     "joints": check_joint,
-    "constraints": _check_constraint,
-    "forces": _check_force,
+    "constraints": check_element,
+    "forces": check_element,
     "outputs": _check_output,
     "events": check_event,
     "submodels": _check_submodel,

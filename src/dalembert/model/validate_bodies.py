@@ -27,9 +27,8 @@ SHAPE_EXAMPLES = {
 }  # fmt: skip
 
 
-def check_body(place: Place, path: str, body: Body) -> None:
+def check_body(place: Place, path: str, title: str, body: Body) -> None:
     """Everything about a body but its formulas and its name."""
-    title = f"body {body.name!r}"
     mass = place.value(body.mass)
     if mass is not None and mass < 0:
         place.report(f"{path}.mass", f"{title}: mass must not be negative, got {mass:g} kg", "mass: 1")

@@ -10,9 +10,8 @@ from dalembert.model.validate_scope import Place, hint
 __all__ = ["check_event", "check_switches"]
 
 
-def check_event(place: Place, path: str, event: Event) -> None:
+def check_event(place: Place, path: str, title: str, event: Event) -> None:
     """Everything that an event names must exist, and once."""
-    title = f"event {event.name!r}"
     _check_set(place, path, title, event)
     _check_rates(place, path, title, event)
     for name in event.switch:

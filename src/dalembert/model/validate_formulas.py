@@ -5,126 +5,34 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import Drive, Equation, Explicit
-from dalembert.elements import Record
+from dalembert.elements import Allowed, Record
+from dalembert.elements.allowed import OF_POSITION, OF_VELOCITY, PARAMETERS
+from dalembert.elements.base import formulas_in
 from dalembert.errors import ExpressionError
 from dalembert.expressions import TIME, Reference, evaluate, to_text
 from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
-from dalembert.forces import JointForce, PointForce, Potential, Torque
-from dalembert.model.data import CustomMotion, Event, Output
 from dalembert.model.validate_scope import Place, hint
 
-__all__ = ["check_formula", "check_formulas", "check_velocity"]
+__all__ = ["check_formula", "check_formulas"]
 
-POSITIONS = frozenset({"q", "x", "y", "z"})
-VELOCITIES = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - POSITIONS)
-POSE_NAMES = ("x", "y", "z", *(f"R{i}{j}" for i in "xyz" for j in "xyz"))
 TRIALS = 8  # of linearity; a nonlinear formula passes one with probability zero
 LINEAR_TOLERANCE = 1e-9  # relative; round-off of a formula is about 1e-15
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """What a formula may name besides parameters."""
-
-    rule: str
-    time: bool = False
-    quantities: frozenset[str] = frozenset()
-    local: tuple[str, ...] = ()
-
-
-PARAMETERS = Allowed("only parameters may stand here")
-OF_TIME = Allowed("a drive may name t and parameters only", time=True)
-MOTION = Allowed("", True, POSITIONS | VELOCITIES)
-_POSITION = Allowed("an equation at position level may not name velocities", True, POSITIONS)
-_EXPLICIT = Allowed("an explicit constraint may name t, parameters and joint coordinates", True, frozenset({"q"}))
-_POTENTIAL = Allowed("a potential may name joint coordinates and positions only", False, POSITIONS)
-_MOVING = {
-    (PointForce, "value"), (Torque, "value"), (JointForce, "value"), (Output, "formula"),
-    (Event, "when"), (Event, "set"), (Event, "rates"),
-}  # fmt: skip
-
-
-def _allowed(record: Any, key: str) -> Allowed:
-    if (type(record), key) in _MOVING:
-        return MOTION
-    if isinstance(record, Potential):
-        return _POTENTIAL
-    if isinstance(record, Drive) and key == "motion":
-        return OF_TIME
-    if isinstance(record, Explicit):
-        return _EXPLICIT
-    if isinstance(record, Equation):
-        return _POSITION if record.level == "position" else MOTION
-    if isinstance(record, CustomMotion):
-        if key in ("equations", "measure"):
-            return Allowed(f"expected parameters and {', '.join(POSE_NAMES)}", local=POSE_NAMES)
-        names = tuple(f"q{i}" for i in range(record.coordinates))
-        return Allowed(f"expected parameters and {', '.join(names)}", local=names)
-    return PARAMETERS
-
-
 def check_formulas(place: Place, path: str, title: str, record: Record) -> None:
     """Check every formula inside an element."""
-    for at, owner, key, formula in _formulas(record):
-        allowed = _allowed(owner, key)
-        fine = check_formula(place, f"{path}.{at}", f"{title}: {at}", formula, allowed)
-        if fine and isinstance(owner, Equation) and owner.level == "velocity":
-            _check_linear(place, f"{path}.{at}", title, formula)
-        if fine and isinstance(owner, Event) and key == "when" and not _moves(formula):
-            message = f"{title}: {at}: {_short(formula)!r} never passes through zero: it names neither t nor the motion"
-            place.report(f"{path}.{at}", message, "e.g. when: q(A) - 1, or when: t - 2")
-        if isinstance(owner, CustomMotion):
-            for name in sorted(set(allowed.local) & set(place.values)):
-                if sp.Symbol(name, real=True) in formula.free_symbols:
-                    place.report(
-                        f"{path}.{at}",
-                        f"{title}: {at}: {name!r} is both a parameter and a quantity of the custom joint",
-                        "rename the parameter",
-                    )
+    for at, owner, key, formula in formulas_in(record):
+        check_formula(place, f"{path}.{at}", f"{title}: {at}", formula, owner.may_name(key))
 
 
-def check_velocity(place: Place, path: str, title: str, formula: sp.Expr) -> None:
-    """Check a formula that must be linear in velocities."""
-    if check_formula(place, path, title, formula, MOTION):
-        _check_linear(place, path, title, formula)
-
-
-def _moves(formula: Any) -> bool:
-    return TIME in formula.free_symbols or bool(formula.atoms(AppliedUndef))
-
-
-def _formulas(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.Expr]]:
-    """Path, owner, field and value of every formula."""
-    for key in type(record).model_fields:
-        for step, value in _parts(getattr(record, key)):
-            here = f"{at}{key}{step}"
-            if isinstance(value, Record):
-                yield from _formulas(value, here + ".")
-            else:
-                yield here, record, key, value
-
-
-def _parts(value: Any, step: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (sp.Expr, Record)):
-        yield step, value
-    elif isinstance(value, tuple):
-        for i, item in enumerate(value):
-            yield from _parts(item, f"{step}[{i}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _parts(item, f"{step}.{key}")
-
-
-def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Allowed = PARAMETERS) -> bool:
-    """Check one formula; True if nothing is wrong with it."""
+def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Allowed = PARAMETERS) -> None:
+    """Check one formula."""
     before = len(place.found)
     if not formula.is_Number:
         try:
@@ -135,7 +43,16 @@ def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Al
             place.report(path, f"{title}: the formula is nested too deeply", "name parts of it as parameters")
     elif not math.isfinite(_as_float(formula)):
         place.report(path, f"{title}: expected a finite number, got {formula}")
-    return len(place.found) == before
+    fine = len(place.found) == before
+    if fine and allowed.linear:
+        _check_linear(place, path, title, formula)
+    if fine and allowed.moving and not (TIME in formula.free_symbols or formula.atoms(AppliedUndef)):
+        message = f"{title}: {_short(formula)!r} never passes through zero: it names neither t nor the motion"
+        place.report(path, message, "e.g. when: q(A) - 1, or when: t - 2")
+    for name in sorted(set(allowed.local) & set(place.values)):
+        if sp.Symbol(name, real=True) in formula.free_symbols:
+            message = f"{title}: {name!r} is both a parameter and a quantity of the custom joint"
+            place.report(path, message, "rename the parameter")
 
 
 def _as_float(formula: Any) -> float:
@@ -165,7 +82,7 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
 def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
     quantity, args = type(atom).__name__, atom.args
     fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
-    if quantity not in POSITIONS | VELOCITIES or not fits:
+    if quantity not in OF_POSITION | OF_VELOCITY or not fits:
         fix = f"references are {', '.join([*JOINT_QUANTITIES, *BODY_QUANTITIES])} of an element"
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
@@ -251,13 +168,13 @@ def _evaluate(place: Place, formula: Any, given: dict[Any, float], rng: random.R
 def _check_linear(place: Place, path: str, title: str, formula: sp.Expr) -> None:
     """f((a + b)/2) = (f(a) + f(b))/2 for velocities a, b at random."""
     refs = [as_reference(atom) for atom in formula.atoms(AppliedUndef)]
-    speeds = sorted((ref for ref in refs if ref.quantity in VELOCITIES), key=str)
+    speeds = sorted((ref for ref in refs if ref.quantity in OF_VELOCITY), key=str)
     guilty = [ref for ref in speeds if not _is_affine(place, formula, [ref])]
     if not guilty and not _is_affine(place, formula, speeds):
         guilty = speeds
     if guilty:
         names = ", ".join(f"{ref.quantity}({ref.element}{f', {ref.index}' if ref.index else ''})" for ref in guilty)
-        message = f"{title}: formula must be linear in velocities, but {_short(formula)!r} is not, in {names}"
+        message = f"{title}: must be linear in velocities, but {_short(formula)!r} is not, in {names}"
         place.report(path, message, "write it as a sum of (formula of positions) * velocity")
 
 

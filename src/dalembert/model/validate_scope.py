@@ -6,18 +6,19 @@ import difflib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
+from dalembert.elements import Sizes
 from dalembert.errors import ExpressionError, Problem
 from dalembert.expressions import number
-from dalembert.joints import JOINTS
-from dalembert.model.data import JointData, SubModel
+from dalembert.joints import JOINTS, Free, JointData
+from dalembert.model.data import SubModel
 from dalembert.model.model import Model
 
-__all__ = ["Draft", "Place", "Sizes", "hint", "sizes_of", "where_of"]
+__all__ = ["Draft", "Place", "hint", "sizes_of", "where_of"]
 
 MAX_LISTED = 20
 
@@ -37,33 +38,9 @@ class Draft:
     unsure: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Number of coordinates and velocities of a joint, and where its quaternions begin."""
-
-    nq: int
-    nv: int
-    quaternions: tuple[int, ...]
-
-    def in_quaternion(self, index: int) -> bool:
-        return any(start <= index < start + 4 for start in self.quaternions)
-
-
-@cache
-def _catalogue_sizes(kind: str) -> Sizes:
-    joint = JOINTS[kind]
-    made = joint(**{name.strip("[]"): 1.0 for name in joint.parameters})
-    # Of all coordinates only the scalar part of a quaternion is one at rest.
-    starts = tuple(i for i, value in enumerate(made.neutral()) if value == 1) if made.nq > made.nv else ()
-    return Sizes(made.nq, made.nv, starts)
-
-
 def sizes_of(joint: JointData) -> Sizes | None:
-    """The sizes of a joint, or None if its kind is unknown or its motion is missing."""
-    if joint.kind == "custom":
-        n = None if joint.custom is None else joint.custom.coordinates
-        return None if n is None else Sizes(n, n, ())
-    return _catalogue_sizes(joint.kind) if joint.kind in JOINTS else None
+    """The sizes of a joint, or None if its kind is unknown or its data leave it open."""
+    return JOINTS[joint.kind].sizes(joint) if joint.kind in JOINTS else None
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -160,7 +137,7 @@ class Place:
     def sizes(self, name: str) -> Sizes | None:
         """Sizes of a joint in reach, or None where they are not known."""
         if name not in self.joints and self.prefix + name in self.floating:
-            return _catalogue_sizes("free")
+            return Free.sizes()
         joint = self.joints.get(name)
         return None if joint is None else sizes_of(joint)
 

@@ -1,1 +1,1 @@
-"""Native building blocks without mechanics: functions by address, small dense linear algebra."""
+"""Small dense and sparse linear algebra as native functions, and the record that those of one model share."""

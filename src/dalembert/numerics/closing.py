@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dalembert.native import native
 from dalembert.numerics.elimination import equilibrate
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
 
@@ -17,7 +17,7 @@ REDUNDANT = 1e-12
 TURNS = 3
 
 
-@njit(cache=True, nogil=True)
+@native
 def close_loops(A, gamma, Y, compliance, du, multipliers):
     """u̇ ← u̇ + Y λ with  A u̇ + γ = 0,  compliance = A Y + diag(0 … 0, rows that yield);  rank, pivots and conflict of A.
 
@@ -57,7 +57,7 @@ def close_loops(A, gamma, Y, compliance, du, multipliers):
     return rank, ratio, conflict
 
 
-@njit(cache=True, nogil=True)
+@native
 def _own(A, Y, compliance, i):
     """How much a row yields by itself."""
     s = compliance[i, i]

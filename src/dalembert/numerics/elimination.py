@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from dalembert.native import native
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
 SCALINGS = 4
 
 
-@njit(cache=True, nogil=True)
+@native
 def _reduce(T, k, column):
     """Take row k out of the rows below it."""
     for i in range(k + 1, T.shape[0]):
@@ -34,14 +34,14 @@ def _reduce(T, k, column):
             T[i, column] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@native
 def _swap(T, rows, i, k):
     for j in range(T.shape[1]):
         T[i, j], T[k, j] = T[k, j], T[i, j]
     rows[i], rows[k] = rows[k], rows[i]
 
 
-@njit(cache=True, nogil=True)
+@native
 def echelon(A, gamma):
     """[A γ] by Gaussian elimination with complete pivoting.
 
@@ -71,7 +71,7 @@ def echelon(A, gamma):
     return rank, ratio, T, rows, columns
 
 
-@njit(cache=True, nogil=True)
+@native
 def echelon_along(A, gamma, columns, rank):
     """[A γ] by Gaussian elimination with pivots in the first ``rank`` of the given columns; rows are free to choose.
 
@@ -102,7 +102,7 @@ def echelon_along(A, gamma, columns, rank):
     return (smallest / largest if rank else 1.0), T, rows
 
 
-@njit(cache=True, nogil=True)
+@native
 def echelon_basis(T, rank, columns):
     """R and p with u̇ = p + R z from an echelon form; z are the free entries of u̇ in the order of ``columns``."""
     n = columns.shape[0]
@@ -126,7 +126,7 @@ def echelon_basis(T, rank, columns):
     return R, p
 
 
-@njit(cache=True, nogil=True)
+@native
 def semi_cholesky(H, order, tolerance):
     """The lower Cholesky factor of a semi-definite H in place, the largest pivot first; returns its rank."""
     n = H.shape[0]
@@ -155,7 +155,7 @@ def semi_cholesky(H, order, tolerance):
     return n
 
 
-@njit(cache=True, nogil=True)
+@native
 def jacobi_svd(A):
     """U Σ = A V by rotations of the columns of A (Hestenes): returns U Σ, V and the singular values, unsorted."""
     m, n = A.shape
@@ -191,7 +191,7 @@ def jacobi_svd(A):
     return B, V, sizes
 
 
-@njit(cache=True, nogil=True)
+@native
 def lower_substitute(L, x):
     """Solve with the lower triangle of L, in place."""
     for i in range(L.shape[0]):
@@ -200,7 +200,7 @@ def lower_substitute(L, x):
         x[i] /= L[i, i]
 
 
-@njit(cache=True, nogil=True)
+@native
 def upper_substitute(L, x):
     """Solve with the transpose of the lower triangle of L, in place."""
     for i in range(L.shape[0] - 1, -1, -1):
@@ -209,7 +209,7 @@ def upper_substitute(L, x):
         x[i] /= L[i, i]
 
 
-@njit(cache=True, nogil=True)
+@native
 def equilibrate(K):
     """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
     n = K.shape[0]

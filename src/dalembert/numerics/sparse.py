@@ -1,8 +1,8 @@
-"""Sparse symmetric systems whose pattern never changes: ordered and analysed once, factorised in native code.
+"""Sparse symmetric systems whose pattern never changes: ordered and analyzed once, factorized in native code.
 
     K = L D Lᵀ,   rows in the order in which little fills in
 
-The unknowns come in blocks (those of one constraint); the pattern is told block by block.
+The unknowns come in blocks (those of one constraint); the pattern is given block by block.
 
 Reference: T. A. Davis, "Direct Methods for Sparse Linear Systems", SIAM 2006, chs. 4 and 7.
 """
@@ -10,31 +10,35 @@ Reference: T. A. Davis, "Direct Methods for Sparse Linear Systems", SIAM 2006, c
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dalembert.native import Int, Integers, Record, native
 
 __all__ = ["Pattern", "factor", "multiply", "pattern_of", "substitute"]
 
 
-class Pattern(NamedTuple):
+class Pattern(Record):
     """The pattern of K and of its factor; all indices are places in the new order.
 
     Attributes:
+        n, entries, fill: unknowns, entries of the upper half of K, and of L without its diagonal.
         place: where each unknown went.
         start, index: upper half of K by columns, diagonal last in its column; values of K come in this order.
         column_start, column_index: L by columns, without its diagonal.
         row_start, row_index: L by rows, columns in the order of elimination.
     """
 
-    place: np.ndarray
-    start: np.ndarray
-    index: np.ndarray
-    column_start: np.ndarray
-    column_index: np.ndarray
-    row_start: np.ndarray
-    row_index: np.ndarray
+    n = Int()
+    entries = Int()
+    fill = Int()
+    place = Integers("n")
+    start = Integers("n + 1")
+    index = Integers("entries")
+    column_start = Integers("n + 1")
+    column_index = Integers("fill")
+    row_start = Integers("n + 1")
+    row_index = Integers("fill")
 
     @property
     def slots(self) -> dict[tuple[int, int], int]:
@@ -50,12 +54,12 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
         sizes: unknowns of each block.
         couplings: pairs of blocks with entries.
     """
-    neighbours: list[set[int]] = [set() for _ in sizes]
+    neighbors: list[set[int]] = [set() for _ in sizes]
     for a, b in couplings:
         if a != b:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    order, later = _eliminate([set(near) for near in neighbours])
+            neighbors[a].add(b)
+            neighbors[b].add(a)
+    order, later = _eliminate([set(near) for near in neighbors])
     rank = {block: k for k, block in enumerate(order)}
     first = np.zeros(len(sizes), dtype=np.int64)
     first[order] = np.concatenate([[0], np.cumsum([sizes[block] for block in order])])[:-1]
@@ -67,7 +71,7 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
             earlier[other].append(block)
     index, columns, rows = [], [], []
     for block in order:
-        before = sorted((other for other in neighbours[block] if rank[other] < rank[block]), key=rank.__getitem__)
+        before = sorted((other for other in neighbors[block] if rank[other] < rank[block]), key=rank.__getitem__)
         filled = sorted(earlier[block], key=rank.__getitem__)
         after = sorted(later[block], key=rank.__getitem__)
         for k in spans[block]:
@@ -75,27 +79,31 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
             index.append([i for other in before for i in spans[other]] + [*own, k])
             rows.append([i for other in filled for i in spans[other]] + [*own])
             columns.append([*range(k + 1, spans[block].stop)] + [i for other in after for i in spans[other]])
-    return Pattern(place.astype(np.int64), *_packed(index), *_packed(columns), *_packed(rows))
+    parts = {}
+    for name, lists in (("", index), ("column_", columns), ("row_", rows)):
+        parts[name + "start"], parts[name + "index"] = _packed(lists)
+    sizes_of = {"n": len(place), "entries": len(parts["index"]), "fill": len(parts["column_index"])}
+    return Pattern(**sizes_of, place=place.astype(np.int64), **parts)
 
 
-def _eliminate(neighbours: list[set[int]]) -> tuple[list[int], list[set[int]]]:
+def _eliminate(neighbors: list[set[int]]) -> tuple[list[int], list[set[int]]]:
     """An order of least degree, and for each block the later ones that it touches when it is eliminated."""
-    heap = [(len(near), block) for block, near in enumerate(neighbours)]
+    heap = [(len(near), block) for block, near in enumerate(neighbors)]
     heapq.heapify(heap)
     order: list[int] = []
-    later: list[set[int]] = [set() for _ in neighbours]
-    done = [False] * len(neighbours)
+    later: list[set[int]] = [set() for _ in neighbors]
+    done = [False] * len(neighbors)
     while heap:
         degree, block = heapq.heappop(heap)
-        if done[block] or degree != len(neighbours[block]):
+        if done[block] or degree != len(neighbors[block]):
             continue
         done[block] = True
         order.append(block)
-        later[block] = set(neighbours[block])
+        later[block] = set(neighbors[block])
         for other in later[block]:
-            neighbours[other] |= later[block] - {other}
-            neighbours[other].discard(block)
-            heapq.heappush(heap, (len(neighbours[other]), other))
+            neighbors[other] |= later[block] - {other}
+            neighbors[other].discard(block)
+            heapq.heappush(heap, (len(neighbors[other]), other))
     return order, later
 
 
@@ -104,7 +112,7 @@ def _packed(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return start, np.array([i for part in lists for i in part], dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@native
 def factor(pattern, values, lower, pivots, fill, work):
     """L by columns and D of K; ``fill`` and ``work`` are scratch space as long as K. Pivots are not checked."""
     start, index = pattern.start, pattern.index
@@ -132,7 +140,7 @@ def factor(pattern, values, lower, pivots, fill, work):
         pivots[k] = pivot
 
 
-@njit(cache=True, nogil=True)
+@native
 def substitute(pattern, lower, pivots, x):
     """x ← K⁻¹ x."""
     columns, index = pattern.column_start, pattern.column_index
@@ -149,7 +157,7 @@ def substitute(pattern, lower, pivots, x):
         x[k] = s
 
 
-@njit(cache=True, nogil=True)
+@native
 def multiply(pattern, values, x, out):
     """out ← K x."""
     start, index = pattern.start, pattern.index

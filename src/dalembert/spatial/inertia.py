@@ -36,8 +36,8 @@ class Inertia(_Operator):
 
     Attributes:
         mass: m (kg).
-        com: centre of mass c in the frame (m).
-        central: rotational inertia about the centre of mass, in the frame's axes (kg m²), 3×3.
+        com: center of mass c in the frame (m).
+        central: rotational inertia about the center of mass, in the frame's axes (kg m²), 3×3.
     """
 
     mass: Any

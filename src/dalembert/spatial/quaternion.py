@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.algebra import Algebra
 from dalembert.spatial import so3
 
-__all__ = ["conjugate", "exp", "from_matrix", "log", "multiply", "normalise", "rate", "shortest", "to_matrix"]
+__all__ = ["conjugate", "exp", "from_matrix", "log", "multiply", "normalize", "rate", "shortest", "to_matrix"]
 
 
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def conjugate(al: Algebra, Q: np.ndarray) -> np.ndarray:
     return al.array([Q[0], -Q[1], -Q[2], -Q[3]])
 
 
-def normalise(al: Algebra, Q: np.ndarray) -> np.ndarray:
+def normalize(al: Algebra, Q: np.ndarray) -> np.ndarray:
     """Q/|Q|."""
     return Q / al.sqrt(Q @ Q)
 
@@ -48,7 +48,7 @@ def to_matrix(al: Algebra, Q: np.ndarray) -> np.ndarray:
 def from_matrix(al: Algebra, R: np.ndarray) -> np.ndarray:
     """Unit quaternion of a rotation matrix, w ≥ 0 up to round-off; no division by a small number anywhere.
 
-    Of the four candidate columns of 4 Q Qᵀ, the one with the largest diagonal element (≥ 1) is normalised.
+    Of the four candidate columns of 4 Q Qᵀ, the one with the largest diagonal element (≥ 1) is normalized.
     """
     t = R[0, 0] + R[1, 1] + R[2, 2]
     wx, wy, wz = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
@@ -63,7 +63,7 @@ def from_matrix(al: Algebra, R: np.ndarray) -> np.ndarray:
         better = al.less(largest, column[i])
         best = al.array([al.where(better, new, old) for new, old in zip(column, best, strict=True)])
         largest = al.where(better, column[i], largest)
-    return shortest(al, normalise(al, best))
+    return shortest(al, normalize(al, best))
 
 
 def shortest(al: Algebra, Q: np.ndarray) -> np.ndarray:

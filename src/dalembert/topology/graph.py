@@ -134,10 +134,8 @@ class Graph:
         return SpanningTree(tuple(branches), tuple(name for name in flat.joints if name not in used))
 
     def _cost(self, name: str) -> int:
-        data, _ = self.flat.joints[name]
-        if data.kind == "custom" and data.custom is not None and data.custom.equations is None:
-            return -1
-        return self.joint(name).nv
+        joint = self.joint(name)
+        return joint.nv if joint.closes else -1
 
     def loops(self, tree: SpanningTree) -> list[Loop]:
         """One fundamental loop for each cut joint."""

@@ -1,7 +1,7 @@
-"""Trajectories: labelled results, their certificate, their pictures."""
+"""Trajectories: labeled results and their certificate, as data."""
 
-from dalembert.trajectory.batch import Batch
 from dalembert.trajectory.certificate import Certificate, Check
-from dalembert.trajectory.trajectory import Trajectory, load
+from dalembert.trajectory.trajectories import Batch
+from dalembert.trajectory.trajectory import Trajectory
 
-__all__ = ["Batch", "Certificate", "Check", "Trajectory", "load"]
+__all__ = ["Batch", "Certificate", "Check", "Trajectory"]

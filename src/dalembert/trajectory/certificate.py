@@ -13,7 +13,7 @@ class Check:
 
     Attributes:
         value: the largest value along the trajectory.
-        limit: what it may be; None if it is only told.
+        limit: what it may be; None if it is only reported.
         unit: of both.
         about: what it means, in a few words.
     """

@@ -65,7 +65,7 @@ def shared_along(run: Trajectory, weights: Weights) -> dict[str, np.ndarray]:
     dynamics, (du, multipliers) = run.dynamics, run._solved
     t, q, u = run.time.values, run.q.values, run.u.values
     joints = list(run._reactions)
-    rows = [i for i, row in enumerate(dynamics.rows) if row.owner in dynamics.flat.constraints]
+    rows = dynamics.rows.of(dynamics.flat.constraints)
     owners = [dynamics.rows[i].owner for i in rows]
     plain = [run._reactions[name].values.reshape(len(t), 6) for name in joints]
     vectors = np.concatenate([*plain, multipliers[:, rows]], axis=1)
@@ -99,7 +99,7 @@ def _stresses(
     values = dynamics.parameters(parameters)
 
     def wrenches(multipliers: np.ndarray) -> np.ndarray:
-        found: Any = dynamics.reaction_kernel(t[at], q[at], u[at], values, du[at], multipliers)
+        found: Any = dynamics.kernels.reaction_kernel(t[at], q[at], u[at], values, du[at], multipliers)
         return np.asarray(found).reshape(len(at), -1)
 
     return at, np.concatenate([wrenches(n) - wrenches(np.zeros_like(n)), n], axis=1)

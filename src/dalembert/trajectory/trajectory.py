@@ -1,27 +1,35 @@
-"""The labelled result of a simulation."""
+"""The labeled result of a simulation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
-from dalembert.dynamics import Dynamics
+from dalembert.atomic import atomic_file
+from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.trajectory.certificate import Certificate, Check
 from dalembert.trajectory.outcome import Happening, pieces
-from dalembert.trajectory.record import AXES, solve_along
+from dalembert.trajectory.record import residuals_along, solve_along
+from dalembert.trajectory.recorded import AXES, Recorded
 from dalembert.trajectory.shares import Weights, shared_along
 
-__all__ = ["BodyMotion", "JointMotion", "Trajectory", "load", "write_netcdf"]
+if TYPE_CHECKING:
+    import xarray as xr
 
-_FORMAT = 1
+    from dalembert.model import Model
+
+__all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_netcdf", "write_netcdf"]
+
+# Files of format 1 have the names of formulation and coordinates, but not their options.
+_FORMAT = 2
 
 
 class Trajectory:
@@ -33,18 +41,41 @@ class Trajectory:
         dynamics: the equations that were integrated.
     """
 
-    def __init__(self, data: xr.Dataset, certificate: Certificate, dynamics: Dynamics):
-        self.data, self.certificate, self.dynamics = data, certificate, dynamics
+    def __init__(
+        self,
+        data: xr.Dataset | Recorded,
+        certificate: Certificate,
+        dynamics: Dynamics,
+        resampler: Callable[..., Trajectory],
+    ):
+        self._data, self.certificate, self.dynamics = data, certificate, dynamics
+        self._resampler = resampler  # the analysis behind ``resample``: it measures and certifies the motion again
 
     def __repr__(self) -> str:
-        first, last = float(self.data.time[0]), float(self.data.time[-1])
+        time, attrs = self.values("time"), self.attrs
         return (
-            f"<Trajectory of {self.data.attrs['model']!r}: {len(self.data.time)} times, {first:g} … {last:g} s; "
-            f"{self.data.attrs['formulation']}, {self.data.attrs['coordinate_kind']} coordinates, "
-            f"{self.data.attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"<Trajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
+            f"{attrs['formulation']}, {attrs['coordinate_kind']} coordinates, "
+            f"{attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
         )
 
     # Reading
+
+    @property
+    def data(self) -> xr.Dataset:
+        # Labeled when first asked for: plain arrays are enough for many.
+        if isinstance(self._data, Recorded):
+            self._data = self._data.dataset()
+        return self._data
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What holds for the whole run: formulation, integrator, why it was chosen …."""
+        return self._data.attrs
+
+    def values(self, name: str) -> np.ndarray:
+        """One of the arrays in ``data``, or the labels along a dimension, without more ado."""
+        return np.asarray(self._data[name])
 
     @property
     def time(self) -> xr.DataArray:
@@ -108,13 +139,13 @@ class Trajectory:
         multipliers of a constraint or drive: the torque (N m) or force (N) that it exerts."""
         if name in self._reactions:
             return self._reactions[name]
-        rows = [i for i, row in enumerate(self.dynamics.rows) if row.owner == name]
+        rows = self.dynamics.rows.of([name])
         if name in self.dynamics.coordinates.eliminated:
             raise DalembertError(
                 f"no reaction of {name!r}: it is eliminated in generalized coordinates.  Fix: coordinates='relative'"
             )
         if not rows:
-            known = ", ".join([*self._reactions, *dict.fromkeys(row.owner for row in self.dynamics.rows)])
+            known = ", ".join([*self._reactions, *self.dynamics.rows.owners()])
             raise DalembertError(f"no reaction of {name!r}; known: {known}")
         values = self.multipliers[:, rows].squeeze()
         return values
@@ -127,7 +158,7 @@ class Trajectory:
                 least Σ wᵢ |Fᵢ|² are given, over all joints in N and N m. A stiff joint has a small weight: it takes
                 more. Two numbers weigh torque and force apart.
         """
-        owners = dict.fromkeys(row.owner for row in self.dynamics.rows if row.owner in self.dynamics.flat.constraints)
+        owners = [name for name in self.dynamics.rows.owners() if name in self.dynamics.flat.constraints]
         found = {name: self.reaction(name) for name in [*self._reactions, *owners]}
         if weights is None:
             return found
@@ -137,11 +168,13 @@ class Trajectory:
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and λ at every output."""
-        return solve_along(self.dynamics, self.data, self.segments)
+        return solve_along(self.dynamics, self.values, self.segments)
 
     @property
     def accelerations(self) -> xr.DataArray:
         """u̇."""
+        import xarray as xr
+
         return xr.DataArray(
             self._solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity}
         )
@@ -149,36 +182,51 @@ class Trajectory:
     @property
     def multipliers(self) -> xr.DataArray:
         """λ, one for each constraint equation."""
+        import xarray as xr
+
         rows = [str(row) for row in self.dynamics.rows]
         return xr.DataArray(self._solved[1], dims=("time", "row"), coords={"time": self.time, "row": rows})
 
     @cached_property
     def _reactions(self) -> dict[str, xr.DataArray]:
-        d, (du, multipliers) = self.dynamics, self._solved
-        t, q, u = self.time.values, self.data.q.values, self.data.u.values
+        import xarray as xr
+
+        k, (du, multipliers) = self.dynamics.kernels, self._solved
+        t, q, u = self.values("time"), self.values("q"), self.values("u")
         found = [
-            np.asarray(d.reaction_kernel(t[at], q[at], u[at], d.parameters(values), du[at], multipliers[at]))
+            np.asarray(k.reaction_kernel(t[at], q[at], u[at], k.parameters(values), du[at], multipliers[at]))
             for at, values in pieces(self.segments, len(t))
         ]
-        wrench = np.concatenate(found).reshape(len(t), len(d.reaction_names), 2, 3)
+        wrench = np.concatenate(found).reshape(len(t), len(k.reaction_names), 2, 3)
         coords = {"time": self.time, "kind": ["torque", "force"], "axis": AXES}
         return {
             name: xr.DataArray(wrench[:, i], dims=("time", "kind", "axis"), coords=coords)
-            for i, name in enumerate(d.reaction_names)
+            for i, name in enumerate(k.reaction_names)
         }
+
+    @property
+    def residuals(self) -> dict[str, np.ndarray]:
+        """The largest constraint residual at every output: |φ| as ``position`` (m, rad), where constraints are
+        holonomic, and |A u + b| as ``velocity`` (m/s, rad/s)."""
+        if not self.dynamics.rows:
+            return {}
+        found = dict(
+            zip(("position", "velocity"), residuals_along(self.dynamics, self.values, self.segments), strict=True)
+        )
+        return {level: np.abs(values).max(axis=1) for level, values in found.items() if values.shape[1]}
 
     @property
     def segments(self) -> list[tuple[int, dict[str, float]]]:
         """(first output, parameters that differ from the model's) from each change of parameters on."""
-        return [(start, values) for start, values in json.loads(self.data.attrs["parameters"])]
+        return [(start, values) for start, values in json.loads(self.attrs["parameters"])]
 
     @property
     def events(self) -> list[Happening]:
         """The events that happened, with ``time`` and ``name``."""
-        return [Happening(**event) for event in json.loads(self.data.attrs["events"])]
+        return [Happening(**event) for event in json.loads(self.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
-        names = [str(value) for value in self.data[dimension].values]
+        names = [str(value) for value in self.values(dimension)]
         if name not in names:
             raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names)}")
 
@@ -193,9 +241,7 @@ class Trajectory:
             times: increasing (s).
             step: instead of times: from the first output on, so far apart (s).
         """
-        from dalembert.trajectory.resample import resample
-
-        return resample(self, times, step=step)
+        return self._resampler(self, times, step=step)
 
     # Pictures and files
 
@@ -208,7 +254,7 @@ class Trajectory:
                 ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell equal names apart. Default:
                 outputs, coordinates of the joints, energy and its error, residuals of the constraints.
         """
-        from dalembert.trajectory.plots import figure
+        from dalembert.view.run_plots import figure
 
         return _drawn(figure(self, quantities), path)
 
@@ -219,14 +265,14 @@ class Trajectory:
             x, y: joints, outputs, or as in formulas: ``q(A)``, ``u(A)``, ``x(rod)``, ``y(rod)``, ``z(rod)``.
             path: a PNG file.
         """
-        from dalembert.trajectory.plots import phase
+        from dalembert.view.run_plots import phase
 
         return _drawn(phase(self, x, y), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""
-        from dalembert.trajectory.picture import scene
         from dalembert.view import write_html
+        from dalembert.view.run_scene import scene
 
         return write_html(scene(self), path)
 
@@ -234,12 +280,19 @@ class Trajectory:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""
         from dalembert.io import dumps
 
-        data = self.data.assign_attrs(
-            dalembert_format=_FORMAT,
-            certificate=json.dumps(asdict(self.certificate)),
-            model_file=dumps(self.dynamics.model),
-        )
-        return write_netcdf(data, path)
+        more = {
+            "dalembert_format": _FORMAT,
+            "certificate": json.dumps(asdict(self.certificate)),
+            "model_file": dumps(self.dynamics.model),
+            "recipe": self.dynamics.recipe.to_json(),
+        }
+        held = self.dynamics.rows.held
+        if held:
+            more["held_ranks"] = json.dumps([[np.frombuffer(key).tolist(), ranks] for key, ranks in held.items()])
+        data = self._data
+        if isinstance(data, Recorded):
+            return write_netcdf(replace(data, attrs=data.attrs | more), path)
+        return write_netcdf(data.assign_attrs(more), path)
 
 
 def _drawn(figure: Any, path: str | Path | None) -> Any:
@@ -250,22 +303,20 @@ def _drawn(figure: Any, path: str | Path | None) -> Any:
     return figure
 
 
-def write_netcdf(data: xr.Dataset, path: str | Path) -> Path:
+def write_netcdf(data: xr.Dataset | Recorded, path: str | Path) -> Path:
     """A file that is whole or not there."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    try:
-        data.to_netcdf(temporary, engine="h5netcdf")
-        temporary.replace(path)
-    except OSError as error:
-        raise DalembertError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    with atomic_file(path) as part:
+        if isinstance(data, Recorded):
+            data.to_netcdf(part)
+        else:
+            data.to_netcdf(part, engine="h5netcdf")
+    return Path(path)
 
 
-def load(path: str | Path) -> Trajectory:
-    """A trajectory that was saved."""
+def read_netcdf(path: str | Path, resampler: Callable[..., Trajectory]) -> Trajectory:
+    """A trajectory that was saved, with the equations that were integrated: all options are as they were."""
+    import xarray as xr
+
     from dalembert.io import loads
 
     path = Path(path)
@@ -275,14 +326,40 @@ def load(path: str | Path) -> Trajectory:
         data = xr.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError) as error:
         raise DalembertError(f"{path} is not a NetCDF file: {error}") from None
-    if data.attrs.get("dalembert_format") != _FORMAT:
+    version = data.attrs.pop("dalembert_format", None)
+    if version not in (1, _FORMAT):
         raise DalembertError(f"{path} was not written by this version of dalembert")
     raw = json.loads(data.attrs.pop("certificate"))
     raw["checks"] = tuple(Check(**check) for check in raw["checks"])
     raw["remarks"] = tuple(raw["remarks"])
     model = loads(data.attrs.pop("model_file"), name=path.name)
+    if version == 1:
+        return Trajectory(data, Certificate(**raw), _by_names(path, model, data), resampler)
+    try:
+        dynamics = Dynamics.from_recipe(model, Recipe.from_json(data.attrs.pop("recipe", "")))
+    except DalembertError as error:
+        raise DalembertError(f"{path}: {error}") from None
+    for values, (rank, holonomic) in json.loads(data.attrs.pop("held_ranks", "[]")):
+        dynamics.rows.held[np.array(values, dtype=float).tobytes()] = (int(rank), int(holonomic))
+    return Trajectory(data, Certificate(**raw), dynamics, resampler)
+
+
+def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
+    """The equations of a file that keeps no options: those with the defaults, unless the file contradicts them."""
     dynamics = Dynamics(model, data.attrs["formulation"], data.attrs["coordinate_kind"])
-    return Trajectory(data, Certificate(**raw), dynamics)
+    for dimension, names in (("coordinate", dynamics.q_names), ("velocity", dynamics.u_names)):
+        if list(data[dimension].values) != names:
+            raise DalembertError(
+                f"{path} was written by an earlier version, which did not keep the options of its "
+                f"{dynamics.coordinates.name} coordinates, and these were not the defaults.  Fix: simulate again"
+            )
+    if fields(dynamics.formulation):
+        warnings.warn(
+            f"{path} was written by an earlier version, which did not keep the options of formulation "
+            f"{dynamics.formulation.name!r}; accelerations and reactions are computed with the defaults",
+            stacklevel=3,
+        )
+    return dynamics
 
 
 class BodyMotion:

@@ -6,10 +6,10 @@
 The page needs no network and no server: open the file in any browser.
 """
 
+from dalembert.errors import ViewError
 from dalembert.view.check import SceneError, check
 from dalembert.view.dots import plot_dots
 from dalembert.view.figures import plot_path, plot_series, write_png
-from dalembert.view.files import ViewError
 from dalembert.view.page import html, write_html
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneJoint, SceneSpring, Shape
 

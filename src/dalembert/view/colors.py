@@ -1,4 +1,4 @@
-"""Which colour a curve gets: the same name keeps its colour from panel to panel."""
+"""Which color a curve gets: the same name keeps its color from panel to panel."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["series_colors"]
 
 
 def series_colors(plots: Sequence[Plot], known: Mapping[str, str] | None = None) -> list[dict[str, str]]:
-    """For each plot, series name to hex colour.
+    """For each plot, series name to hex color.
 
-    A name in ``known`` (the bodies) or in an earlier plot keeps its colour; other names take the first
-    palette colour that is free in their plot. More series than colours start the palette again.
+    A name in ``known`` (the bodies) or in an earlier plot keeps its color; other names take the first
+    palette color that is free in their plot. More series than colors start the palette again.
     """
     seen = dict(known or {})
     tables = []

@@ -32,7 +32,7 @@ def plot_dots(
 
     Args:
         names: of the lines.
-        groups: one for each line; a group has a colour.
+        groups: one for each line; a group has a color.
         panels: by title: series by label, each with one value, or None, for each line. Series differ by marker.
         note: small print below.
     """
@@ -88,7 +88,7 @@ def _draw(panel: Axes, heading: str, series: Mapping[str, Sequence[float | None]
 
 
 def _keys(figure: Figure, colors: Mapping[str, str], note: str) -> None:
-    """Which colour is which group, and the small print, side by side below."""
+    """Which color is which group, and the small print, side by side below."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], marker="o", color=color, linestyle="", label=kind) for kind, color in colors.items()]

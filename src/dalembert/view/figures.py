@@ -1,4 +1,4 @@
-"""Still pictures of plots, in the same colours as the page. Works without a display."""
+"""Still pictures of plots, in the same colors as the page. Works without a display."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.atomic import write_atomic
+from dalembert.errors import ViewError
 from dalembert.view.check import SceneError, check
 from dalembert.view.colors import series_colors
-from dalembert.view.files import write_whole
 from dalembert.view.scene import PALETTE, Plot, Scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 __all__ = ["plot_path", "plot_series", "write_png"]
 
 _INK, _MUTED, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
 _MARK = "#9aa5b1"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 MOST_MARKS = 300  # more would hide the curves; so many of them are drawn
 LONG_NUMBERS = 1e4  # from here on thousands are set apart
@@ -49,22 +52,25 @@ def plot_series(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from dalembert.view.stacked import StackedLayout
+
     if not plots:
         raise SceneError("plot_series needs at least one plot")
     time = np.asarray(time, dtype=float)
     check(Scene(title=title, time=time, plots=plots))
-    figure = Figure(figsize=(8.0, 0.7 + 2.1 * len(plots)), dpi=150, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8.0, 0.7 + 2.1 * len(plots)), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(plots), 1, sharex=True, squeeze=False)[:, 0]
+    titles = []
     for panel, plot, colors in zip(axes, plots, series_colors(plots), strict=True):
-        _draw(panel, time, plot, colors)
+        titles.append(_draw(panel, time, plot, colors))
         _mark(panel, np.asarray(marks, dtype=float))
     axes[-1].set_xlabel(f"time (s){f'      {note}' if note else ''}", color=_MUTED, parse_math=False)
     if time.size > 1 and time[-1] > time[0]:
         axes[-1].set_xlim(time[0], time[-1])
         _long_numbers(axes[-1].xaxis, time)
-    _title(figure, title)
-    figure.align_ylabels(axes)
+    heading = _title(figure, title)
+    figure.set_layout_engine(StackedLayout(list(zip(axes, titles, strict=True)), heading))
     return figure
 
 
@@ -95,9 +101,10 @@ def plot_path(x: ArrayLike, y: ArrayLike, *, labels: tuple[str, str], title: str
     return figure
 
 
-def _title(figure: Figure, title: str) -> None:
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
+def _title(figure: Figure, title: str) -> Text | None:
+    if not title:
+        return None
+    return figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
 
 
 def _mark(panel: Axes, times: np.ndarray) -> None:
@@ -118,13 +125,16 @@ def _long_numbers(axis: Axis, values: np.ndarray) -> None:
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write ``figure`` as a PNG, whole or not at all."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    return write_whole(path, buffer.getvalue())
+    # Drawn once; ``savefig`` would draw twice, the first time for the layout alone.
+    FigureCanvasAgg(figure).print_png(buffer)
+    return write_atomic(path, buffer.getvalue(), ViewError)
 
 
-def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> None:
-    """One panel: open frame, light grid, legend outside the data."""
+def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> Text:
+    """One panel: open frame, light grid, legend outside the data; returns its title."""
     lines = [
         panel.plot(
             time,
@@ -136,13 +146,13 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
         )[0]
         for k, (name, values) in enumerate(plot.series.items())
     ]
-    panel.set_title(plot.title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
+    title = panel.set_title(plot.title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
     panel.set_ylabel(plot.ylabel, color=_MUTED, parse_math=False)
     if plot.log:
         _decades(panel)
     _frame(panel)
     if not lines:
-        return
+        return title
     # Names are set afterwards: a leading underscore would hide the entry, a dollar sign start mathematics.
     legend = panel.legend(
         lines,
@@ -157,17 +167,24 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
         text.set_parse_math(False)
         text.set_text(str(name))
         text.set_color(_INK)
+    return title
 
 
 def _decades(panel: Axes) -> None:
     """A logarithmic axis over whole decades, at least two."""
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     panel.set_yscale("log")
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power_of_ten(value)))
     panel.yaxis.set_minor_formatter(NullFormatter())
     low, high = (np.log10(limit) for limit in panel.get_ylim())
     low, high = np.floor(low), np.ceil(high)
     panel.set_ylim(10.0**low, 10.0 ** max(high, low + 2))
+
+
+def _power_of_ten(value: float) -> str:
+    """10⁻¹⁶ in plain letters: typeset mathematics takes longer than all the rest of a panel."""
+    return "10" + f"{np.log10(value):.0f}".translate(_RAISED)
 
 
 def _frame(panel: Axes) -> None:

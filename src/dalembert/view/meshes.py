@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dalembert.view.files import ViewError
+from dalembert.errors import ViewError
 
 __all__ = ["SUFFIXES", "read_mesh"]
 

@@ -12,8 +12,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from dalembert.atomic import write_atomic
+from dalembert.errors import ViewError
 from dalembert.view.check import check
-from dalembert.view.files import ViewError, write_whole
 from dalembert.view.payload import json_text, payload
 from dalembert.view.scene import Scene
 
@@ -59,7 +60,7 @@ def write_html(scene: Scene, path: str | os.PathLike[str]) -> Path:
         SceneError: the scene is inconsistent; nothing is written.
         ViewError: the path cannot be written.
     """
-    return write_whole(path, html(scene).encode("utf-8"))
+    return write_atomic(path, html(scene), ViewError)
 
 
 def _policy(*scripts: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.joints import JOINTS
+from dalembert.joints.glyph import DIAMOND
 from dalembert.view.colors import series_colors
 from dalembert.view.plane import motion_plane, up_vector
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, Shape
@@ -37,7 +40,7 @@ def payload(scene: Scene) -> dict[str, Any]:
         "joints": [
             {
                 "name": str(joint.name),
-                "kind": str(joint.kind),
+                "solids": _glyph(joint.kind),
                 "body": str(joint.body),
                 "position": _numbers(joint.position),
                 "axis": _numbers(joint.axis),
@@ -85,6 +88,12 @@ def _body(body: SceneBody, color: str) -> dict[str, Any]:
         "position": encode_array(body.position, "<f4"),
         "quaternion": encode_array(quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True), "<f4"),
     }
+
+
+def _glyph(kind: str) -> list[dict[str, Any]]:
+    """The solids by which a kind of joint is drawn, in units of the mark's radius."""
+    solids = (JOINTS[kind].glyph if kind in JOINTS else DIAMOND).solids
+    return [{key: value for key, value in asdict(solid).items() if value is not None} for solid in solids]
 
 
 def _shape(shape: Shape) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["PALETTE", "Plot", "Scene", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
 
-# Colour-blind-safe order (after Okabe and Ito), readable as thin lines on white and on near-black.
+# Color-blind-safe order (after Okabe and Ito), readable as thin lines on white and on near-black.
 PALETTE = ("#0072b2", "#de8f05", "#009e73", "#d55e00", "#cc78bc", "#56b4e9", "#a6761d", "#7f7f7f")
 
 Vector = Sequence[float] | NDArray[np.float64]
@@ -18,21 +18,21 @@ Vector = Sequence[float] | NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One solid fixed to a body (or to the ground). Lengths in metres.
+    """One solid fixed to a body (or to the ground). Lengths in meters.
 
     Attributes:
         kind: ``box``, ``cylinder``, ``sphere``, ``capsule``, ``cone``, ``torus``, ``line``, ``plane``,
             ``frame`` or ``mesh``.
         size: box (x, y, z); plane (x, y) in its local xy-plane.
-        radius: cylinder, sphere, capsule, cone (base), torus (centre line), line (default: thin).
-        length: cylinder, cone, capsule (between the cap centres), along local z, centred; frame: arm length.
+        radius: cylinder, sphere, capsule, cone (base), torus (center line), line (default: thin).
+        length: cylinder, cone, capsule (between the cap centers), along local z, centered; frame: arm length.
         tube: torus, radius of the tube around local z.
         points: line, (k, 3), k at least 2.
         vertices: mesh, (n, 3).
         faces: mesh, (m, 3) indices into ``vertices``, counter-clockwise seen from outside.
         position: origin of the shape in the body's frame.
         quaternion: orientation of the shape in the body's frame, scalar first (w, x, y, z).
-        color: ``#rgb`` or ``#rrggbb``; None takes the body's palette colour.
+        color: ``#rgb`` or ``#rrggbb``; None takes the body's palette color.
         opacity: 0 (invisible) to 1 (solid).
     """
 
@@ -58,7 +58,7 @@ class SceneBody:
     Attributes:
         name: unique; ``ground`` is taken.
         shapes: what is drawn; a body without shapes is drawn as a small sphere.
-        position: (T, 3), metres.
+        position: (T, 3), meters.
         quaternion: (T, 4), scalar first.
     """
 
@@ -74,9 +74,9 @@ class SceneJoint:
 
     Attributes:
         name: shown as a label.
-        kind: e.g. ``revolute``, ``prismatic``, ``spherical``; an unknown kind is drawn as an octahedron.
+        kind: of the catalog of joints, which knows its mark; an unknown kind is drawn as an octahedron.
         body: name of a SceneBody, or ``ground``.
-        position: in that body's frame, metres.
+        position: in that body's frame, meters.
         axis: in that body's frame; its length does not matter.
     """
 
@@ -89,7 +89,7 @@ class SceneJoint:
 
 @dataclass(frozen=True, eq=False)
 class SceneSpring:
-    """A coil between two points that stretches with the motion. Points in the bodies' frames, metres."""
+    """A coil between two points that stretches with the motion. Points in the bodies' frames, meters."""
 
     name: str
     body_1: str

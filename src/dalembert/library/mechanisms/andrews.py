@@ -53,7 +53,7 @@ def andrews(*, torque: float = 0.033) -> Model:
     D = from_point(B, gamma, 0.02, -0.018)
     G = from_point(A, delta, 0.04, 0)
     H = from_point(A, epsilon, 0, -0.04)
-    # name: mass, inertia about z, centre of mass, ends of the drawing, layer
+    # name: mass, inertia about z, center of mass, ends of the drawing, layer
     bodies = {
         "K1": (0.04325, 2.194e-6, from_point(O, beta, 0.00092, 0), (O, F), 0),
         "K2": (0.00365, 4.410e-7, from_point(F, beta, -0.0115, 0), (F, E), 1),
@@ -63,12 +63,12 @@ def andrews(*, torque: float = 0.033) -> Model:
         "K6": (0.00706, 5.667e-7, from_point(H, omega + epsilon, 0.02 - 0.01421, 0), (H, E), 3),
         "K7": (0.05498, 1.912e-5, from_point(A, epsilon, -0.00449, -0.01228), (A, H), 1),
     }
-    for name, (mass, inertia, centre, ends, level) in bodies.items():
+    for name, (mass, inertia, center, ends, level) in bodies.items():
         shapes = parts.bar(mass, *ends, width=WIDTH, level=level)["shapes"]
         if name == "K3":
             shapes += parts.bar(mass, B, D, width=WIDTH)["shapes"] + parts.bar(mass, D, E, width=WIDTH)["shapes"]
         # The motion is plane: moments about x and y matter to nothing.
-        model.body(name, mass=mass, com=centre, inertia=(inertia, inertia, inertia), shapes=shapes)
+        model.body(name, mass=mass, com=center, inertia=(inertia, inertia, inertia), shapes=shapes)
     joints = {
         "O": ("ground", "K1", O, beta),
         "F": ("K1", "K2", F, 0.0),

@@ -2,7 +2,7 @@
 
 The hinges sit at the corners of a skew quadrilateral with equal opposite sides a and b; each axis is normal to the two
 sides that meet there. Then the angles α and β between the axes along a side satisfy Bennett's condition
-a/sin α = b/sin β,  and the angles θ and ψ by which one turns from side to side at neighbouring hinges keep
+a/sin α = b/sin β,  and the angles θ and ψ by which one turns from side to side at neighboring hinges keep
 
     tan(θ/2) tan(ψ/2) = cos((β − α)/2) / cos((β + α)/2).
 

@@ -21,7 +21,7 @@ from dalembert.model import Model
 
 __all__ = ["add_linkage", "four_bar"]
 
-DENSITY = 2.0  # kg per metre of bar
+DENSITY = 2.0  # kg per meter of bar
 
 
 def four_bar(

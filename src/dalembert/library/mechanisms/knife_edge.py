@@ -1,7 +1,7 @@
 """A sleigh on a blade: Chaplygin's sleigh, and the knife edge on an incline.
 
          ┌──────────┐
-         │     ×    │     × mass centre, the distance a ahead of the blade
+         │     ×    │     × mass center, the distance a ahead of the blade
        ──┤━━        │
          └──────────┘     the blade ━ moves along itself and turns, never sideways
 
@@ -9,7 +9,7 @@ With the speed v of the blade and the rate of turn ω, on level ice,
 
     v̇ = a ω²,    (J + m a²) ω̇ = − m a v ω
 
-so that a sleigh pushed blade first turns round and ends on a straight line with the mass centre ahead, without any loss
+so that a sleigh pushed blade first turns round and ends on a straight line with the mass center ahead, without any loss
 of energy. For a = 0 it runs in a circle; on an incline it then drifts across the slope on a cycloid and never comes
 down.
 
@@ -39,11 +39,11 @@ def knife_edge(
     speed: float = -1.0,
     turn: float = 0.3,
 ) -> Model:
-    """A sleigh that turns round until its mass centre is ahead of its blade.
+    """A sleigh that turns round until its mass center is ahead of its blade.
 
     Args:
         mass, length, width: of the sleigh, a plate (kg, m, m).
-        offset: a of its centre ahead of the blade (m).
+        offset: a of its center ahead of the blade (m).
         slope: of the plane (rad); down is +x.
         speed: along the blade at the start (m/s), negative if the blade goes first.
         turn: rate of turn at the start (rad/s).

@@ -6,7 +6,7 @@
     ──┴─────┴──
 
 Without the bead a ball gains speed down an incline at  5/7 g sin α,  however it was pushed. With it the ball is Routh's
-sphere: energy and Jellett's integral  L · s  are conserved, L the angular momentum about the mass centre, s the way
+sphere: energy and Jellett's integral  L · s  are conserved, L the angular momentum about the mass center, s the way
 from there to the contact.
 
 Reference: E. J. Routh, "Dynamics of a System of Rigid Bodies", advanced part (1884).
@@ -49,7 +49,7 @@ def rolling_sphere(
     # As drawn the bead is above the middle, along the normal n of the plane, which is the ball's axis.
     s, c = sp.sin(alpha), sp.cos(alpha)
     normal, pitch = (s, 0, c), {"rpy": (0, alpha, 0)}
-    e = b * d / (m + b)  # mass centre above the middle
+    e = b * d / (m + b)  # mass center above the middle
     axial = 2 * m * r**2 / 5
     across = axial + m * e**2 + b * (d - e) ** 2
 

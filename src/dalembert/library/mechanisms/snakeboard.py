@@ -11,7 +11,7 @@ at 1 Hz,
     τ = P (β(t) − q) + D (β̇(t) − u),    P = 10 N m,  D = 0.1 N m s.
 
 Their text leaves masses, lengths, the force and the phase of the boards open. Here the boards turn against each other,
-as under a rider, and have their mass centres over the wheels, so that the force acts on the mass centre of all.
+as under a rider, and have their mass centers over the wheels, so that the force acts on the mass center of all.
 
 Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems",
 Strojarstvo 51 (2009), sec. 5.4.2.
@@ -50,7 +50,7 @@ def snakeboard(
         board: length of a board, across the direction of its wheels (m).
         coupler_mass, board_mass: of the coupler and of each board, slender bars (kg).
         rotor_mass, rotor_radius: of the rotor, a disc (kg, m).
-        force: along the coupler, towards the front (N).
+        force: along the coupler, toward the front (N).
         amplitude, frequency: of the wanted swing of the boards (rad, Hz).
         proportional, derivative: gains of their controllers (N m/rad, N m s/rad).
     """

@@ -44,7 +44,7 @@ def stewart_platform(
         base_radius=base_radius, platform_radius=platform_radius, height=height, platform_mass=platform_mass,
         leg_mass=leg_mass, travel=travel, turn=turn, rate=rate,
     )  # fmt: skip
-    # The wanted motion of the platform's centre and its attitude; at t = 0 it stands as drawn.
+    # The wanted motion of the platform's center and its attitude; at t = 0 it stands as drawn.
     sine, cosine = sp.sin(w * model.t), sp.cos(w * model.t)
     p = sp.Matrix([s * sine, s * (1 - cosine), h + s * sp.sin(2 * w * model.t) / 2])
     R = sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine)

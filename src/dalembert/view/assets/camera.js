@@ -3,7 +3,7 @@
 const FIELD_OF_VIEW = 32;
 const FIT_MARGIN = 1.14;
 
-/** Right-handed view axes: `up`, `right` (the first world axis across it) and `front` (towards us). */
+/** Right-handed view axes: `up`, `right` (the first world axis across it) and `front` (toward us). */
 function viewAxes(up) {
   const right = Math.abs(up.x) < 0.9 ? new THREE.Vector3(1, 0, 0) : new THREE.Vector3(0, 1, 0);
   right.addScaledVector(up, -right.dot(up)).normalize();
@@ -71,7 +71,7 @@ class OrbitCamera {
         a = Math.max(a, u + depth);
         b = Math.max(b, depth - u);
       }
-      return { centre: (a - b) / 2, reach: (a + b) / (2 * s) };
+      return { center: (a - b) / 2, reach: (a + b) / (2 * s) };
     });
     let [near, far] = [-Infinity, Infinity];
     for (const point of this.points) {
@@ -81,8 +81,8 @@ class OrbitCamera {
     const depth = (near + far) / 2;
     const reach = Math.max(spans[0].reach, spans[1].reach, near + 0.3 * this.size);
     const target = new THREE.Vector3()
-      .addScaledVector(x, spans[0].centre)
-      .addScaledVector(y, spans[1].centre)
+      .addScaledVector(x, spans[0].center)
+      .addScaledVector(y, spans[1].center)
       .addScaledVector(z, depth);
     return { azimuth, polar: safePolar, distance: reach - depth, target };
   }

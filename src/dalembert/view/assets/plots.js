@@ -64,7 +64,7 @@ function valueRange(shown) {
   return [low - room, high + room];
 }
 
-/** Mix a hex colour with white. */
+/** Mix a hex color with white. */
 function lighten(hex, share) {
   const channels = [1, 3, 5].map((k) => Math.round(parseInt(hex.slice(k, k + 2), 16) * (1 - share) + 255 * share));
   return `rgb(${channels.join(",")})`;

@@ -34,6 +34,7 @@ const GEOMETRY = {
   cylinder: ({ radius, length }) => alongZ(new THREE.CylinderGeometry(radius, radius, length, 48)),
   cone: ({ radius, length }) => alongZ(new THREE.ConeGeometry(radius, length, 48)),
   torus: ({ radius, tube }) => new THREE.TorusGeometry(radius, tube, 24, 72),
+  octahedron: ({ radius }) => new THREE.OctahedronGeometry(radius),
   plane: ({ size }) => new THREE.PlaneGeometry(...size),
   capsule: ({ radius, length }) => {
     const profile = [];
@@ -87,7 +88,7 @@ function withCreases(geometry) {
   return geometry;
 }
 
-/** Half extents by kind, for shapes centred on their origin. */
+/** Half extents by kind, for shapes centered on their origin. */
 const HALF_EXTENTS = {
   box: ({ size }) => size.map((length) => length / 2),
   plane: ({ size }) => [size[0] / 2, size[1] / 2, 0],
@@ -210,51 +211,21 @@ function buildFrame(length) {
   return group;
 }
 
-/** Parts of a joint marker by kind, for a marker of radius r whose axis is local z. */
-const MARKERS = {
-  revolute: (r) => [GEOMETRY.cylinder({ radius: r, length: 3.2 * r })],
-  cylindrical: (r) => [GEOMETRY.cylinder({ radius: r, length: 5 * r })],
-  screw: (r) => [
-    GEOMETRY.cylinder({ radius: 0.75 * r, length: 5 * r }),
-    ...[-1.2, 0, 1.2].map((z) => GEOMETRY.torus({ radius: 0.8 * r, tube: 0.25 * r }).translate(0, 0, z * r)),
-  ],
-  prismatic: (r) => [GEOMETRY.box({ size: [1.9 * r, 1.9 * r, 4 * r] })],
-  spherical: (r) => [GEOMETRY.sphere({ radius: 1.25 * r })],
-  universal: (r) => [
-    GEOMETRY.cylinder({ radius: 0.7 * r, length: 4 * r }),
-    GEOMETRY.cylinder({ radius: 0.7 * r, length: 4 * r }).rotateX(Math.PI / 2),
-  ],
-  planar: (r) => [GEOMETRY.cylinder({ radius: 2 * r, length: 0.5 * r })],
-  fixed: (r) => [GEOMETRY.box({ size: [1.8 * r, 1.8 * r, 1.8 * r] })],
-};
-const MARKER_NAMES = {
-  hinge: "revolute",
-  pin: "revolute",
-  helical: "screw",
-  translational: "prismatic",
-  slider: "prismatic",
-  ball: "spherical",
-  cardan: "universal",
-  hooke: "universal",
-  weld: "fixed",
-  rigid: "fixed",
-};
-
+/** A joint's mark: its solids, with lengths in units of `radius`, and its axis as local z. */
 function buildJoint(joint, radius) {
-  const kind = joint.kind.toLowerCase();
-  const name = Object.hasOwn(MARKER_NAMES, kind) ? MARKER_NAMES[kind] : kind;
-  const parts = Object.hasOwn(MARKERS, name)
-    ? MARKERS[name](radius)
-    : [new THREE.OctahedronGeometry(1.4 * radius)];
   const material = solidMaterial("#808891", 1, { metalness: 0.35, roughness: 0.4 });
   // A pale second pass where something stands in front, so that a joint inside a link can still be seen.
   const ghost = solidMaterial("#c3cad1", 0.4, { depthFunc: THREE.GreaterDepth });
   const group = new THREE.Group();
-  for (const geometry of parts) {
+  for (const solid of joint.solids) {
+    const geometry = GEOMETRY[solid.kind](solid);
     const mesh = new THREE.Mesh(geometry, material);
+    const pale = new THREE.Mesh(geometry, ghost);
     mesh.castShadow = true;
-    group.add(mesh, new THREE.Mesh(geometry, ghost));
+    for (const part of [mesh, pale]) place(part, solid);
+    group.add(mesh, pale);
   }
+  group.scale.setScalar(radius);
   group.position.fromArray(joint.position);
   group.quaternion.copy(turnZ(vector(joint.axis)));
   return group;
@@ -280,7 +251,7 @@ class Tube {
     this.mesh.frustumCulled = false;
   }
 
-  /** Move the centre line; the cross-section is carried along without twist. */
+  /** Move the center line; the cross-section is carried along without twist. */
   setPoints(points) {
     const { position, normal } = this.mesh.geometry.attributes;
     const tangent = new THREE.Vector3(0, 0, 1);

@@ -64,7 +64,7 @@ const GRID_VERTEX = `
     gl_Position = projectionMatrix * viewMatrix * world;
   }`;
 const GRID_FRAGMENT = `
-  uniform vec3 color; uniform vec2 centre; uniform float radius; uniform float cell; varying vec2 place;
+  uniform vec3 color; uniform vec2 center; uniform float radius; uniform float cell; varying vec2 place;
   float lines(float size) {
     vec2 q = place / size;
     vec2 width = fwidth(q);
@@ -73,7 +73,7 @@ const GRID_FRAGMENT = `
     return max(near.x * crisp.x, near.y * crisp.y);
   }
   void main() {
-    float fade = 1.0 - smoothstep(0.25, 1.0, length(place - centre) / radius);
+    float fade = 1.0 - smoothstep(0.25, 1.0, length(place - center) / radius);
     float strength = max(0.42 * lines(cell), 0.85 * lines(5.0 * cell)) * fade;
     if (strength < 0.004) discard;
     gl_FragColor = vec4(color, strength);
@@ -86,7 +86,7 @@ class Floor {
     const lowest = heights.reduce((low, height) => Math.min(low, height), Infinity);
     const standing = lowest > -1e-6 * size && lowest < 0.5 * size;
     const height = standing ? 0 : lowest - 0.03 * size;
-    const centre = new THREE.Box3().setFromPoints(points).getCenter(new THREE.Vector3());
+    const center = new THREE.Box3().setFromPoints(points).getCenter(new THREE.Vector3());
     const radius = 1.9 * size;
     this.cell = niceBelow(size / 12);
     this.material = new THREE.ShaderMaterial({
@@ -96,7 +96,7 @@ class Floor {
         right: { value: axes.right },
         front: { value: axes.front },
         color: { value: new THREE.Color() },
-        centre: { value: new THREE.Vector2(centre.dot(axes.right), centre.dot(axes.front)) },
+        center: { value: new THREE.Vector2(center.dot(axes.right), center.dot(axes.front)) },
         radius: { value: radius },
         cell: { value: this.cell },
       },
@@ -111,7 +111,7 @@ class Floor {
     this.shade.receiveShadow = true;
     for (const mesh of [this.grid, this.shade]) {
       mesh.quaternion.copy(turnZ(axes.up));
-      mesh.position.copy(centre).addScaledVector(axes.up, height - centre.dot(axes.up));
+      mesh.position.copy(center).addScaledVector(axes.up, height - center.dot(axes.up));
     }
     this.grid.renderOrder = -1;
   }
@@ -269,13 +269,13 @@ class Stage {
 
   light() {
     const { up, right, front } = this.orbit.axes;
-    const centre = new THREE.Box3().setFromPoints(this.swept).getCenter(new THREE.Vector3());
+    const center = new THREE.Box3().setFromPoints(this.swept).getCenter(new THREE.Vector3());
     const sky = new THREE.HemisphereLight(0xffffff, 0x9a948c, 0.62);
     sky.position.copy(up);
     const key = new THREE.DirectionalLight(0xffffff, 0.72);
-    key.position.copy(centre).addScaledVector(up, 1.5 * this.size);
+    key.position.copy(center).addScaledVector(up, 1.5 * this.size);
     key.position.addScaledVector(front, 0.9 * this.size).addScaledVector(right, -0.5 * this.size);
-    key.target.position.copy(centre);
+    key.target.position.copy(center);
     key.castShadow = true;
     key.shadow.mapSize.set(2048, 2048);
     key.shadow.radius = 4;
@@ -289,7 +289,7 @@ class Stage {
     this.scene.add(sky, key, key.target, this.head);
   }
 
-  /** Colours that follow the light or dark theme. */
+  /** Colors that follow the light or dark theme. */
   setTheme(read) {
     this.floor.material.uniforms.color.value.set(read("--grid-line"));
     this.triadInk = read("--muted");

@@ -1,0 +1,116 @@
+"""The pictures of the documentation, each made again by one command.
+
+    python docs/pictures.py                      list them, and what each costs
+    python docs/pictures.py derive four-bar      make these
+    python docs/pictures.py all                  make all; minutes, a quiet machine, and the extra ``bench``
+
+Two are photographs of pages that dalembert writes: they need Chromium. Those of benchmarks show measured times.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+class Picture(NamedTuple):
+    """How a picture is made, and what that takes."""
+
+    make: Callable[[Path], None]
+    needs: str
+
+
+def compare(path: Path) -> None:
+    """All formulations of the four-bar side by side, as the command line draws them."""
+    _run("-m", "dalembert", "compare", "four-bar", "--duration", "10", "--plot", str(path))
+
+
+def derive(path: Path) -> None:
+    """The page with the equations of the rolling disc."""
+    import dalembert as da
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "disc.html"
+        da.derive(da.library.rolling_disc(), "kane").to_html(page)
+        _photograph(page, path, (900, 1200))
+
+
+def four_bar(path: Path) -> None:
+    """The animation of the four-bar."""
+    import dalembert as da
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "four-bar.html"
+        da.simulate(da.library.four_bar(), 10.0).animate(page)
+        _photograph(page, path, (1280, 720), "#t=1.1")
+
+
+def ignorable(path: Path) -> None:
+    """Errors of four methods, from the tables of the example."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run(str(ROOT / "examples" / "13_ignorable_coordinates" / "tables.py"), DALEMBERT_EXAMPLES_OUT=folder)
+        shutil.copy(Path(folder) / "tables.png", path)
+
+
+def benchmark(name: str, *arguments: str) -> Callable[[Path], None]:
+    """A benchmark that draws; those without arguments know the place of their picture."""
+    return lambda path: _run(str(ROOT / "benchmarks" / f"{name}.py"), *(a.format(path=path) for a in arguments))
+
+
+PICTURES = {
+    "compare": Picture(compare, "a minute"),
+    "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
+    "derive": Picture(derive, "seconds, Chromium"),
+    "four-bar": Picture(four_bar, "seconds, Chromium"),
+    "ignorable": Picture(ignorable, "minutes"),
+    "long-run": Picture(benchmark("long_run"), "minutes"),
+    "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
+    "windows": Picture(benchmark("windows"), "minutes, extra bench"),
+}
+
+
+def _run(*command: str, **variables: str) -> None:
+    subprocess.run([sys.executable, *command], check=True, env={**os.environ, **variables})
+
+
+def _photograph(page: Path, path: Path, size: tuple[int, int], fragment: str = "") -> None:
+    """What a browser shows two seconds after it has opened a page; the fragment may say at which time it stands."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        sys.exit(f"no browser found to photograph {page.name}; looked for {', '.join(BROWSERS)}")
+    subprocess.run(
+        [
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader", f"--window-size={size[0]},{size[1]}", "--virtual-time-budget=2000",
+            f"--screenshot={path}", page.as_uri() + fragment,
+        ],
+        check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Make the pictures that are named."""
+    wanted = list(PICTURES) if sys.argv[1:] == ["all"] else sys.argv[1:]
+    unknown = [name for name in wanted if name not in PICTURES]
+    if unknown:
+        sys.exit(f"unknown picture {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+    for name in wanted:
+        PICTURES[name].make(IMAGES / f"{name}.png")
+        print(f"wrote docs/images/{name}.png")
+    if not wanted:
+        for name, picture in PICTURES.items():
+            print(f"{name:<12} {picture.needs}")
+
+
+if __name__ == "__main__":
+    main()

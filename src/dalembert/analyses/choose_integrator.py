@@ -1,0 +1,104 @@
+"""Which integrator, and how the motion stays on the constraints: by name, or by the look of the problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics.make_context import project_stages, project_states
+from dalembert.errors import DalembertError
+from dalembert.integrators import INTEGRATORS, Integrator
+
+__all__ = ["choose_integrator", "stabilizer"]
+
+# From this relative tolerance on a method of order 5 takes less work than one of order 8.
+LOOSE = 1e-5
+
+BAUMGARTE = 10.0  # 1/s
+
+_PROJECTIONS = ("projection", "partition", "stages")
+_FORMS = ("index-1", "ggl")
+STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
+
+
+def choose_integrator(
+    dynamics: Dynamics,
+    name: str | Integrator,
+    rtol: float | None,
+    atol: float | None,
+    step: float | None,
+    stabilization: str,
+) -> tuple[Integrator, Integrator | None, str]:
+    """The integrator, what to take instead if the problem turns out stiff, and why."""
+    if isinstance(name, Integrator):
+        return name, None, "as asked"
+    options = _numbers(rtol=rtol, atol=atol, step=step)
+    if stabilization in _FORMS:
+        if name not in ("auto", "radau"):
+            raise DalembertError(f"stabilization={stabilization!r} is a form of 'radau', not of {name!r}")
+        return _make("radau", {**options, "form": stabilization}), None, f"the {stabilization} form asks for it"
+    if name != "auto":
+        return _make(name, options), None, "as asked"
+    loose = (rtol or 0.0) >= LOOSE
+    chosen = "tsit5" if loose else "dopri8"
+    why = "smooth motion at a loose tolerance" if loose else "smooth motion at a tight tolerance"
+    if dynamics.is_large:
+        return _make(chosen, options), None, f"{why}, many bodies"
+    why += "; radau takes over where the problem turns out stiff"
+    return _make(chosen, {**options, "watch_stiffness": True}), _make("radau", options), why
+
+
+def _numbers(**given: float | None) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and value > 0):
+            raise DalembertError(f"{key} must be a positive number, got {value!r}")
+        options[key] = float(value)
+    return options
+
+
+def _make(name: str, options: dict[str, Any]) -> Integrator:
+    if name not in INTEGRATORS:
+        raise DalembertError(f"unknown integrator {name!r}; expected 'auto' or one of {', '.join(INTEGRATORS)}")
+    kind: Any = INTEGRATORS[name]
+    options = dict(options)
+    if kind.adaptive and "step" in options:
+        options["max_step"] = options.pop("step")
+    refused = sorted(set(options) - {field.name for field in fields(kind)})
+    if refused:
+        raise DalembertError(f"integrator {name!r} has a fixed step and takes no {' or '.join(refused)}.  Fix: step=…")
+    return kind(**options)
+
+
+def stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callable[[Context], None]:
+    """What sets a context to the stabilization asked for."""
+    if name not in STABILIZATIONS:
+        raise DalembertError(f"unknown stabilization {name!r}; expected one of {', '.join(STABILIZATIONS)}")
+    if baumgarte is not None and name == "auto":
+        name = "baumgarte"
+    if baumgarte is not None and name != "baumgarte":
+        raise DalembertError(f"baumgarte={baumgarte} and stabilization={name!r} exclude each other")
+    if name == "baumgarte" and dynamics.rows and dynamics.form is not None:
+        raise DalembertError(f"formulation {dynamics.formulation.name!r} has no Baumgarte stabilization")
+    if name == "stages" and dynamics.form is not None:
+        raise DalembertError(f"formulation {dynamics.formulation.name!r} keeps to the constraints in its own way")
+    rate = _numbers(baumgarte=BAUMGARTE if baumgarte is None else baumgarte)["baumgarte"]
+
+    def settle(context: Context) -> None:
+        if name == "baumgarte":
+            context.alpha = context.beta = rate
+        if name in ("baumgarte", "none"):
+            project_states(context, None)
+        elif name == "stages" and dynamics.rows:
+            project_stages(context)
+        elif name in _PROJECTIONS and dynamics.rows:
+            project_states(context, name)
+
+    return settle

@@ -1,0 +1,59 @@
+"""``dalembert compare``: one model in every formulation, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from dalembert.cli.progress import messages
+from dalembert.cli.run import get_model
+
+__all__ = ["compare_model"]
+
+TABLE_WIDTH = 180  # columns that the table needs; a terminal that is narrower wraps nothing but scrolls or cuts
+
+
+def compare_model(
+    name: str,
+    *,
+    duration: float,
+    options: dict[str, Any],
+    csv: Path | None,
+    plot: Path | None,
+    quiet: bool = False,
+) -> bool:
+    """Run, print the table, write files; True if some run can be trusted."""
+    console = Console(highlight=False)
+    model = get_model(name)
+    from dalembert.analyses import compare
+
+    with _progress(messages(quiet)) as update:
+        found = compare(model, duration, progress=update, **options)
+    if console.width < TABLE_WIDTH:
+        console.width = TABLE_WIDTH
+    console.print(found.table())
+    written = [found.to_csv(csv)] if csv is not None else []
+    if plot is not None:
+        found.plot(plot)
+        written.append(plot)
+    for path in written:
+        console.print(f"  wrote {path}", style="dim", soft_wrap=True, markup=False)
+    return any(entry.status == "trusted" for entry in found)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Any]:
+    """A bar with the run that is under way on a terminal, nothing elsewhere."""
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("assembling", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)

@@ -1,0 +1,337 @@
+"""From a model to equations of motion: over SymPy, to read, or over CasADi, as a graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.codegen.tape import trace
+from dalembert.derivation.expression_graph import Definitions, define
+from dalembert.derivation.letters import coordinate_names
+from dalembert.derivation.names import NameBook
+from dalembert.derivation.roots import readable
+from dalembert.equations.quasi_velocities import mechanics_of, plan_of
+from dalembert.equations.sampled import symbolic
+from dalembert.formulations import Formulation
+from dalembert.kinematics import Coordinates
+
+__all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
+
+
+@dataclass
+class Mathematics:
+    """Equations of motion as arrays of SymPy expressions (see ``formulations.analytical.Derived``).
+
+        q̇ = q̇(t, q, w, G),      K ẇ = k + Dᵀλ,      A ẇ + γ = 0
+
+    Attributes:
+        w, dw: velocities and their rates.  G: constants, with ``constant_definitions``.
+        given: w as functions of (t, q, q̇).
+        Q: forces without potential, where the formalism keeps them apart; else None.
+        a, b: constraints  a q̇ + b = 0;  position: φ, where there is one, in the order of the rows.
+        definitions: of z₁, z₂, … if the expressions came from a graph.
+        assumptions: what was taken to be positive.
+        abbreviations: letters for long expressions of parameters.
+    """
+
+    w: list[sp.Symbol]
+    dw: list[sp.Symbol]
+    qdot: np.ndarray
+    K: np.ndarray
+    k: np.ndarray
+    A: np.ndarray
+    gamma: np.ndarray
+    D: np.ndarray
+    given: np.ndarray
+    G: list[sp.Symbol]
+    constant_definitions: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    position: list[sp.Expr | None]
+    Q: np.ndarray | None = None
+    functions: dict[str, Any] = field(default_factory=dict)
+    definitions: Definitions | None = None
+    assumptions: list[sp.Expr] = field(default_factory=list)
+    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that can be simplified, by name."""
+        names = ("qdot", "K", "k", "A", "gamma", "D", "given", "constant_definitions", "a", "b")
+        return {name: getattr(self, name) for name in names}
+
+
+class Setup:
+    """A mechanism in its coordinates, with a symbol for everything that has a name.
+
+    Args:
+        own: LaTeX forms that the user wants, by name.
+    """
+
+    def __init__(self, coordinates: Coordinates, formulation: Formulation, own: dict[str, str]):
+        self.coordinates, self.formulation = coordinates, formulation
+        self.plan = plan_of(coordinates)
+        book = self.book = NameBook(own)
+        self.values = dict(coordinates.flat.parameters)
+        self.parameters = {name: book.parameter(name, name) for name in self.values}
+        self.labels = coordinates.labels()[0]
+        triples = [book.coordinate(n, meaning) for n, meaning in coordinate_names(coordinates, set(self.values))]
+        self.q, self.qd, self.qdd = ([triple[k] for triple in triples] for k in range(3))
+        n = coordinates.nv
+        self.qd, self.qdd = self.qd[:n], self.qdd[:n]
+        self.fixed = frozenset(self.parameters.values())
+        self._velocities: dict[str, tuple[sp.Symbol, sp.Symbol]] = {}
+        self._others: dict[str, sp.Symbol] = {}
+        self.multipliers = [
+            book.other(f"lambda_{k + 1}", rf"\lambda_{{{k + 1}}}", "multiplier of a constraint")
+            for k in range(len(self.plan.rows))
+        ]
+
+    @property
+    def t(self) -> sp.Symbol:
+        return self.book.time
+
+    @property
+    def reference(self) -> dict[sp.Symbol, float]:
+        """Values of time, coordinates and parameters with all joints at neutral."""
+        neutral = zip(self.q, self.coordinates.neutral(), strict=True)
+        return {self.t: 0.0, **dict(neutral), **{self.parameters[name]: value for name, value in self.values.items()}}
+
+    def moving(self, symbol: Any) -> bool:
+        """True for all symbols but parameters."""
+        return symbol not in self.fixed
+
+    def symbol(self, kind: str, name: str) -> sp.Symbol:
+        """For ``equations.sampled.symbolic``."""
+        if kind == "time":
+            return self.t
+        if kind == "parameter":
+            return self.parameters[name]
+        index = self.labels.index(name)
+        return self.q[index] if kind == "q" else self.qd[index]
+
+    def velocity(self, name: str) -> tuple[sp.Symbol, sp.Symbol]:
+        """The symbol of a velocity that a formalism made, and that of its rate."""
+        if name not in self._velocities:
+            self._velocities[name] = self._velocity(name)
+        return self._velocities[name]
+
+    def _velocity(self, name: str) -> tuple[sp.Symbol, sp.Symbol]:
+        if name.startswith("d/dt ") and name[5:] in self.labels:
+            index = self.labels.index(name[5:])
+            return self.qd[index], self.qdd[index]
+        for letter, words in (("p", "momentum of {}"), ("u", "quasi-velocity, rate of {}")):
+            head, label = name[:2], name[2:]
+            if head == f"{letter}_" and label in self.labels:
+                q = self.q[self.labels.index(label)]
+                return self.book.momentum(q, words.format(self.book.meaning[q]), letter)
+        match = re.fullmatch(r"([wv])([xyz])_(.*)", name)
+        if match:
+            letter = {"w": "omega", "v": "v"}[match[1]]
+            words = {"w": "angular velocity of {} about its axis {}", "v": "velocity of {} along its axis {}"}[match[1]]
+            return self.book.velocity(f"{letter}_{match[2]}_{match[3]}", words.format(match[3], match[2]))
+        return self.book.velocity(name, f"quasi-velocity {name}")
+
+    def constant(self, label: str) -> sp.Symbol:
+        """The symbol of a momentum that stays as it is."""
+        key = f"G_{label}"
+        if key not in self._others:
+            q = self.q[self.labels.index(label)]
+            subscript = self.book.momentum_subscript(q)
+            self._others[key] = self.book.other(f"G_{q}", f"G_{{{subscript}}}", f"constant momentum of {q}")
+        return self._others[key]
+
+    def abbreviation(self, k: int) -> sp.Symbol:
+        """c₁, c₂, …, which count as parameters."""
+        symbol = self.book.other(f"c_{k}", f"c_{{{k}}}", "abbreviation")
+        self.fixed |= {symbol}
+        return symbol
+
+    def other(self, name: str, velocity_names: Sequence[str]) -> sp.Symbol:
+        """Symbols inside functions that are not variables of the equations: u̇ in S, forbidden velocities in T."""
+        if name.startswith("d/dt ") and name[5:] in velocity_names:
+            return self.velocity(name[5:])[1]
+        if name not in self._others:
+            number = re.fullmatch(r"forbidden (\d+)", name)
+            form = rf"\bar{{u}}_{{{int(number[1]) + 1}}}" if number else rf"\mathrm{{{name}}}"
+            words = "velocity that a constraint forbids" if number else name
+            self._others[name] = self.book.other(re.sub(r"\W+", "_", name), form, words)
+        return self._others[name]
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph(self)
+
+
+def _velocities(
+    setup: Setup, derived: Any, is_rate: Callable[[int], int | None]
+) -> tuple[list[sp.Symbol], list[sp.Symbol]]:
+    """Symbols of w and ẇ; ``is_rate`` tells which entry of q̇ a velocity is."""
+    w, dw = [], []
+    for i, name in enumerate(derived.names):
+        at = is_rate(i)
+        pair = (setup.qd[at], setup.qdd[at]) if at is not None else setup.velocity(name)
+        w.append(pair[0])
+        dw.append(pair[1])
+    return w, dw
+
+
+def _position(equations: Any, rows: Sequence[int]) -> list[Any]:
+    """φ of the rows in use; None for nonholonomic ones."""
+    residual, holonomic = iter(equations.position_residual()), []
+    for row in equations.rows:
+        holonomic.append(next(residual) if row.holonomic else None)
+    return [holonomic[k] for k in rows]
+
+
+def build_symbolic(
+    setup: Setup,
+    tidy: Callable[[np.ndarray], np.ndarray] | None,
+    shorten: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Mathematics:
+    """The equations over SymPy.
+
+    Args:
+        tidy: what is done to functions before they are differentiated.
+        shorten: what is done to positions and inertias, which are expressions of parameters.
+    """
+    al = SYMPY
+    equations, _ = symbolic(setup.coordinates, al, setup.symbol)
+    if shorten is not None:
+        for array in _geometry(equations.tree, setup.coordinates.cut):
+            array[...] = shorten(array)
+    mechanics = mechanics_of(equations, setup.plan, tidy)
+    derived = setup.formulation.derive(mechanics)  # type: ignore[attr-defined]
+    rates = {symbol: k for k, symbol in enumerate(setup.qd)}
+    w, dw = _velocities(setup, derived, lambda i: rates.get(derived.w[i]))
+    G = [setup.constant(label) for label in derived.constant_names]
+    swap = dict(zip(derived.w, w, strict=True)) | dict(zip(derived.constants, G, strict=True))
+
+    def known(symbol: Any) -> bool:
+        return symbol in swap or symbol in setup.book.latex
+
+    def translated(values: Any) -> np.ndarray:
+        array = np.asarray(values, dtype=object)
+        out = np.empty(array.shape, dtype=object)
+        for index in np.ndindex(*array.shape):
+            value = readable(sp.sympify(array[index], strict=True))
+            for symbol in value.free_symbols:
+                if not known(symbol):
+                    swap[symbol] = setup.other(symbol.name, derived.names)  # type: ignore[union-attr]
+            out[index] = value.xreplace(swap)
+        return out
+
+    functions = {name: translated(value) for name, value in derived.functions.items()}
+    Q = functions.get("Q")
+    return Mathematics(
+        w, dw,
+        qdot=translated(derived.qdot), K=translated(derived.matrix), k=translated(derived.forcing),
+        A=translated(derived.jacobian), gamma=translated(derived.gamma),
+        D=translated(_forces_of_constraints(mechanics, derived)),
+        given=translated(derived.definition), G=G, constant_definitions=translated(derived.constant_definitions),
+        a=translated(mechanics.a), b=translated(mechanics.b),
+        position=[None if phi is None else translated(phi).item() for phi in _position(equations, setup.plan.rows)],
+        Q=Q if Q is not None and w == setup.qd and len(derived.forcing) == len(Q) and not _projected(derived) else None,
+        functions=functions,
+    )  # fmt: skip
+
+
+def _geometry(tree: Any, cut: Sequence[str]) -> list[np.ndarray]:
+    """All arrays that say where joints and masses are on bodies."""
+    poses = [pose for link in tree.links for pose in (link.X_PJ, link.X_LB)]
+    poses += [pose for name in cut for joint in [tree.mechanism.joint(name)] for pose in (joint.X_1P, joint.X_2S)]
+    arrays = [array for pose in poses for array in (pose.R, pose.p)]
+    return arrays + [array for link in tree.links for array in (link.inertia.h, link.inertia.A)]
+
+
+def _projected(derived: Any) -> bool:
+    return "W" in derived.functions
+
+
+def _forces_of_constraints(mechanics: Any, derived: Any) -> np.ndarray:
+    """D: what multipliers do to each equation."""
+    if not len(derived.gamma):
+        return mechanics.al.zeros(0, len(derived.w))
+    return derived.jacobian if derived.metric is None else mechanics.a
+
+
+class Graph:
+    """The equations over CasADi: symbols and expressions, for kernels and for definitions."""
+
+    def __init__(self, setup: Setup):
+        al = CASADI
+        equations, parameters = symbolic(setup.coordinates, al)
+        mechanics = mechanics_of(equations, setup.plan)
+        derived = setup.formulation.derive(mechanics)  # type: ignore[attr-defined]
+        self.setup, self.derived = setup, derived
+        self.t, self.q, self.qd = (al.to_sx(part) for part in (equations.t, equations.q, equations.u))
+        self.w, self.G = al.to_sx(derived.w), al.to_sx(derived.constants)
+        self.p = al.to_sx(al.vector(parameters.values()))
+        places = {self.qd[k].element_hash(): k for k in range(self.qd.numel())}
+        self._rate_of = [places.get(self.w[i].element_hash()) for i in range(self.w.numel())]
+        self._mechanics, self._equations = mechanics, equations
+
+    @cached_property
+    def blocks(self) -> dict[str, np.ndarray]:
+        """What equations of motion are made of."""
+        d = self.derived
+        return {
+            "qdot": d.qdot, "K": d.matrix, "k": d.forcing, "A": d.jacobian, "gamma": d.gamma,
+            "D": _forces_of_constraints(self._mechanics, d),
+        }  # fmt: skip
+
+    @cached_property
+    def length(self) -> int:
+        """Instructions of the equations of motion."""
+        inputs = [self.t, self.q, *self._rates(), self.G, self.p]
+        outputs = ca.vertcat(*(CASADI.to_sx(block) for block in self.blocks.values()))
+        return int(ca.Function("length", inputs, [outputs]).n_instructions())
+
+    def _rates(self) -> list[ca.SX]:
+        """Symbols of w, and those of q̇ that are not among them."""
+        others = [self.qd[k] for k in range(self.qd.numel()) if k not in self._rate_of]
+        return [self.w, ca.vertcat(*others) if others else ca.SX(0, 1)]
+
+    def mathematics(self) -> Mathematics:
+        """As definitions z₁, z₂, … and short expressions of them."""
+        setup, d, m = self.setup, self.derived, self._mechanics
+        w, dw = _velocities(setup, d, lambda i: self._rate_of[i])
+        G = [setup.constant(label) for label in d.constant_names]
+        position = _position(self._equations, setup.plan.rows)
+        held = [value for value in position if value is not None]
+        scalars = {name: np.asarray([value]) for name, value in d.functions.items() if np.ndim(value) == 0}
+        parts = {
+            **self.blocks, "given": d.definition, "constant_definitions": d.constant_definitions,
+            "a": m.a, "b": m.b, "position": np.array(held, dtype=object),
+            **{f"function {name}": value for name, value in scalars.items()},
+        }  # fmt: skip
+        outputs = ca.vertcat(*(CASADI.to_sx(part) for part in parts.values()))
+        own, others = self._rates()
+        inputs = ca.vertcat(self.t, self.q, own, others, self.G, self.p)
+        rest = [setup.qd[k] for k in range(len(setup.qd)) if k not in self._rate_of]
+        symbols = [setup.t, *setup.q, *w, *rest, *G, *setup.parameters.values()]
+        known = {inputs[k].element_hash() for k in range(inputs.numel())}
+        strangers = [s for s in ca.symvar(outputs) if s.element_hash() not in known]
+        symbols += [setup.other(s.name(), d.names) for s in strangers]
+        found = define(trace("equations", {"x": ca.vertcat(inputs, *strangers)}, {"y": outputs}), symbols)
+        results, read = iter(found.results), {}
+        for name, part in parts.items():
+            shape = np.shape(part)
+            array = np.empty(int(np.prod(shape)), dtype=object)
+            for k in range(len(array)):
+                array[k] = next(results)
+            read[name] = array.reshape(shape)
+        values = iter(read.pop("position"))
+        functions = {name: read.pop(f"function {name}") for name in scalars}
+        return Mathematics(
+            w, dw, G=G, position=[None if value is None else next(values) for value in position],
+            functions={name: value.reshape(()) for name, value in functions.items()}, definitions=found, **read,
+        )  # fmt: skip

@@ -1,0 +1,157 @@
+"""The equations of motion as native functions of (context, t, y, dy), for any model and formulation.
+
+The state is y = (q, u, W) with the work W of forces without potential and of drives. All leave λ in the context.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.native import Matrix, Outputs, Real, Vector, native
+from dalembert.numerics.closing import close_loops
+from dalembert.numerics.context import (
+    OK,
+    Blocks,
+    Context,
+    Solution,
+    System,
+    finite,
+    residual_rates,
+    stabilized,
+    watch,
+)  # fmt: skip
+from dalembert.numerics.linear import hold_rank
+
+__all__ = ["accelerations_along", "eliminated_rhs", "explicit_rhs", "solved_rhs", "staged_rhs"]
+
+
+class Accelerations(Outputs):
+    """What the dynamics kernel of an explicit formulation gives."""
+
+    qdot = Vector("nq")
+    power = Real()
+    du = Vector("nv")
+
+
+class Loops(Outputs):
+    """What the dynamics kernel of ``formulations.recursive`` gives where there are constraints: rows of A beyond
+    ``rows`` yield."""
+
+    qdot = Vector("nq")
+    power = Real()
+    b = Vector("rows")
+    phi = Vector("holonomic")
+    du = Vector("nv")
+    A = Matrix("rows + yielding", "nv")
+    gamma = Vector("rows + yielding")
+    Y = Matrix("nv", "rows + yielding")
+    compliance = Matrix("rows + yielding", "rows + yielding")
+
+
+@native
+def explicit_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """u̇ straight from the kernel."""
+    e = Accelerations.of(c, c.dynamics(t, y[: c.nq + c.nv], c.parameters, c.tau))
+    dy[: c.nq] = e.qdot
+    dy[c.nq : c.nq + c.nv] = e.du
+    dy[c.nq + c.nv] = e.power
+    return finite(c, dy)
+
+
+@native
+def _hold_blocks(c: Context, e: Blocks):
+    """A, γ, b and φ of the known rank."""
+    sides = np.zeros((c.rows, 3))
+    sides[:, 0] = e.gamma
+    sides[:, 1] = e.b
+    sides[: c.holonomic, 2] = e.phi
+    hold_rank(e.A, c.rank, sides)
+    e.gamma[:] = sides[:, 0]
+    e.b[:] = sides[:, 1]
+    e.phi[:] = sides[: c.holonomic, 2]
+
+
+@native
+def solved_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """u̇ and λ by the solver of the formulation."""
+    nq, nv, rows = c.nq, c.nv, c.rows
+    e = Blocks.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
+    u, power = y[nq : nq + nv], e.power
+    if c.rank != 0:
+        _hold_blocks(c, e)
+    rate = residual_rates(e.A, e.b, u)
+    gamma = stabilized(c, e.gamma, e.phi, rate)
+    out = Solution(dy[nq : nq + nv], c.multipliers)
+    status = c.solver(t, System(e.M, e.f, e.A, gamma, e.phi, rate, u, e.own), out)
+    if status != OK:
+        return status
+    # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
+    for i in range(rows):
+        power -= e.b[i] * c.multipliers[i]
+    dy[:nq] = e.qdot
+    dy[nq + nv] = power
+    return finite(c, dy)
+
+
+@native
+def _hold_loops(c: Context, e: Loops, gamma: np.ndarray):
+    """A of the known rank is E A; then γ, b and φ become E γ …, Y = M⁻¹Aᵀ becomes Y Eᵀ, the compliance E C Eᵀ."""
+    rows, k = c.rows, e.A.shape[0]
+    E = np.eye(k)
+    hold_rank(e.A[:rows], c.rank, E[:rows])
+    old = e.phi.copy()
+    for i in range(c.holonomic):
+        e.phi[i] = 0.0
+        for j in range(c.holonomic):
+            e.phi[i] += E[i, j] * old[j]
+    e.b[:] = E[:rows, :rows] @ e.b
+    gamma[:] = E @ gamma
+    e.Y[:] = e.Y @ E.T
+    e.compliance[:] = E @ (e.compliance @ E.T)
+
+
+@native
+def eliminated_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """The loops of ``formulations.recursive``."""
+    nq, nv, rows = c.nq, c.nv, c.rows
+    e = Loops.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
+    dy[:nq] = e.qdot
+    dy[nq : nq + nv] = e.du
+    gamma, power = e.gamma.copy(), e.power
+    if c.rank != 0:
+        _hold_loops(c, e, gamma)
+    rate = residual_rates(e.A[:rows], e.b, y[nq : nq + nv])
+    gamma[:rows] = stabilized(c, gamma[:rows], e.phi, rate)
+    rank, ratio, conflict = close_loops(e.A, gamma, e.Y, e.compliance, dy[nq : nq + nv], c.multipliers)
+    watch(c, rank, ratio, conflict)
+    for i in range(rows):
+        power -= e.b[i] * c.multipliers[i]
+    dy[nq + nv] = power
+    return finite(c, dy)
+
+
+@native
+def staged_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+    """ẏ at a state that is led toward the constraints first: what is off them has little say, so the equations stay
+    smooth near singular positions. There the direction that degenerates is left alone: the way back is as long as it
+    is uncertain.
+    """
+    near = y.copy()
+    c.approach(t, near)
+    return c.inner(t, near, dy)
+
+
+@native
+def accelerations_along(
+    c: Context, times: np.ndarray, states: np.ndarray, forces: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> int:
+    """u̇ and λ at many states; returns the number of states done before one failed."""
+    nq, nv = c.nq, c.nv
+    rate = np.empty(nq + nv + 1)
+    for i in range(times.shape[0]):
+        c.tau[:] = forces[i]
+        if c.rhs(times[i], states[i], rate) != OK:
+            return i
+        du[i] = rate[nq : nq + nv]
+        multipliers[i] = c.multipliers
+    return times.shape[0]

@@ -1,0 +1,42 @@
+"""Equations of a model that are used again while the model stays as it is."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from dalembert.dynamics.dynamics import Dynamics
+from dalembert.formulations import Formulation
+from dalembert.kinematics import Generalized
+from dalembert.model import Model
+from dalembert.model.contents import contents
+
+__all__ = ["kept_dynamics"]
+
+MOST_KEPT = 4  # of one model
+
+
+class Kept(NamedTuple):
+    """What was asked for, by which thread, all data that the model had then, and the equations."""
+
+    asked: tuple[Any, Any, int]
+    contents: tuple[Any, ...]
+    dynamics: Dynamics
+
+
+def kept_dynamics(
+    model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+) -> Dynamics:
+    """The equations of a model: those made before for the same question, if nothing of the model has changed since.
+
+    The model itself carries them, so they live as long as it does. Each thread has its own: equations remember what was
+    seen of a mechanism, such as the rank of its constraints, and runs side by side must not meet there.
+    """
+    asked, now = (formulation, coordinates, threading.get_ident()), contents(model)
+    kept: list[Kept] = [one for one in model.derived if one.contents == now]
+    found = next((one for one in kept if one.asked == asked), None)
+    if found is None:
+        found = Kept(asked, now, Dynamics(model, formulation, coordinates))
+    # The last one used comes first.
+    model.derived = [found, *(one for one in kept if one is not found)][:MOST_KEPT]
+    return found.dynamics

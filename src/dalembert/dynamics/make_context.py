@@ -1,0 +1,77 @@
+"""The record that native code of a model works on, filled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.codegen import Kernel
+from dalembert.dynamics import evaluate, project
+from dalembert.dynamics.rolled import rolled_rhs
+from dalembert.dynamics.rolled_closing import closed_approach, closed_retract, closed_rhs
+from dalembert.native import Bound
+from dalembert.numerics.context import Context, Statistics
+
+if TYPE_CHECKING:
+    from dalembert.dynamics.kernels import KernelSet
+
+__all__ = ["make_context", "project_stages", "project_states"]
+
+_WAYS = {
+    "explicit": evaluate.explicit_rhs, "eliminated": evaluate.eliminated_rhs, "solved": evaluate.solved_rhs,
+}  # fmt: skip
+
+
+def make_context(
+    kernels: KernelSet, parameters: dict[str, float] | None = None, more: dict[str, Kernel] | None = None
+) -> Context:
+    """A context for one run of a model.
+
+    Args:
+        more: kernels besides those of the accelerations, by the names of their fields.
+    """
+    values, rows = kernels.parameters(parameters).copy(), kernels.rows
+    context = Context(
+        nq=kernels.nq, nv=kernels.nv, rows=len(rows), holonomic=rows.holonomic,
+        yielding=kernels.yielding, n_parameters=len(values), parameters=values,
+        n_events=len(kernels.flat.event_owners), n_windings=len(kernels.coordinates.windings),
+        statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
+    )  # fmt: skip
+    context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
+    rolled = kernels.rolled(parameters)
+    used = dict(more or {})
+    if rolled is None:
+        used["dynamics"] = kernels.dynamics_kernel
+        if rows:
+            used["constraints"] = kernels.constraint_kernel
+        if rows or kernels.has_quaternions:
+            used["move"] = kernels.move_kernel
+    context.set(**used)
+    if rows:
+        project_states(context, "projection")
+    if rolled is not None:
+        own = rolled.bind(context)
+        closed = rolled.loops is not None
+        context.rhs = (closed_rhs if closed else rolled_rhs).bind(own)
+        context.retract = closed_retract.bind(own) if closed else project.normalize.bind(context)
+        return context
+    if kernels.way == "solved":
+        context.solver = kernels.formulation.bind(context)
+    context.rhs = _WAYS[kernels.way].bind(context)
+    context.retract = (project.retract if rows else project.normalize).bind(context)
+    return context
+
+
+def project_states(context: Context, how: str | None) -> None:
+    """How states go back onto the constraints: ``projection``, ``partition``, or not at all."""
+    context.projection = None if how is None else project.PROJECTIONS[how].bind(context)
+
+
+def project_stages(context: Context) -> None:
+    """Go toward the constraints before every evaluation, besides back onto them after steps."""
+    inner: Bound = context.rhs
+    rolled = inner.record is not context
+    context.inner = inner
+    context.approach = closed_approach.bind(inner.record) if rolled else project.approach.bind(context)
+    context.rhs = evaluate.staged_rhs.bind(context)

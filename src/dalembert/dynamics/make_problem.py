@@ -1,0 +1,123 @@
+"""What integrators take: the native functions of a model in one record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalembert.codegen import Kernel
+from dalembert.dynamics import implicit, project
+from dalembert.dynamics.make_context import make_context
+from dalembert.equations import Level
+from dalembert.errors import ModelError
+from dalembert.integrators.base import Problem
+from dalembert.numerics.context import Context
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
+
+if TYPE_CHECKING:
+    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.formulations.base import Form
+
+__all__ = ["make_problem"]
+
+# Kernels behind the native functions. index-1 and ggl are the two forms of a differential-algebraic system.
+_KERNELS = {
+    "jacobian": "tangent", "multipliers": "tangent", "residual": "tangent",
+    "index-1": "tangent", "ggl": "tangent", "exponential": "exponential", "discrete": "discrete",
+}  # fmt: skip
+
+
+def make_problem(
+    kernels: KernelSet,
+    parameters: dict[str, float] | None,
+    needs: tuple[str, ...],
+    start: tuple[float, np.ndarray] | None,
+    active: np.ndarray | None,
+) -> tuple[Problem, Context]:
+    """What an integrator that needs these functions takes, and the context behind it."""
+    form = kernels.form
+    if form is not None:
+        return _problem_of_form(kernels, form, parameters, needs)
+    names = {_KERNELS[need] for need in needs if need in _KERNELS}
+    _check_needs(kernels, names, needs)
+    used = {name: getattr(kernels, f"{name}_kernel") for name in names}
+    if "project" in needs:
+        used["constraints"] = kernels.constraint_kernel
+    context = make_context(kernels, parameters, {**used, **_event_kernel(kernels)})
+    if active is None and names and start is not None and kernels.rows:
+        active = independent_rows(kernels, *start, context.parameters)
+    if active is not None:
+        context.keep_rows(active)
+    n = kernels.nq + kernels.nv + 1
+    problem = Problem(
+        size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, n_events=context.n_events, rhs=context.rhs,
+        retract=context.retract, events=project.events.bind(context) if context.n_events else None,
+    )  # fmt: skip
+    for need in needs:
+        if need in implicit.DAE:
+            F, jacobian, index = implicit.DAE[need]
+            more = context.active_holonomic if need == "ggl" else 0
+            problem.set(
+                dae=F.bind(context), dae_jacobian=jacobian.bind(context), dae_start=implicit.dae_start.bind(context),
+                dae_index=index, dae_size=n + kernels.nv + context.n_active + more,
+            )  # fmt: skip
+        elif need in implicit.FUNCTIONS:
+            problem.set(**{need: implicit.FUNCTIONS[need].bind(context)})
+    return problem, context
+
+
+def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> None:
+    """Refuse integrators that need what a model cannot give."""
+    if used and kernels.is_large:
+        raise ModelError(
+            f"the model has {len(kernels.flat.bodies)} bodies and runs by rolled recursions without derivatives. "
+            f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
+        )
+    if "discrete" in needs and kernels.rows.holonomic < len(kernels.rows):
+        names = kernels.rows.owners(Level.VELOCITY)
+        raise ModelError(
+            f"a variational integrator cannot take nonholonomic constraints ({', '.join(names)}): they come from no "
+            f"action. Fix: another integrator, such as 'generalized-alpha' or 'dopri8'"
+        )
+
+
+def _event_kernel(kernels: KernelSet) -> dict[str, Kernel]:
+    return {"event": kernels.event_kernel} if kernels.flat.event_owners else {}
+
+
+def _problem_of_form(
+    kernels: KernelSet, form: Form, parameters: dict[str, float] | None, needs: tuple[str, ...]
+) -> tuple[Problem, Context]:
+    """The problem in variables other than (q, u)."""
+    if not set(needs) <= {"rhs", "retract", "jacobian"}:
+        raise ModelError(
+            f"formulation {kernels.formulation.name!r} integrates {form.what}; the integrator moves coordinates and "
+            f"velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
+        )
+    used = {name: getattr(kernels, f"{name}_kernel") for name in form.kernels}
+    used["constraints"] = kernels.constraint_kernel
+    context = make_context(kernels, parameters, {**used, **_event_kernel(kernels)})
+    functions = form.bind(context)
+    problem = Problem(
+        size=form.size, varying=form.varying, nq=kernels.nq, nv=kernels.nv, rows=len(kernels.rows),
+        n_events=context.n_events, rhs=functions.rhs, retract=functions.retract, decode=functions.decode,
+        encode=functions.encode,
+        events=functions.events if context.n_events else None,
+        jacobian=functions.jacobian if "jacobian" in needs else None,
+    )  # fmt: skip
+    return problem, context
+
+
+def independent_rows(kernels: KernelSet, t: float, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """Constraint rows that are independent at a state, holonomic ones first."""
+    q, u = y[: kernels.nq], y[kernels.nq : kernels.nq + kernels.nv]
+    A = np.asarray(kernels.constraint_kernel(t, q, u, parameters).jacobian)
+    if not A.any():
+        return np.empty(0, dtype=np.int64)
+    from scipy.linalg import qr
+
+    _, R, order = qr(A.T, mode="economic", pivoting=True)  # pyright: ignore[reportAssignmentType]
+    sizes = np.abs(np.diag(R))
+    rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
+    return np.sort(order[:rank]).astype(np.int64)

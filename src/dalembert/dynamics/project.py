@@ -1,0 +1,212 @@
+"""States back onto the constraints, as native functions.
+
+Positions and velocities are corrected one after the other, by the shortest way in the metric of the mass matrix, or
+along the best dependent coordinates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.native import native
+from dalembert.numerics.context import (
+    CONFLICT,
+    NO_CONVERGENCE,
+    NO_MASS,
+    NOT_FINITE,
+    OK,
+    Closure,
+    Context,
+    give_up,
+)  # fmt: skip
+from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, partition_step, solve_constrained
+
+__all__ = [
+    "PROJECTIONS", "along_dependent", "approach", "correct", "events", "normalize", "retract", "shortest",
+]  # fmt: skip
+
+# Newton's method on the position constraints: the error is a length or an angle. What is not corrected now is corrected
+# at once later, a jump that multistep methods feel; so this is close to rounding.
+POSITION_TOLERANCE = 1e-14
+NEWTON_STEPS = 12
+
+# How soft states are led toward the constraints before an evaluation: of the square of the stiffest direction.
+SOFT = 1e-9
+
+# How far redundant velocity equations may contradict each other before no velocity satisfies them.
+CONFLICT_TOLERANCE = 1e-6
+
+
+@native
+def closure(c: Context, t: float, y: np.ndarray) -> Closure:
+    """φ, A u + b, A and M at a state."""
+    return Closure.of(c, c.constraints(t, y[: c.nq + c.nv], c.parameters))
+
+
+@native
+def _present(c: Context, e: Closure, positions: bool):
+    """Residuals and A of one level; A has the rank that is known."""
+    residual, A, rank = e.rate, e.A, c.rank
+    if positions:
+        residual, A, rank = e.phi, e.A[: c.holonomic], c.holonomic_rank
+    if rank != 0:
+        sides = residual.copy().reshape(-1, 1)
+        A = A.copy()
+        hold_rank(A, rank, sides)
+        residual = sides.reshape(-1)
+    return residual, A
+
+
+@native
+def _latest(c: Context) -> Closure:
+    """What the constraint kernel gave when it was evaluated last."""
+    return Closure.of(c, c.constraints.outputs)
+
+
+@native
+def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> int:
+    """The shortest way in the metric of the mass matrix."""
+    e = _latest(c)
+    residual, A = _present(c, e, positions)
+    status, _, seen[1], seen[0] = solve_constrained(e.M, np.zeros(c.nv), A, residual, du, np.empty(A.shape[0]))
+    return status if status == OK else give_up(c, NO_MASS)
+
+
+@native
+def along_dependent(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> int:
+    """Along the best dependent coordinates."""
+    e = _latest(c)
+    residual, A = _present(c, e, positions)
+    seen[1] = 1.0
+    status, seen[0] = partition_step(e.M, A, residual, du)
+    return status if status == OK else give_up(c, NO_MASS)
+
+
+PROJECTIONS = {"projection": shortest, "partition": along_dependent}
+
+
+@native
+def _move(c: Context, q: np.ndarray, du: np.ndarray):
+    """q ← q moved along the tangent du (also normalizes quaternions)."""
+    q[: c.nq] = c.move(q[: c.nq], du, c.parameters)[: c.nq]
+
+
+@native
+def _close_positions(c: Context, t: float, y: np.ndarray, du: np.ndarray, seen: np.ndarray) -> int:
+    """Newton's method on the position constraints."""
+    error = 1e300
+    for _ in range(NEWTON_STEPS):
+        e = closure(c, t, y)
+        previous, error = error, 0.0
+        for x in e.phi:
+            error = max(error, abs(x))
+        if not np.isfinite(error):
+            return give_up(c, NOT_FINITE)
+        # Converged, or as close as rounding allows.
+        if error <= (0.0 if c.inner else POSITION_TOLERANCE) or (error < 1e-9 and error > 0.5 * previous):
+            return OK
+        status = c.projection(True, du, seen)
+        if status != OK:
+            return status
+        _move(c, y, du)
+    return give_up(c, NO_CONVERGENCE)
+
+
+@native
+def _close_velocities(c: Context, u: np.ndarray, du: np.ndarray, seen: np.ndarray) -> int:
+    """Velocities onto the constraints; the constraint kernel was evaluated at the present position just before."""
+    status = c.projection(False, du, seen)
+    if status != OK:
+        return status
+    residual, _ = _present(c, _latest(c), False)
+    largest = 0.0
+    for x in residual:
+        largest = max(largest, abs(x))
+    if seen[0] > CONFLICT_TOLERANCE * (1.0 + largest):
+        return give_up(c, CONFLICT)
+    correct(c, u, du)
+    return OK
+
+
+@native
+def correct(c: Context, u: np.ndarray, du: np.ndarray):
+    """u += du. A velocity that has to be bent much to fit the constraints has jumped to another branch of motion."""
+    correction, size = 0.0, 0.0
+    for i in range(u.shape[0]):
+        correction = max(correction, abs(du[i]))
+        size = max(size, abs(u[i]))
+        u[i] += du[i]
+    s = c.statistics
+    s.largest_correction = max(s.largest_correction, correction / (1.0 + size))
+
+
+@native
+def normalize(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+    """Quaternions of unit length; all that models without constraints need."""
+    quality[0] = 1.0
+    if c.move:
+        _move(c, y, np.zeros(c.nv))
+    return OK
+
+
+@native
+def retract(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+    """Position and velocity back onto the constraints."""
+    quality[0] = 1.0
+    du, seen = np.zeros(c.nv), np.zeros(2)
+    _move(c, y, du)
+    if not c.projection:
+        return OK
+    c.statistics.projections += 1
+    status = _close_positions(c, t, y, du, seen)
+    if status == OK:
+        status = _close_velocities(c, y[c.nq : c.nq + c.nv], du, seen)
+    if status == OK:
+        quality[0] = seen[1]
+    return status
+
+
+@native
+def _soft_step(c: Context, residual: np.ndarray, A: np.ndarray, M: np.ndarray, du: np.ndarray):
+    """The du that is short and brings A du close to −residual; 0 if it is not determined."""
+    nv, rows = c.nv, A.shape[0]
+    heaviest, longest = 0.0, 0.0
+    for i in range(nv):
+        heaviest = max(heaviest, abs(M[i, i]))
+    for x in A.flat:
+        longest = max(longest, abs(x))
+    stiffness = heaviest / (SOFT * longest * longest) if longest > 0.0 else 0.0
+    H = M.copy()
+    du[:] = 0.0
+    for r in range(rows):
+        for i in range(nv):
+            if A[r, i] != 0.0:
+                du[i] -= stiffness * A[r, i] * residual[r]
+                for j in range(nv):
+                    H[i, j] += stiffness * A[r, i] * A[r, j]
+    if cholesky(H):
+        cholesky_substitute(H, du)
+    else:
+        du[:] = 0.0
+
+
+@native
+def approach(c: Context, t: float, y: np.ndarray) -> int:
+    """A step of position and velocity toward the constraints."""
+    du = np.zeros(c.nv)
+    e = closure(c, t, y)
+    residual, A = _present(c, e, True)
+    _soft_step(c, residual, A, e.M, du)
+    _move(c, y, du)
+    e = closure(c, t, y)
+    residual, A = _present(c, e, False)
+    _soft_step(c, residual, A, e.M, du)
+    y[c.nq : c.nq + c.nv] += du
+    return OK
+
+
+@native
+def events(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
+    """The values of all events."""
+    g[:] = c.event(t, y[: c.nq + c.nv], c.parameters)
+    return OK

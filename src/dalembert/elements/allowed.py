@@ -1,0 +1,66 @@
+"""What the formulas of a field may name besides parameters; fields are marked with it.
+
+value: Annotated[Vector, MOTION]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES
+
+__all__ = [
+    "COORDINATES", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL", "TIMES", "Allowed",
+]  # fmt: skip
+
+OF_POSITION = frozenset({"q", "x", "y", "z"})
+OF_VELOCITY = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - OF_POSITION)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a formula may name besides parameters, and what it must be.
+
+    Attributes:
+        words: what it may name, for the reference of model files.
+        rule: what a message says where it names something else.
+        time: it may name t.
+        quantities: of joints and bodies that it may name.
+        local: names of its own, such as the coordinates of a custom joint.
+        linear: it must be linear in velocities.
+        moving: it must name t or the motion.
+    """
+
+    words: str
+    rule: str = ""
+    time: bool = False
+    quantities: frozenset[str] = frozenset()
+    local: tuple[str, ...] = ()
+    linear: bool = False
+    moving: bool = False
+
+
+_ALL = OF_POSITION | OF_VELOCITY
+PARAMETERS = Allowed("nothing", "only parameters may stand here")
+TIMES = Allowed("`t`", "a drive may name t and parameters only", time=True)
+MOTION = Allowed("`t` and all references", time=True, quantities=_ALL)
+LINEAR = Allowed("`t` and all references; linear in velocities", time=True, quantities=_ALL, linear=True)
+PASSING = Allowed("`t` and all references", time=True, quantities=_ALL, moving=True)
+POSITIONS = Allowed(
+    "`t`, `q`, `x`, `y`, `z`", "an equation at position level may not name velocities", True, OF_POSITION
+)
+COORDINATES = Allowed(
+    "`t`, `q` of other joints",
+    "an explicit constraint may name t, parameters and joint coordinates",
+    True,
+    frozenset({"q"}),
+)
+POTENTIAL = Allowed(
+    "`q`, `x`, `y`, `z`", "a potential may name joint coordinates and positions only", False, OF_POSITION
+)
+_POSE_NAMES = ("x", "y", "z", *(f"R{i}{j}" for i in "xyz" for j in "xyz"))
+POSE = Allowed(
+    "the relative pose `x`, `y`, `z`, `Rxx` … `Rzz`",
+    f"expected parameters and {', '.join(_POSE_NAMES)}",
+    local=_POSE_NAMES,
+)

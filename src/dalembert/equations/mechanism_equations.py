@@ -1,0 +1,487 @@
+"""The canonical block equations of a mechanism at one instant, in any algebra.
+
+    q̇ = W(t,q) u + X(t,q)          M(t,q) u̇ + h(t,q,u) = Q + Aᵀλ
+    φ(t,q) = 0                      A(t,q) u + b(t,q) = 0     (holonomic, differentiated, and nonholonomic)
+    A u̇ + γ(t,q,u) = 0
+
+Everything a formulation needs is a method here; constraints give φ only, their derivatives come from jets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.elements import Load
+from dalembert.joints import Joint
+from dalembert.kinematics import Kinematics, TreeKinematics
+from dalembert.kinematics.moving import TreeMotion, moving, still
+from dalembert.model.mechanism import PlacedJoint
+from dalembert.spatial.so3 import cross
+from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
+
+__all__ = ["Equations", "Level", "Row", "part_of", "residuals"]
+
+
+class Level(IntEnum):
+    """What a constraint equation holds: the position, φ = 0, or the velocity alone, A u + b = 0."""
+
+    POSITION = 0
+    VELOCITY = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level.
+
+    ``rigid`` marks equations between the coordinates of one body, which is then the owner.
+    """
+
+    owner: str
+    index: int
+    level: Level
+    rigid: bool = False
+
+    @property
+    def holonomic(self) -> bool:
+        """True at position level."""
+        return self.level is Level.POSITION
+
+    def __str__(self) -> str:
+        return f"{self.owner}[{self.index}]"
+
+
+class Equations:
+    """One mechanism at (t, q, u).
+
+    Args:
+        tree: coordinates placed in an algebra.
+        t, q, u: time, coordinates, velocities, as scalars and arrays of that algebra.
+        tau: forces on all velocities, besides those of the model.
+    """
+
+    def __init__(self, tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, tau: np.ndarray | None = None):
+        self.tree, self.al = tree.at(t), tree.al
+        self.t, self.q, self.u = t, q, u
+        self.flat = tree.coordinates.flat
+        self.nv = tree.coordinates.nv
+        self.tau = self.al.zeros(self.nv) if tau is None else tau
+
+    # Kinematics
+
+    @cached_property
+    def states(self) -> list[Any]:
+        """All bodies for u̇ = 0, gravity left out."""
+        return self.tree.states(self.q, self.u)
+
+    @cached_property
+    def motion(self) -> TreeMotion:
+        return still(self.tree, self.t, self.q, self.u, self.states)
+
+    def qdot(self) -> np.ndarray:
+        """q̇ of the coordinates, and the rates of the angles that windings follow."""
+        parts = [self.tree.qdot(self.q, self.u)]
+        windings = self.tree.coordinates.windings
+        if windings:
+            jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
+            parts.append(self.al.array([jets.al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))  # type: ignore[attr-defined]
+        return self.al.concatenate(parts)
+
+    # Constraints
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Who imposes each constraint equation."""
+        return [row for _, row in self._residuals]
+
+    @cached_property
+    def _residuals(self) -> list[tuple[Any, Row]]:
+        """Values of all constraint residuals."""
+        return residuals(self.motion) if self._constrained else []
+
+    @property
+    def _constrained(self) -> bool:
+        return self.tree.coordinates.has_constraints
+
+    def position_residual(self) -> np.ndarray:
+        """φ(t, q)."""
+        return self.al.array([value for value, row in self._residuals if row.holonomic])
+
+    def _moving(self, u: np.ndarray, du: np.ndarray) -> list[tuple[Any, Row]]:
+        """Residuals as jets along the motion with velocities u and rates du."""
+        return residuals(moving(self.tree, self.t, self.q, u, du, self.tree.states(self.q, u, du)))
+
+    @cached_property
+    def _unaccelerated(self) -> list[tuple[Any, Row]]:
+        """Residuals as jets for u̇ = 0."""
+        return self._moving(self.u, self.al.zeros(self.nv))
+
+    def velocity_residual(self, u: np.ndarray | None = None) -> np.ndarray:
+        """A u + b:  φ̇ for holonomic rows, ψ for nonholonomic ones."""
+        found = self._unaccelerated if u is None else self._moving(u, self.al.zeros(self.nv))
+        return self.al.array([part_of(value, "v" if row.holonomic else "x") for value, row in found])
+
+    def acceleration_residual(self, du: np.ndarray) -> np.ndarray:
+        """A u̇ + γ."""
+        return self._accelerations(self._moving(self.u, du))
+
+    def _accelerations(self, found: list[tuple[Any, Row]]) -> np.ndarray:
+        """Second derivatives of holonomic residuals, first ones of nonholonomic ones."""
+        return self.al.array([part_of(value, "a" if row.holonomic else "v") for value, row in found])
+
+    def acceleration_by_bodies(self) -> tuple[np.ndarray, np.ndarray]:
+        """J and c of  A u̇ + γ = J x + c,  x the rates of all twists V_L in link axes, one after the other, then u̇.
+
+        Bodies and tree coordinates count as if they were free of each other.
+        """
+        al, n = self.al, 6 * len(self.tree.links)
+
+        def residual(x: np.ndarray) -> np.ndarray:
+            states = [replace(s, A_L=x[6 * i : 6 * i + 6]) for i, s in enumerate(self.states)]
+            return self._accelerations(residuals(moving(self.tree, self.t, self.q, self.u, x[n:], states)))
+
+        c = residual(al.zeros(n + self.nv))
+        if not len(c):
+            return al.zeros(0, n + self.nv), c
+        return al.columns(lambda x: residual(x) - c, n + self.nv), c
+
+    @cached_property
+    def velocity_bias(self) -> np.ndarray:
+        """b(t, q), which vanishes for constraints without time."""
+        if not self._constrained:
+            return self.al.zeros(0)
+        return self.velocity_residual(self.al.zeros(self.nv))
+
+    @cached_property
+    def gamma(self) -> np.ndarray:
+        """γ(t, q, u)."""
+        if not self._constrained:
+            return self.al.zeros(0)
+        return self._accelerations(self._unaccelerated)
+
+    @cached_property
+    def jacobian(self) -> np.ndarray:
+        """A(t, q)."""
+        gamma = self.gamma
+        if not len(gamma):
+            return self.al.zeros(0, self.nv)
+        return self.al.columns(lambda du: self.acceleration_residual(du) - gamma, self.nv)
+
+    # Forces
+
+    @cached_property
+    def load(self) -> Load:
+        load = Load()
+        for force, scope in self.flat.forces.values():
+            force.loads(self.motion.within(scope), load)
+        return load
+
+    def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
+        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
+        al, tree = self.al, self.tree
+        wrenches = [al.zeros(6) for _ in tree.links]
+        tau = self.tau.copy()
+
+        def add(body: str, wrench: np.ndarray) -> None:
+            if body != "ground":
+                i = tree.index[body]
+                wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
+
+        for body, wrench, conservative in self.load.wrenches:
+            if not (conservative and only_work):
+                add(body, wrench)
+        for joint, force, conservative in self.load.joint_forces:
+            if conservative and only_work:
+                continue
+            slot = tree.coordinates.slot_of_joint.get(joint)
+            if slot is not None:
+                tau[slot.u] = tau[slot.u] + force
+                continue
+            placed = tree.mechanism.joint(joint)
+            X, _ = self.motion.relative(placed)
+            F = placed.joint.wrench(al, placed.joint.coordinates(al, X), force)
+            add(placed.second, placed.X_2S.force(F))
+            add(placed.first, -placed.X_1P.force(X.force(F)))
+        return wrenches, tau
+
+    def work_forces(self) -> np.ndarray:
+        """Forces on all velocities that have no potential."""
+        wrenches, tau = self._applied(only_work=True)
+        return tau + self.tree.generalized_forces(self.states, wrenches)
+
+    def active_forces(self) -> np.ndarray:
+        """All forces on velocities, those of gravity and of potentials among them."""
+        wrenches, tau = self._applied()
+        g = self.tree.mechanism.gravity
+        for i, (link, state) in enumerate(zip(self.tree.links, self.states, strict=True)):
+            pull = state.X_WL.R.T @ g
+            weight = self.al.concatenate([cross(link.inertia.h, pull), link.inertia.mass * pull])
+            wrenches[i] = wrenches[i] + weight
+        return tau + self.tree.generalized_forces(self.states, wrenches)
+
+    @cached_property
+    def gravity(self) -> np.ndarray:
+        return gravity_base(self.al, self.tree.mechanism.gravity)
+
+    @cached_property
+    def forcing(self) -> np.ndarray:
+        """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
+        wrenches, tau = self._applied()
+        states = self.tree.states(self.q, self.u, base=self.gravity)
+        return tau - self.tree.inverse_dynamics(states, wrenches) - self._cut_rotor_forces(None)
+
+    @cached_property
+    def momentum_rate(self) -> np.ndarray:
+        """∂L/∂q + Q: what changes the momenta p = M u besides constraints; found without M."""
+        if self.tree.coordinates.rheonomic:
+            # M q̇ is then only a part of the momenta.
+            return self.along(self.mass_matrix) @ self.u + self.forcing
+        wrenches, tau = self._applied()
+        rate = tau + self.tree.momentum_rates(self.states, self.q, self.u, wrenches)
+        for placed, a, B, _ in self._cut_rotors:
+            u_J = B @ self.u
+            rest = placed.joint.rotor_rate(self.al, u_J, self.al.zeros(len(u_J)))
+            rate = rate + a * (self.along(B).T @ u_J - B.T @ rest)
+        return rate
+
+    def along(self, values: np.ndarray) -> np.ndarray:
+        """The time derivative of functions of t and q along the motion; over algebras with symbols."""
+        symbols = self.al.concatenate([self.al.vector([self.t]), self.q])
+        return self.al.rate(values, symbols, self.al.concatenate([self.al.eye(1)[0], self.qdot()]))
+
+    def inverse(self, du: np.ndarray) -> np.ndarray:
+        """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
+        wrenches, tau = self._applied()
+        states = self.tree.states(self.q, self.u, du, self.gravity)
+        return self.tree.inverse_dynamics(states, wrenches) - tau + self._cut_rotor_forces(du)
+
+    @cached_property
+    def mass_matrix(self) -> np.ndarray:
+        M = self.tree.mass_matrix(self.states)
+        for _, a, B, _ in self._cut_rotors:
+            M = M + a * (B.T @ B)
+        return M
+
+    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of the tree are in its
+    # recursions.
+
+    @cached_property
+    def _outside_armatures(self) -> list[tuple[str, Any]]:
+        names = [name for name in self.flat.joints if name not in self.tree.coordinates.slot_of_joint]
+        armatures = [(name, self.tree.mechanism.armature(name)) for name in names]
+        return [(name, a) for name, a in armatures if a is not None]
+
+    @cached_property
+    def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
+        """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
+        found = []
+        for name, a in self._outside_armatures:
+            bias = self._joint_acceleration(name, self.al.zeros(self.nv))
+            B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
+            found.append((self.tree.mechanism.joint(name), a, B, bias))
+        return found
+
+    def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
+        """Joints with an armature, the armature, and the joint's velocities."""
+        found = []
+        for name in self.flat.joints:
+            a, slot = self.tree.mechanism.armature(name), self.tree.coordinates.slot_of_joint.get(name)
+            if a is not None:
+                placed = self.tree.mechanism.joint(name).joint if slot is None else self.tree.coordinates.joint_at(slot)
+                found.append((placed, a, self.motion.joint(name)[1]))
+        return found
+
+    def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
+        """u̇_J = B u̇ + Ḃ u."""
+        moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
+        return moved.al.parts(moved.joint(name)[1])[1]  # type: ignore[attr-defined]
+
+    def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
+        """Joint, B and the joint force that its armature takes."""
+        loads = []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = bias if du is None else B @ du + bias
+            loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
+        return loads
+
+    def _cut_rotor_forces(self, du: np.ndarray | None) -> np.ndarray:
+        """What armatures of cut joints take from all velocities."""
+        return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
+
+    @property
+    def _branches(self) -> TreeKinematics:
+        """The tree of joints, for elimination along its branches."""
+        assert isinstance(self.tree, TreeKinematics), f"{self.tree.coordinates.name} coordinates have no tree of joints"
+        return self.tree
+
+    def free_acceleration(self) -> np.ndarray:
+        """u̇ of the tree without constraints, by articulated bodies."""
+        wrenches, tau = self._applied()
+        return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
+
+    @cached_property
+    def eliminated(self) -> list[Eliminated]:
+        """All tree joints eliminated, from the tips to the ground."""
+        wrenches, tau = self._applied()
+        return articulated(self._branches, self.states, tau, wrenches)
+
+    def responses(self, forces: np.ndarray) -> np.ndarray:
+        """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        columns = [response(self._branches, self.states, self.eliminated, Q) for Q in forces]
+        return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
+
+    def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
+        al, rows = self.al, []
+        for placed, a, B, bias in self._cut_rotors:
+            rate = placed.joint.rotor_rate(al, B @ self.u, bias)
+            rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
+        if not rows:
+            return al.zeros(0, self.nv), al.zeros(0), al.zeros(0)
+        B, beta, yielding = zip(*rows, strict=True)
+        return np.stack(B), al.array(list(beta)), al.array(list(yielding))
+
+    # Energy and momentum
+
+    def kinetic_energy(self) -> Any:
+        """Of all bodies, and ½ a uᵀu of armatures."""
+        energy = self.tree.kinetic_energy(self.states, self.u)
+        for name, a in self._outside_armatures:
+            u_J = self.motion.joint(name)[1]
+            energy = energy + a * (u_J @ u_J) / 2
+        return energy
+
+    def potential_energy(self) -> Any:
+        """Of gravity and of all conservative forces."""
+        g = self.tree.mechanism.gravity
+        energy = self.al.constant(0)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            energy = energy - g @ (link.inertia.mass * state.X_WL.p + state.X_WL.R @ link.inertia.h)
+        for force, scope in self.flat.forces.values():
+            energy = energy + force.energy(self.motion.within(scope))
+        return energy
+
+    def power(self) -> Any:
+        """Power of the forces that have no potential (W).
+
+        If coordinates are given functions of time, what changes T₂ − T₀ + V:  q̇ᵀQ − ∂L/∂t;  see ``carried``.
+        """
+        if self.tree.coordinates.rheonomic:
+            return self.u @ self.work_forces() - self._explicit_rate()
+        wrenches, tau = self._applied(only_work=True)
+        power = tau @ self.u if self.nv else self.al.constant(0)
+        for wrench, state in zip(wrenches, self.states, strict=True):
+            power = power + wrench @ state.V_L
+        return power
+
+    def _explicit_rate(self) -> Any:
+        """∂L/∂t where q and q̇ do not change; over algebras with symbols."""
+        instant = self.al.variables(["instant"])
+        other = Equations(self.tree, instant[0], self.q, self.u)
+        L = self.al.vector([other.kinetic_energy() - other.potential_energy()])
+        slope = self.al.jacobian(L, instant)[0]
+        return self.al.substitute(slope, instant, self.al.vector([self.t]))[0]
+
+    def carried(self) -> Any:
+        """T₁ + 2 T₀, the energy beside T₂ − T₀ that motion has which is a given function of time; with symbols."""
+        T = self.kinetic_energy()
+        return 2 * T - self.u @ self.al.gradient(T, self.u)
+
+    def momentum(self) -> np.ndarray:
+        """Angular (about the world origin) and linear momentum in world axes."""
+        total = self.al.zeros(6)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            total = total + state.X_WL.force(link.inertia.apply(state.V_L))
+        return total
+
+    def mass_centre(self) -> np.ndarray:
+        """Center of all mass; undefined without mass."""
+        mass, moment = self.al.constant(0), self.al.zeros(3)
+        for link, state in zip(self.tree.links, self.states, strict=True):
+            mass = mass + link.inertia.mass
+            moment = moment + link.inertia.mass * state.X_WL.p + state.X_WL.R @ link.inertia.h
+        return moment / mass
+
+    def outputs(self) -> np.ndarray:
+        """The model's outputs."""
+        return self.al.array(
+            [self.motion.within(scope).evaluate(output.formula) for output, scope in self.flat.outputs.values()]
+        )
+
+    def joint_coordinates(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of any joint of the model."""
+        return self.motion.joint(name)
+
+    # Events
+
+    def events(self) -> np.ndarray:
+        """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
+        values = []
+        for event, scope in self.flat.events.values():
+            value = self.motion.within(scope).evaluate(event.when)
+            values += [sign * value for sign in event.signs]
+        return self.al.array(values)
+
+    def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
+        found = {}
+        for name, (event, scope) in self.flat.events.items():
+            motion = self.motion.within(scope)
+            parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))
+            found[name] = (self.al.array(parameters), self.al.array(rates))
+        return found
+
+    # Reactions
+
+    def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
+        """Wrench of each joint on its second body: world axes, about the joint's point (n, f)."""
+        from dalembert.equations.reactions import REACTIONS
+
+        return REACTIONS[type(self.tree)](self, du, multipliers)
+
+
+def part_of(value: Any, part: str) -> Any:
+    """One part of a jet; a plain scalar is constant."""
+    return getattr(value, part, value if part == "x" else 0.0)
+
+
+def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
+    """All constraint residuals of a motion: rigid bodies, cut joints, constraints, then nonholonomic equations."""
+    tree = motion.tree
+    found = [
+        (value, Row(owner, i, Level.POSITION, rigid=True))
+        for owner, values in motion.rigid()
+        for i, value in enumerate(values)
+    ]
+    for name in tree.coordinates.cut:
+        placed = tree.mechanism.joint(name)
+        X, _ = motion.relative(placed)
+        q = motion.joint(name)[0] if placed.joint.measured else None
+        values = placed.joint.position(motion.al, X, q) if tree.coordinates.kept(name) else []
+        found += [(values[i], Row(name, i, Level.POSITION)) for i in tree.coordinates.kept(name)]
+    constraints = tree.coordinates.flat.constraints.items()
+    imposed = [(name, *given) for name, given in constraints if name not in tree.coordinates.eliminated]
+    for name, constraint, scope in imposed:
+        values = _switched(motion, name, constraint.position(motion.within(scope)))
+        found += [(value, Row(name, i, Level.POSITION)) for i, value in enumerate(values)]
+    for name in tree.coordinates.flat.joints:
+        placed = tree.mechanism.joint(name)
+        if placed.joint.nonholonomic:
+            X, V = motion.relative(placed)
+            start = len([row for _, row in found if row.owner == name and not row.rigid])
+            values = placed.joint.velocity(motion.al, X, V)
+            found += [(value, Row(name, start + i, Level.VELOCITY)) for i, value in enumerate(values)]
+    for name, constraint, scope in imposed:
+        values = _switched(motion, name, constraint.velocity(motion.within(scope)))
+        found += [(value, Row(name, i, Level.VELOCITY)) for i, value in enumerate(values)]
+    return found
+
+
+def _switched(motion: TreeMotion, name: str, values: list[Any]) -> list[Any]:
+    """Residuals of a constraint; those of one that is off are zero."""
+    switch = motion.tree.coordinates.flat.switches.get(name)
+    return values if switch is None else [value * motion.tree.mechanism.parameters[switch] for value in values]

@@ -1,0 +1,173 @@
+"""Which constraint rows and quasi-velocities a formalism works with.
+
+Constraints and candidates are looked at in numbers, at several positions: rows that depend on others at the position as
+drawn are left out, and of the quasi-velocities on offer those are taken that stay independent of the constraints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.equations.mechanics import Mechanics
+from dalembert.equations.mechanism_equations import Equations
+from dalembert.equations.sampled import Sampled
+from dalembert.errors import ModelError
+from dalembert.kinematics import Coordinates
+
+__all__ = ["Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "offered", "plan_of"]
+
+FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
+GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
+SHARE = 0.5  # the same, at the worst position
+BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
+DEPENDENT = 1e-7
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a formalism works with.
+
+    Attributes:
+        rows: independent constraint rows.
+        velocities: which of the quasi-velocities on offer.
+    """
+
+    rows: tuple[int, ...]
+    velocities: tuple[int, ...]
+
+
+def offered(equations: Equations) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Quasi-velocities on offer: names, Y, Z. Those that the user gave; else the natural ones, then plain rates; twists
+    of bodies in their own axes are good where constraints turn with a body.
+    """
+    coordinates: Any = equations.tree.coordinates
+    tree: Any = equations.tree
+    names, Y, Z = tree.quasi_velocities(equations.t, equations.q)
+    if coordinates.velocities:
+        return names, Y, Z
+    al, parts = equations.al, [(names, Y, Z)]
+    rates = [f"d/dt {name}" for name in coordinates.labels()[1]]
+    new = [i for i, rate in enumerate(rates) if rate not in names]
+    parts.append(([rates[i] for i in new], al.eye(equations.nv)[new], al.zeros(len(new))))
+    if not coordinates.has_constraints:
+        return _joined(al, parts)
+    for link, state in zip(equations.tree.links, equations.states, strict=True):
+        twist = state.V
+        partial = al.jacobian(twist, equations.u)
+        rest = al.substitute(twist, equations.u, al.zeros(equations.nv))
+        parts.append(([f"{c}_{link.body}" for c in ("wx", "wy", "wz", "vx", "vy", "vz")], partial, rest))
+    return _joined(al, parts)
+
+
+def _joined(al: Algebra, parts: list[tuple[list[str], np.ndarray, np.ndarray]]) -> tuple[list[str], Any, Any]:
+    names = [name for some, _, _ in parts for name in some]
+    return names, np.concatenate([part[1] for part in parts]), al.concatenate([part[2] for part in parts])
+
+
+def mechanics_of(equations: Equations, plan: Plan, tidy: Any = None) -> Mechanics:
+    """A mechanism with its chosen rows and quasi-velocities."""
+    names, Y, Z = offered(equations)
+    chosen = list(plan.velocities)
+    return Mechanics(equations, plan.rows, ([names[i] for i in chosen], Y[chosen], Z[chosen]), tidy)
+
+
+@lru_cache(maxsize=64)
+def plan_of(coordinates: Coordinates) -> Plan:
+    """Independent rows and quasi-velocities of a mechanism.
+
+    Raises:
+        ModelError: if the quasi-velocities that the user gave are too few, or depend on each other or on constraints.
+    """
+    if not coordinates.has_constraints and not coordinates.velocities:
+        return Plan((), tuple(range(coordinates.nv)))
+    sampled = Sampled(coordinates)
+    e = sampled.equations
+    names, Y, _ = offered(e)
+    still = sampled.at_rest()
+    A = sampled.values(e.jacobian, still, vary=False)
+    rows = greedy(A[:, :0], A, _rank(A[0]))
+    p = e.nv - len(rows)
+    candidates = sampled.values(Y, still, vary=False)
+    if coordinates.velocities:
+        if len(names) != p:
+            raise ModelError(
+                f"{len(names)} quasi-velocities ({', '.join(names)}) for {p} degrees of freedom. Fix: give {p}"
+            )
+        labels = [*names, *(f"constraint {e.rows[i]}" for i in rows)]
+        check_regular(np.concatenate([candidates, A[:, rows]], axis=1), labels, "quasi-velocities", "[Y; a]")
+        return Plan(tuple(rows), tuple(range(p)))
+    return Plan(tuple(rows), tuple(greedy(A[:, rows], candidates, p)))
+
+
+@lru_cache(maxsize=64)
+def independent_rates(coordinates: Coordinates) -> list[int]:
+    """Entries of q̇ that determine the others by the constraints."""
+    plan, sampled = plan_of(coordinates), Sampled(coordinates)
+    e, still = sampled.equations, sampled.at_rest()
+    A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
+    return greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
+
+
+def _rank(A: np.ndarray) -> int:
+    """Of rows that have the same length, or none."""
+    sizes = np.linalg.norm(A, axis=1, keepdims=True)
+    return int(np.linalg.matrix_rank(A / np.where(sizes > 0, sizes, 1.0), DEPENDENT)) if A.size else 0
+
+
+def _rest(basis: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """What of rows is orthogonal to all of a basis; twice is enough."""
+    for _ in range(2):
+        rows = rows - (rows @ basis.T) @ basis
+    return rows
+
+
+def _first_good(score: np.ndarray, left: np.ndarray) -> int:
+    """The first candidate that is good at the worst of all positions; if none is, at most of them and as drawn."""
+    worst = left.min(axis=0)
+    if worst.max() > BAD:
+        return int(np.argmax(worst >= SHARE * worst.max()))
+    drawn = np.where(left[0] > BAD, score, 0.0)
+    best = drawn if drawn.any() else score
+    return int(np.argmax(best >= GOOD * best.max()))
+
+
+def greedy(known: np.ndarray, candidates: np.ndarray, count: int) -> list[int]:
+    """Candidates (positions × rows × m) that are independent of the known rows and of each other, nearly everywhere."""
+    bases = [np.linalg.qr(rows.T)[0].T if len(rows) else np.zeros((0, candidates.shape[2])) for rows in known]
+    sizes = np.maximum(np.linalg.norm(candidates, axis=2, keepdims=True), 1e-300)
+    candidates = candidates / sizes
+    chosen: list[int] = []
+    for _ in range(count):
+        left = np.array([np.linalg.norm(_rest(*both), axis=1) for both in zip(bases, candidates, strict=True)])
+        score = np.quantile(left, FEW, axis=0)
+        if score.max() < DEPENDENT:
+            break
+        best = _first_good(score, left)
+        chosen.append(best)
+        for k, basis in enumerate(bases):
+            rest = _rest(basis, candidates[k, best : best + 1])[0]
+            size = np.linalg.norm(rest)
+            if size > DEPENDENT:
+                bases[k] = np.vstack([basis, rest / size])
+    return sorted(chosen)
+
+
+def check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str) -> None:
+    """An explanation if rows depend on each other at (nearly) all positions."""
+    stacks = stacks / np.maximum(np.linalg.norm(stacks, axis=2, keepdims=True), 1e-300)
+    worst = [np.linalg.svd(stack) for stack in stacks]
+    if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
+        return
+    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
+    combination = worst[typical][0][:, -1]
+    involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
+    held = "momenta and constraints" if "M" in matrix else "constraints"
+    raise ModelError(
+        f"the {what} do not determine the motion: {', '.join(involved)} depend on each other, so that {matrix} has no "
+        f"inverse. Fix: choose quasi-velocities that {held} leave free"
+    )

@@ -1,0 +1,68 @@
+"""Functions of a mechanism at symbols, and as numbers at several positions: to tell what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.algebra import Algebra
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.equations.mechanism_equations import Equations
+from dalembert.kinematics import Coordinates
+
+__all__ = ["Sampled", "symbolic"]
+
+SAMPLES = 48
+SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
+
+
+def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple[Equations, dict[str, Any]]:
+    """The equations at symbols t, q, q̇ and parameters, in an algebra with symbols; and the parameters by name.
+
+    Args:
+        symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
+    """
+    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
+    names, rates = coordinates.labels()
+    parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
+    t, q = make("time", "t"), al.vector(make("q", name) for name in names)
+    qd = al.vector(make("rate", name) for name in rates)
+    return Equations(coordinates.place(al, parameters), t, q, qd), parameters
+
+
+class Sampled:
+    """Functions of a mechanism as numbers at sampled positions."""
+
+    def __init__(self, coordinates: Coordinates, seed: int = 0):
+        self.equations, self.parameters = symbolic(coordinates, CASADI)
+        self.coordinates = coordinates
+        self.rng = np.random.default_rng(seed)
+
+    def positions(self, close: bool) -> list[np.ndarray]:
+        """The neutral position, then others around it; close to it, or anywhere."""
+        q0 = self.coordinates.neutral()
+        others = (
+            self.rng.normal(0, SPREAD, (SAMPLES, len(q0))) if close else self.rng.uniform(-3, 3, (SAMPLES, len(q0)))
+        )
+        return [q0, *(q0 + other for other in others)]
+
+    def at_rest(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """States (t, q, q̇) without motion: close to the drawn position if constraints hold the mechanism there."""
+        e = self.equations
+        holonomic = any(row.holonomic and not row.rigid for row in e.rows)
+        return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
+
+    def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
+        """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""
+        al, e = CASADI, self.equations
+        inputs = [al.to_sx(part) for part in (e.t, e.q, e.u, al.vector(self.parameters.values()))]
+        f = ca.Function("f", inputs, [al.to_sx(function)])
+        given = np.array(list(self.coordinates.flat.parameters.values()), dtype=float)
+        out = []
+        for t, q, u in states:
+            p = given * self.rng.uniform(0.7, 1.4, len(given)) + 0.1 * (given == 0) if vary else given
+            out.append(np.asarray(f(t, q, u, p)).reshape(np.shape(function)))
+        return np.array(out)

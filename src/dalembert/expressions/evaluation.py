@@ -1,0 +1,137 @@
+"""The value of a formula in any algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.errors import ExpressionError
+from dalembert.expressions.printing import to_text
+from dalembert.expressions.symbols import Reference, as_reference
+
+__all__ = ["evaluate", "is_number", "number"]
+
+_NAMES = {"Abs": "absolute"}
+_UNARY = {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign"}
+
+
+def evaluate(al: Algebra, expression: sp.Expr, lookup: Callable[[sp.Symbol | Reference], Any]) -> Any:
+    """The formula as a scalar of the algebra.
+
+    Args:
+        lookup: gives the scalar of a symbol (parameter or time) or of a reference.
+    """
+    if expression.is_Number:  # nearly all of a model's numbers
+        return al.number(expression)
+    done: dict[sp.Basic, Any] = {}
+
+    def value(node: Any) -> Any:
+        if node not in done:
+            done[node] = _node(al, node, value, lookup)
+        return done[node]
+
+    return value(expression)
+
+
+def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[[Any], Any]) -> Any:
+    if node.is_Number or node.is_NumberSymbol:
+        return al.number(node)
+    if node.is_Symbol:
+        return lookup(node)
+    if isinstance(node, AppliedUndef):
+        return lookup(as_reference(node))
+    if node.is_Add:
+        return reduce(lambda a, b: a + b, map(value, node.args))
+    if node.is_Mul:
+        return _product(al, value, node)
+    if node.is_Pow:
+        return _power(al, node.base, node.exp, value)
+    name = str(node.func.__name__)
+    if name in _UNARY:
+        return getattr(al, _NAMES.get(name, name))(value(node.args[0]))
+    if name == "cot":
+        # SymPy turns tan(x + π/2) into −cot(x).
+        return 1 / al.tan(value(node.args[0]))
+    if name == "atan2":
+        return al.atan2(value(node.args[0]), value(node.args[1]))
+    if name in ("Min", "Max"):
+        choose = al.minimum if name == "Min" else al.maximum
+        return reduce(choose, map(value, node.args))
+    if name == "Piecewise":
+        return _piecewise(al, node, value)
+    raise ExpressionError(f"{name} is not understood in a formula: {to_text(node)}")
+
+
+def _product(al: Algebra, value: Callable[[Any], Any], node: sp.Mul) -> Any:
+    """One division for all factors with negative powers."""
+    above: list[Any] = []
+    below: list[Any] = []
+    for factor in node.args:
+        (below if factor.is_Pow and _divides(factor.exp) else above).append(factor)  # type: ignore[attr-defined]
+    result = reduce(lambda a, b: a * b, map(value, above)) if above else 1
+    if not below:
+        return result
+    return result / reduce(lambda a, b: a * b, (_power(al, f.base, -f.exp, value) for f in below))
+
+
+def _divides(exponent: Any) -> bool:
+    """True if a power with this exponent stands below the line."""
+    return exponent.is_Rational and exponent.p < 0
+
+
+def _power(al: Algebra, base: Any, exponent: Any, value: Callable[[Any], Any]) -> Any:
+    if exponent is sp.S.One:
+        return value(base)
+    if exponent is sp.S.Half:
+        return al.sqrt(value(base))
+    if _divides(exponent):
+        return 1 / _power(al, base, -exponent, value)
+    if base is sp.S.Exp1:
+        return al.exp(value(exponent))
+    if exponent.is_Number:
+        n = float(exponent)
+        return al.power(value(base), int(n) if n.is_integer() else n)
+    return al.power(value(base), value(exponent))
+
+
+def _piecewise(al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any]) -> Any:
+    result: Any = al.constant(0)
+    for branch, condition in reversed(node.args):  # type: ignore[misc]
+        if condition == sp.true:
+            result = value(branch)
+            continue
+        if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
+            raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
+        a, b = value(condition.lts), value(condition.gts)
+        if isinstance(condition, (sp.Lt, sp.Gt)):
+            result = al.where(al.less(a, b), value(branch), result)
+        else:
+            # a ≤ b holds at equality:  not b < a
+            result = al.where(al.less(b, a), result, value(branch))
+    return result
+
+
+def is_number(expression: sp.Expr) -> bool:
+    """True if the formula contains no symbol."""
+    return not expression.free_symbols and not expression.atoms(AppliedUndef)
+
+
+def number(expression: sp.Expr, values: dict[str, float] | None = None) -> float:
+    """The formula as a float, with parameters taken from ``values``."""
+
+    def lookup(atom: sp.Symbol | Reference) -> float:
+        if isinstance(atom, Reference):
+            raise ExpressionError(f"{atom.quantity}({atom.element}) has no fixed value; only parameters may stand here")
+        if values is None or atom.name not in values:
+            raise ExpressionError(f"unknown name {atom.name!r} in {to_text(expression)}")
+        return values[atom.name]
+
+    try:
+        return float(evaluate(NUMPY, expression, lookup))
+    except (OverflowError, ValueError, ZeroDivisionError) as error:
+        raise ExpressionError(f"{to_text(expression)} has no finite value: {error}") from None

@@ -1,0 +1,185 @@
+"""Variables y that are integrated instead of x = (q, u, W), and what all of them share as native functions.
+
+A form is written as native functions of a record of its own, derived from ``FormRecord``:
+
+    def rhs(o: OwnRecord, t: float, y, dy) -> int        ẏ from y
+    def decode(o: OwnRecord, t: float, y, x) -> int      x from y
+    def encode(o: OwnRecord, t: float, x, y) -> int      y from x, in place, so that it may keep what it remembers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dalembert.native import Bound, Function, Int, Native, Outputs, Record, Ref, Vector, native
+from dalembert.numerics.context import OK, Blocks, Closure, Context
+
+__all__ = ["BoundForm", "Form", "FormRecord", "Motion", "check_blocks", "check_outputs", "constraints_at"]
+
+# Steps of differences, of variables of size one.
+NUDGE = 1.5e-8
+
+
+class Motion(Outputs):
+    """x, or ẋ: coordinates, velocities and the work W of forces without potential."""
+
+    q = Vector("nq")
+    u = Vector("nv")
+    work = Vector(1)
+
+
+class FormRecord(Record):
+    """What the functions of a form read: the context, the length of y, and how many of its entries vary."""
+
+    context = Ref(Context)
+    size = Int()
+    varying = Int()
+
+    @classmethod
+    def of(cls, form: Form, context: Context) -> FormRecord:
+        """The record of a form for one context."""
+        return cls(context=context, size=form.size, varying=form.varying, **form.options)
+
+
+class FormFunctions(Record):
+    """What the shared functions call."""
+
+    context = Ref(Context)
+    size = Int()
+    varying = Int()
+    rhs = Function(float, Vector, Vector)
+    decode = Function(float, Vector, Vector)
+    encode = Function(float, Vector, Vector)
+
+
+class BoundForm(NamedTuple):
+    """The functions of a form for one context; each is compiled where a field of a record takes it.
+
+    Attributes:
+        rhs: (t, y, ẏ).  decode: (t, y, x).  encode: (t, x, y).
+        retract: (t, y, quality): y back onto its manifold, in place.
+        events: (t, y, g).  jacobian: (t, y, J), size × size.
+    """
+
+    rhs: Bound
+    decode: Bound
+    encode: Bound
+    retract: Bound
+    events: Bound
+    jacobian: Bound
+
+
+@dataclass(frozen=True)
+class Form:
+    """Variables y that are integrated instead of x. All that a form must remember between two steps is in y.
+
+    Attributes:
+        what: the variables, in words.
+        size: length of y.  varying: how many of its first entries vary within a step; the others are remembered.
+        rhs: ẏ from y.
+        decode: x from y. It may leave what ``encode`` needs in the multipliers of the context.
+        encode: y from x, in place, so that it may keep what it remembers; RESTART if y means something else from now
+            on.
+        retract: y back onto its manifold, in place; None to decode, retract and encode.
+        record: what these functions take first.  options: further fields of it.
+        kernels: what it needs, of ``form`` (see ``Formulation.form_blocks``) and ``exponential``.
+        blocks: how the functions take apart what the kernel ``form`` gives, with lengths from the record.
+    """
+
+    what: str
+    size: int
+    varying: int
+    rhs: Native
+    decode: Native
+    encode: Native
+    retract: Native | None = None
+    record: type[FormRecord] = FormRecord
+    options: Mapping[str, Any] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ("form",)
+    blocks: type[Outputs] | None = None
+
+    def bind(self, context: Context) -> BoundForm:
+        """The functions for a context, whose kernels and solver are set."""
+        own = self.record.of(self, context)
+        if self.blocks is not None:
+            check_outputs(context.form.kernel, self.blocks, own)
+        rhs, decode, encode = (function.bind(own) for function in (self.rhs, self.decode, self.encode))
+        shared = FormFunctions(
+            context=context, size=self.size, varying=self.varying, rhs=rhs, decode=decode, encode=encode
+        )
+        retract = _retract.bind(shared) if self.retract is None else self.retract.bind(own)
+        return BoundForm(rhs, decode, encode, retract, _events.bind(shared), _jacobian.bind(shared))
+
+
+def check_outputs(kernel: Any, declared: type[Outputs], record: Record) -> None:
+    """Raise if a kernel does not give what native code takes it apart into, by name, size and order, with lengths from
+    the record."""
+    _compare(kernel, [*declared.sizes(record).items()], 0)
+
+
+def check_blocks(kernel: Any, own: type[Outputs] | None, context: Context) -> None:
+    """As ``check_outputs`` for the usual blocks, whatever their names, and those that a formulation adds."""
+    names, usual = [*kernel.outputs], [*Blocks.sizes(context).values()][:-1]
+    wanted = [*zip(names, usual, strict=False), *(own.sizes(context).items() if own is not None else ())]
+    _compare(kernel, wanted, len(usual))
+
+
+def _compare(kernel: Any, wanted: list[tuple[str, int]], usual: int) -> None:
+    given = [(name, int(np.prod(shape))) for name, shape in kernel.outputs.items()]
+    if given != wanted or len(given) < usual:
+        listed = [", ".join(f"{name}[{size}]" for name, size in sizes) for sizes in (given, wanted)]
+        raise TypeError(f"kernel '{kernel.name}' gives {listed[0]}, and native code takes it for {listed[1]}")
+
+
+@native
+def constraints_at(c: Context, t: float, q: np.ndarray) -> Closure:
+    """φ, b (as A u + b at rest), A and M at a position; valid until constraints are evaluated again."""
+    return Closure.of(c, c.constraints(t, q, np.zeros(c.nv), c.parameters))
+
+
+@native
+def _retract(f: FormFunctions, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+    """y back onto its manifold, by way of x."""
+    c = f.context
+    x = np.empty(c.nq + c.nv + 1)
+    status = f.decode(t, y, x)
+    if status == OK:
+        status = c.retract(t, x, quality)
+    if status != OK:
+        return status
+    return f.encode(t, x, y)
+
+
+@native
+def _events(f: FormFunctions, t: float, y: np.ndarray, g: np.ndarray) -> int:
+    c = f.context
+    x = np.empty(c.nq + c.nv + 1)
+    status = f.decode(t, y, x)
+    if status == OK:
+        g[: c.n_events] = c.event(t, x[: c.nq + c.nv], c.parameters)
+    return status
+
+
+@native
+def _jacobian(f: FormFunctions, t: float, y: np.ndarray, J: np.ndarray) -> int:
+    """∂ẏ/∂y by differences, for all of y: its varying part and what it remembers."""
+    moved, rate, other = y[: f.size].copy(), np.empty(f.size), np.empty(f.size)
+    J[:] = 0.0
+    status = f.rhs(t, moved, rate)
+    if status != OK:
+        return status
+    for j in range(f.varying):
+        kept = moved[j]
+        moved[j] = kept + NUDGE * max(1.0, abs(kept))
+        step = moved[j] - kept
+        status = f.rhs(t, moved, other)
+        if status != OK:
+            return status
+        moved[j] = kept
+        for i in range(f.size):
+            J[i, j] = (other[i] - rate[i]) / step
+    return OK

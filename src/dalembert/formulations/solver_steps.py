@@ -1,0 +1,82 @@
+"""What the native solvers of formulations share: the null space of A, and steps that several have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.native import native
+from dalembert.numerics.context import (
+    FAILED,
+    NO_MASS,
+    NOT_FINITE,
+    OK,
+    Context,
+    Solution,
+    System,
+    give_up,
+    watch,
+)
+from dalembert.numerics.elimination import echelon, echelon_basis
+from dalembert.numerics.linear import cholesky, cholesky_substitute, constrained_factors, solve_constrained
+
+__all__ = [
+    "conflict_below", "largest_residual", "move_freely", "null_space", "reduced_mass", "undetermined",
+]  # fmt: skip
+
+
+@native
+def null_space(c: Context, t: float, e: System, out: Solution) -> int:
+    """u̇ and λ of  M u̇ = f + Aᵀλ,  A u̇ + γ = 0  with the null space of A, λ of least norm."""
+    status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
+    watch(c, rank, ratio, conflict)
+    return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
+
+
+@native
+def undetermined(c: Context, M: np.ndarray, A: np.ndarray, otherwise: int) -> int:
+    """Why M and A gave no accelerations: numbers that are none, a direction with neither mass nor constraint, or what
+    the formulation says itself."""
+    for x in M.flat:
+        if not np.isfinite(x):
+            return give_up(c, NOT_FINITE)
+    for x in A.flat:
+        if not np.isfinite(x):
+            return give_up(c, NOT_FINITE)
+    return give_up(c, NO_MASS if constrained_factors(M, A)[0] != OK else otherwise)
+
+
+@native
+def conflict_below(T: np.ndarray, rank: int) -> float:
+    """How much the rows that an elimination left without pivot contradict the others: their last column."""
+    conflict = 0.0
+    for i in range(rank, T.shape[0]):
+        conflict = max(conflict, abs(T[i, T.shape[1] - 1]))
+    return conflict
+
+
+@native
+def move_freely(M: np.ndarray, f: np.ndarray, R: np.ndarray, p: np.ndarray, du: np.ndarray) -> int:
+    """u̇ = p + R z with  (Rᵀ M R) z = Rᵀ (f − M p);  FAILED if some free direction moves no mass."""
+    H = R.T @ (M @ R)
+    z = R.T @ (f - M @ p)
+    if not cholesky(H):
+        return FAILED
+    cholesky_substitute(H, z)
+    du[:] = p + R @ z
+    return OK
+
+
+@native
+def largest_residual(A: np.ndarray, gamma: np.ndarray, du: np.ndarray) -> float:
+    """The largest entry of A u̇ + γ in size."""
+    largest = 0.0
+    for value in A @ du + gamma:
+        largest = max(largest, abs(value))
+    return largest
+
+
+def reduced_mass(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Rᵀ M R with the R of an elimination of A with complete pivoting."""
+    rank, _, T, _, columns = echelon(A, np.zeros(len(A)))
+    R, _ = echelon_basis(T, rank, columns)
+    return R.T @ M @ R

@@ -1,0 +1,184 @@
+"""What the time loop shares with Python: problem, memory, the step of a method, and the monitor through which it is
+watched."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dalembert.native import Flag, Function, Int, Matrix, Real, Record, Ref, Vector
+
+__all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
+
+
+class Problem(Record):
+    """What is to be integrated: functions, which return 0 if they succeeded, and sizes.
+
+    Attributes:
+        size: length of y.
+        varying: how many entries of y change within a step; the others do not count in norms of errors. 0: all.
+        nq, nv, rows: y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ.
+        n_events: how many events there are.
+        staged: rhs looks at the state on the manifold only: then errors across it do not matter.
+        rhs: (t, y, ẏ): ẏ = f(t, y).
+        retract: (t, y, scratch): y back onto its manifold, in place; scratch is as long as y, its first entry becomes
+            the quality there. Negative if it succeeded and y means something else from now on: what was remembered of
+            former steps is worthless.
+        events: (t, y, g): an event happens where one of g rises through zero.
+        decode: (t, y, x): x = (q, u, W), which is what outputs show; None if y is that itself.
+        encode: (t, x, y): the way back, in place.
+        jacobian: (t, y, J): J = ∂f/∂y.
+        exponential: (t, (q, δ), out): q ∘ exp(δ), D(δ) and its inverse, with u = D δ̇.
+        residual: (t, (q, u, u̇, λ), out): r = M u̇ − f − Aᵀλ, the constraints φ(q) or A u + b; then their derivatives
+            along the tangent of q, by u and by u̇, and A, each row by row.
+        multipliers: (t, y, out): u̇ and λ.
+        discrete: (t, (q, δ, h), out): momenta before and after the step of a discrete Lagrangian, work done, and the
+            derivative of the momentum before.
+        project: (t, y, out): constraints φ, A, M at (t, q).
+        dae: (t, z, F):  B ż = F(t, z), z = (y, algebraic variables), B = diag(1 … 1, 0 … 0).
+        dae_jacobian: (t, z, J): J = ∂F/∂z.
+        dae_start: (t, z): algebraic variables that fit y, in place.
+        dae_size, dae_index: length of z; index of all algebraic variables, 1 or 2.
+    """
+
+    size = Int()
+    varying = Int()
+    nq = Int()
+    nv = Int()
+    rows = Int()
+    n_events = Int()
+    dae_size = Int()
+    dae_index = Int()
+    staged = Flag()
+    rhs = Function(float, Vector, Vector)
+    retract = Function(float, Vector, Vector)
+    events = Function(float, Vector, Vector)
+    decode = Function(float, Vector, Vector)
+    encode = Function(float, Vector, Vector)
+    jacobian = Function(float, Vector, Matrix)
+    exponential = Function(float, Vector, Vector)
+    residual = Function(float, Vector, Vector)
+    multipliers = Function(float, Vector, Vector)
+    discrete = Function(float, Vector, Vector)
+    project = Function(float, Vector, Vector)
+    dae = Function(float, Vector, Vector)
+    dae_jacobian = Function(float, Vector, Matrix)
+    dae_start = Function(float, Vector)
+
+    @property
+    def share(self) -> float:
+        """Tolerances times this give norms over the entries of y that vary the right size."""
+        return math.sqrt(self.varying / self.size) if self.varying else 1.0
+
+    @property
+    def width(self) -> int:
+        """How many numbers an output has."""
+        return self.nq + self.nv + 1 if self.decode is not None else self.size
+
+    def write(self, t: float, y: np.ndarray, row: np.ndarray) -> None:
+        """A state on its manifold becomes an output, from Python; a row of NaN stays so if it cannot be decoded."""
+        if self.decode is None:
+            row[:] = y
+        else:
+            self.decode(t, y, row)
+
+
+class Memory(Record):
+    """All that the time loop must remember between two steps; a method adds its own fields.
+
+    Attributes:
+        t, h: the time reached, and the step to be tried next.
+        written: how many outputs are done.
+        steps, rejected, evaluations: counts.
+        started: the method has begun.
+        event: number of the event that just happened, from 1 on; 0 if none did.
+        stiff: how many more steps were limited by stability than were not.
+        segment_start, segment_step, segment_count, segment_index: fixed-step methods divide the way to the next output
+            into equal steps.
+        y: the state.
+        g: values of the events.
+    """
+
+    size = Int()
+    n_events = Int()
+    t = Real()
+    h = Real()
+    written = Int()
+    steps = Int()
+    rejected = Int()
+    evaluations = Int()
+    started = Flag()
+    event = Int()
+    stiff = Int()
+    segment_start = Real()
+    segment_step = Real()
+    segment_count = Int()
+    segment_index = Int()
+    y = Vector("size")
+    g = Vector("n_events")
+
+
+class Step(Record):
+    """One step from (t, y) of the memory, as the loop wants it and a method takes it; a method adds its working space.
+
+    Options:
+        more_powers: of θ in the solution within a step, beyond the third.
+        fixed: longest step of a method with fixed steps; 0 if it chooses its steps, the next one in ``Memory.h``.
+        stretch: a step that would meet the end of the run if it were longer by this, relative, ends there.
+        max_steps: gives up after so many.
+        watch: end the run when it turns out stiff.
+
+    Set by the loop:
+        h, t_new: length and end of the step.
+        last: it ends the run.
+
+    Set by a method, or by the loop for it:
+        new: y at the end of the step.
+        landed: new is back on its manifold, and ``retracted`` what ``Problem.retract`` returned.
+        limited: stability, not accuracy, limits the step.
+        D: the solution within the step, y(t + θh) = Σ D[p] θᵖ.
+        scratch: room for anybody.
+    """
+
+    size = Int()
+    more_powers = Int()
+    max_steps = Int()
+    retracted = Int()
+    fixed = Real()
+    stretch = Real()
+    h = Real()
+    t_new = Real()
+    watch = Flag()
+    last = Flag()
+    landed = Flag()
+    limited = Flag()
+    problem = Ref(Problem)
+    new = Vector("size")
+    scratch = Vector("size")
+    D = Matrix("4 + more_powers", "size")
+
+
+class Stepper(Record):
+    """A method: native functions bound to its step. They return a status of ``loop``, GO_ON if all is well.
+
+    Attributes:
+        current: the step, which they share with the loop.
+        begin: at the start of a run: what the memory needs, and a first step.
+        step: one try from (t, y) to ``new``. REJECTED: try again with the length that is now in ``Memory.h``.
+        interpolate: D; asked for only where an output or an event may fall within the step. None: a cubic.
+        go_on: after a step that nothing ended: what the next one needs.
+    """
+
+    current = Ref(Step)
+    begin = Function()
+    step = Function()
+    interpolate = Function()
+    go_on = Function()
+
+
+class Monitor(Record):
+    """Shared with the caller while a loop runs: the time reached so far, and what the caller wishes (``loop.STOP``)."""
+
+    reached = Real()
+    wish = Int()

@@ -1,0 +1,161 @@
+"""The moving mechanism as constraints and forces see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra import Algebra, Jets
+from dalembert.elements import Motion
+from dalembert.errors import ModelError
+from dalembert.expressions import TIME, Reference, evaluate
+from dalembert.kinematics.base import Kinematics
+from dalembert.model.flatten import Scope
+from dalembert.model.mechanism import PlacedJoint
+from dalembert.spatial import Pose
+
+__all__ = ["TreeMotion", "moving", "quantity", "still"]
+
+_COMPONENT = {"x": 0, "y": 1, "z": 2, "vx": 0, "vy": 1, "vz": 2, "wx": 0, "wy": 1, "wz": 2}
+
+
+@dataclass(frozen=True)
+class TreeMotion:
+    """Implements :class:`dalembert.elements.Motion` over the tree.
+
+    Attributes:
+        al: the algebra of poses and twists; the tree's own, or jets over it.
+        joint_q, joint_u: coordinates and velocities of tree joints, in that algebra.
+        windings: the winding coordinates, by (joint, index).
+        rigid: gives the equations between the coordinates themselves (see ``Kinematics.rigid``).
+        scope: the world in which the asking element was drawn.
+    """
+
+    al: Algebra
+    tree: Kinematics
+    t: Any
+    poses: dict[str, Pose]
+    twists: dict[str, np.ndarray]
+    joint_q: dict[str, np.ndarray]
+    joint_u: dict[str, np.ndarray]
+    windings: dict[tuple[str, int], Any]
+    rigid: Callable[[], list[tuple[str, list[Any]]]]
+    scope: Scope = field(default_factory=lambda: Scope("", None, None))
+
+    def within(self, scope: Scope) -> TreeMotion:
+        """The same motion for an element drawn in another scope."""
+        return replace(self, scope=scope)
+
+    def body(self, name: str) -> tuple[Pose, np.ndarray]:
+        return self.poses[name], self.twists[name]
+
+    def reference(self, body: str) -> Pose:
+        return self.tree.mechanism.body_pose(body)
+
+    def local_point(self, body: str, point: Any, frame: str = "world") -> np.ndarray:
+        al, mechanism = self.tree.al, self.tree.mechanism
+        X = Pose.translation(al, mechanism.vector(point))
+        return mechanism.local(body, X, frame, self.scope).p
+
+    def local_axes(self, body: str, axes: Any, frame: str = "world") -> np.ndarray:
+        al, mechanism = self.tree.al, self.tree.mechanism
+        return mechanism.local(body, Pose.identity(al), frame, self.scope).R
+
+    def relative(self, placed: PlacedJoint) -> tuple[Pose, np.ndarray]:
+        """Pose of the second joint frame in the first, and its twist in its own axes."""
+        X_1, V_1 = self.body(placed.first)
+        X_2, V_2 = self.body(placed.second)
+        X = (X_1 @ placed.X_1P).inverse() @ (X_2 @ placed.X_2S)
+        V = placed.X_2S.motion_inverse(V_2) - X.motion_inverse(placed.X_1P.motion_inverse(V_1))
+        return X, V
+
+    def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        if name in self.joint_q:
+            return self.joint_q[name], self.joint_u[name]
+        placed = self.tree.mechanism.joint(name)
+        X, V = self.relative(placed)
+        q = placed.joint.coordinates(self.al, X)
+        q = np.array(q, dtype=object, copy=True) if q.dtype == object else q.copy()
+        for index in placed.joint.angles:
+            if (name, index) in self.windings:
+                q[index] = self._unwind(q[index], self.windings[name, index])
+        return q, placed.joint.rates(self.al, q, V)
+
+    def _unwind(self, angle: Any, near: Any) -> Any:
+        """The angle plus whole turns, closest to ``near``."""
+        al = self.al
+        offset = angle - near
+        return near + al.atan2(al.sin(offset), al.cos(offset))
+
+    def evaluate(self, formula: sp.Expr) -> Any:
+        return evaluate(self.al, formula, self._lookup)
+
+    def _lookup(self, atom: sp.Symbol | Reference) -> Any:
+        if isinstance(atom, Reference):
+            return quantity(self, atom)
+        if atom == TIME:
+            return self.t
+        if atom.name not in self.tree.mechanism.parameters:
+            raise ModelError(f"unknown parameter {atom.name!r} in a formula")
+        return self.tree.mechanism.parameters[atom.name]
+
+
+def quantity(motion: Motion | TreeMotion, ref: Reference) -> Any:
+    """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world axes."""
+    if ref.quantity in ("q", "u"):
+        q, u = motion.joint(ref.element)
+        return (q if ref.quantity == "q" else u)[ref.index]
+    X, V = motion.body(ref.element)
+    i = _COMPONENT[ref.quantity]
+    if ref.quantity in ("x", "y", "z"):
+        return X.p[i]
+    return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+
+
+def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any]) -> TreeMotion:
+    """The motion in the tree's own algebra: values, no derivatives."""
+    al = tree.al
+    poses, twists = {"ground": Pose.identity(al)}, {"ground": al.zeros(6)}
+    for link, state in zip(tree.links, states, strict=True):
+        poses[link.body], twists[link.body] = state.X_WB, state.V
+    slots = tree.coordinates.slot_of_joint
+    joint_q = {name: q[slot.q] for name, slot in slots.items()}
+    joint_u = {name: u[slot.u] for name, slot in slots.items()}
+    for name, own in tree.derived(al, t, q, u).items():
+        joint_q[name], joint_u[name] = own
+    windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
+    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]))
+
+
+def moving(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[Any]) -> TreeMotion:
+    """The motion in jets: whatever is asked comes with its first and second time derivatives."""
+    al, jets = tree.al, Jets(tree.al)
+    zero, one = al.constant(0), al.constant(1)
+    poses = {"ground": Pose.identity(jets)}
+    twists = {"ground": jets.zeros(6)}
+    for link, state in zip(tree.links, states, strict=True):
+        poses[link.body], twists[link.body] = state.jets(jets)
+    joint_q, joint_u = {}, {}
+    for name, slot in tree.coordinates.slot_of_joint.items():
+        joint = tree.links[tree.index[slot.body]].joint
+        rate = joint.qdot(al, q[slot.q], u[slot.u])
+        joint_u[name] = jets.jets(u[slot.u], du[slot.u], al.zeros(len(u[slot.u])))
+        # q̈ is the derivative of q̇(q, u), so jets of q̇ give it in their first part.
+        first = jets.jets(q[slot.q], rate, al.zeros(len(rate)))
+        _, second, _ = jets.parts(joint.qdot(jets, first, joint_u[name]))
+        joint_q[name] = jets.jets(q[slot.q], rate, second)
+    windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
+    time = jets.jets(np.array([t], dtype=object), np.array([one], dtype=object), np.array([zero], dtype=object))[0]
+    if tree.derives:
+        rates = jets.jets(u, du, al.zeros(len(u)))
+        for name, own in tree.derived(jets, time, jets.jets(q[: len(u)], u, du), rates).items():
+            joint_q[name], joint_u[name] = own
+
+    def rigid() -> list[tuple[str, list[Any]]]:
+        return tree.rigid(jets, jets.jets(q[: len(u)], u, du))
+
+    return TreeMotion(jets, tree, time, poses, twists, joint_q, joint_u, windings, rigid)

@@ -1,0 +1,600 @@
+"""Records: blocks of named fields that Python fills and native code reads and writes by the same names.
+
+    class Context(Record):
+        nv = Int()
+        parameters = Vector("n_parameters")
+        jacobian = Matrix("rows", "nv")
+        rhs = Function(float, Vector, Vector)     # a native function bound to a record of its own
+        dynamics = Kernel()
+
+Every field is one or more slots of 8 bytes, on every target alike, so a record filled here means the same there. The
+lengths of an array are formulas of other fields: native code takes them from there, Python checks them.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import hashlib
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+import numpy as np
+
+from dalembert.errors import CompileError
+from dalembert.native import types
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Scalar, Type
+
+__all__ = [
+    "SLOTS_OF_KERNEL", "BatchKernel", "ComplexMatrix", "Field", "Flag", "Flags", "Function", "Int", "IntegerMatrix",
+    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "fold_length", "type_of",
+]  # fmt: skip
+
+T = TypeVar("T")
+_WORD = np.dtype(np.int64)
+_DTYPES = {
+    FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
+}  # fmt: skip
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_BATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+
+# Code, number of inputs, number of outputs; then the kernel's memory or, if it works in place, how much scratch space
+# it needs.
+SLOTS_OF_KERNEL = 4
+
+
+class Field(Generic[T]):
+    """A field of a record: a descriptor that keeps Python's value and the slots of native code in step."""
+
+    slots: ClassVar[int] = 1
+    kind: Type
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind}"
+
+    @overload
+    def __get__(self, record: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, record: Any, owner: type) -> T: ...
+    def __get__(self, record: Any, owner: type) -> Any:
+        if record is None:
+            return self
+        return record._kept[self.name] if isinstance(record, Outputs) else self.read(record)
+
+    def __set__(self, record: Any, value: T) -> None:
+        self.write(record, value)
+
+    def read(self, record: Record) -> Any:
+        return record._kept.get(self.name)
+
+    def write(self, record: Record, value: Any) -> None:
+        raise NotImplementedError
+
+    def complete(self, record: Record) -> None:
+        """Make what is missing, and check what depends on other fields."""
+
+
+class Int(Field[int]):
+    """A whole number."""
+
+    kind = INT
+
+    def read(self, record: Record) -> int:
+        return int(record._words[record._slot[self.name]])
+
+    def write(self, record: Record, value: int) -> None:
+        try:
+            record._words[record._slot[self.name]] = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{type(record).__name__}.{self.name} must be a whole number, got {value!r}") from None
+
+
+class Flag(Field[bool]):
+    """True or False."""
+
+    kind = BOOL
+
+    def read(self, record: Record) -> bool:
+        return bool(record._words[record._slot[self.name]])
+
+    def write(self, record: Record, value: bool) -> None:
+        record._words[record._slot[self.name]] = bool(value)
+
+
+class Real(Field[float]):
+    """A floating-point number."""
+
+    kind = FLOAT
+
+    def read(self, record: Record) -> float:
+        return float(record._reals[record._slot[self.name]])
+
+    def write(self, record: Record, value: float) -> None:
+        if not isinstance(value, float | int | np.floating | np.integer):
+            raise TypeError(f"{type(record).__name__}.{self.name} must be a number, got {value!r}")
+        record._reals[record._slot[self.name]] = value
+
+
+class _Measured(Field[T]):
+    """A field with lengths, which are formulas of other fields."""
+
+    rank: ClassVar[int] = 1
+
+    def __init__(self, *lengths: str | int):
+        if len(lengths) != self.rank:
+            raise CompileError(f"{type(self).__name__} takes {self.rank} length(s), got {len(lengths)}")
+        self.lengths = tuple(str(length) for length in lengths)
+        self._trees = tuple(None if text == "*" else _length_tree(text) for text in self.lengths)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}[{', '.join(self.lengths)}]"
+
+    def shape(self, record: Any) -> tuple[int, ...]:
+        """The lengths in a record; −1 for "*", what is left."""
+
+        def value(path: tuple[str, ...]) -> int:
+            found = record
+            for name in path:
+                if found is None:
+                    what = f"{type(record).__name__}.{self.name}[{', '.join(self.lengths)}]"
+                    raise TypeError(f"{what}: '{path[path.index(name) - 1]}' is missing")
+                found = getattr(found, name)
+            return int(found)
+
+        def length(tree: ast.expr | None) -> int:
+            if isinstance(tree, ast.Name):
+                return int(getattr(record, tree.id))
+            return -1 if tree is None else fold_length(tree, value, int, _COMBINE)
+
+        return tuple([length(tree) for tree in self._trees])
+
+    @property
+    def trees(self) -> tuple[ast.expr | None, ...]:
+        return self._trees
+
+    def check(self, record: Record, found: tuple[int, ...]) -> None:
+        """Raise if these are not the lengths that the other fields say."""
+        wanted = self.shape(record)
+        if any(want not in (-1, have) for want, have in zip(wanted, found, strict=True)):
+            lengths = ", ".join(self.lengths)
+            raise TypeError(f"{type(record).__name__}.{self.name}[{lengths}] must be {wanted}, got {found}")
+
+
+class _ArrayField(_Measured[np.ndarray]):
+    element: ClassVar[Scalar] = FLOAT
+
+    def __init__(self, *lengths: str | int):
+        super().__init__(*lengths)
+        self.kind = types.Array(self.element, self.rank)
+
+    def write(self, record: Record, value: np.ndarray) -> None:
+        what = f"{type(record).__name__}.{self.name}"
+        if record._kept.get(self.name) is value:  # out.du += step, in plain Python
+            return
+        if isinstance(record, Outputs):
+            raise TypeError(f"{what} is a view and stays one.  Fix: change its numbers, {self.name}[:] = ...")
+        if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[self.element] or value.ndim != self.rank:
+            got = f"{value.dtype} with {value.ndim} axes" if isinstance(value, np.ndarray) else type(value).__name__
+            raise TypeError(f"{what} must be an array of {_DTYPES[self.element]} with {self.rank} axes, got {got}")
+        if not value.flags.c_contiguous:
+            raise TypeError(f"{what} must be an array without gaps.  Fix: np.ascontiguousarray")
+        record._kept[self.name] = value
+        record._words[record._slot[self.name]] = value.ctypes.data
+
+    def complete(self, record: Record) -> None:
+        if self.name not in record._kept:
+            shape = [max(0, n) for n in self.shape(record)]
+            setattr(record, self.name, np.zeros(shape, dtype=_DTYPES[self.element]))
+        self.check(record, record._kept[self.name].shape)
+
+
+class Vector(_ArrayField):
+    """Floats in a row."""
+
+
+class Matrix(_ArrayField):
+    """Floats in rows and columns."""
+
+    rank = 2
+
+
+class ComplexMatrix(_ArrayField):
+    """Complex numbers in rows and columns."""
+
+    element = COMPLEX
+    rank = 2
+
+
+class Integers(_ArrayField):
+    """Whole numbers in a row."""
+
+    element = INT
+
+
+class IntegerMatrix(_ArrayField):
+    """Whole numbers in rows and columns."""
+
+    element = INT
+    rank = 2
+
+
+class Flags(_ArrayField):
+    """True or False in a row."""
+
+    element = BOOL
+
+
+class Ref(Field[T]):
+    """Another record."""
+
+    def __init__(self, cls: type[T]):
+        self.kind = types.Pointer(cls)
+        self._cls: Any = cls
+
+    def write(self, record: Record, value: Any) -> None:
+        if value is not None and not isinstance(value, self._cls):
+            raise TypeError(f"{type(record).__name__}.{self.name} must be a {self._cls.__name__}, got {value!r}")
+        record._kept[self.name] = value
+        record._words[record._slot[self.name]] = 0 if value is None else value.address
+
+
+class Function(Field[Any]):
+    """A native function bound to a record (``function.bind(record)``), or None.
+
+    Args:
+        arguments: types behind the record: float, int, bool, Vector, Matrix, Integers, Flags, records, outputs.
+        result: int (a status, the default), float, bool or None.
+    """
+
+    slots = 2
+
+    def __init__(self, *arguments: Any, result: Any = int):
+        kind = type_of(result)
+        if not isinstance(kind, Scalar):
+            raise CompileError(f"a function in a field cannot return {kind}.  Fix: let it fill an array; int, float …")
+        self.kind = types.Closure(tuple(type_of(argument) for argument in arguments), kind)
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record._slot[self.name]
+        if value is None:
+            record._words[at : at + 2] = 0
+        elif not hasattr(value, "code"):
+            raise TypeError(
+                f"{type(record).__name__}.{self.name} must be a native function bound to a record, got {value!r}.  "
+                f"Fix: function.bind(record)"
+            )
+        else:
+            record._words[at], record._words[at + 1] = value.code(self.kind), value.record.address
+        record._kept[self.name] = value
+
+
+class Kernel(Field[Any]):
+    """A compiled expression graph with memory of its own, or None. Called with its inputs in order, numbers or vectors,
+    it gives a view of its outputs, which stays valid until it is called again; ``.outputs`` is that view.
+
+    Its memory: inputs, outputs, scratch space.
+    """
+
+    slots = SLOTS_OF_KERNEL
+    kind = types.Kernel()
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record._slot[self.name]
+        if value is None:
+            record._words[at : at + 4] = 0
+            record._kept[self.name] = None
+            return
+        memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
+        record._words[at : at + 4] = value.address, value.n_in, value.n_out, memory.ctypes.data
+        record._kept[self.name] = _Called(value, memory)
+
+
+class _Called:
+    """A kernel as plain Python calls it."""
+
+    def __init__(self, kernel: Any, memory: np.ndarray):
+        self.kernel, self.memory = kernel, memory
+        self._function = _KERNEL(kernel.address)
+
+    def __call__(self, *args: Any) -> np.ndarray:
+        n, m, at = self.kernel.n_in, self.kernel.n_out, 0
+        for arg in args:
+            given = np.atleast_1d(np.asarray(arg, dtype=float))
+            self.memory[at : at + len(given)] = given
+            at += len(given)
+        if at != n:
+            raise TypeError(f"kernel '{self.kernel.name}' takes {n} numbers, got {at}")
+        start = self.memory.ctypes.data
+        self._function(start, start + 8 * n, start + 8 * (n + m))
+        return self.outputs
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """What the last call gave."""
+        return self.memory[self.kernel.n_in : self.kernel.n_in + self.kernel.n_out]
+
+
+class Kernels(_Measured[Any]):
+    """Kernels in a row that work in place, any of them None: ``kernels[k].run(inputs, outputs)`` reads the first
+    numbers of one vector and writes the first of another, parts of a longer one as a rule. Nothing is copied; several
+    threads may run the same kernel. What a kernel reads it must not write to.
+    """
+
+    kind = types.Kernels()
+
+    def write(self, record: Record, value: Any) -> None:
+        kept = [None if kernel is None else _InPlace(kernel) for kernel in value]
+        table = np.zeros((len(kept), SLOTS_OF_KERNEL), dtype=_WORD)
+        for row, kernel in zip(table, value, strict=True):
+            if kernel is not None:
+                row[:] = kernel.address, kernel.n_in, kernel.n_out, kernel.n_work
+        record._kept[self.name] = _Row(kept, table)
+        record._words[record._slot[self.name]] = table.ctypes.data
+
+    def complete(self, record: Record) -> None:
+        if self.name not in record._kept:
+            self.write(record, [None] * self.shape(record)[0])
+        self.check(record, (len(record._kept[self.name]),))
+
+
+class _Row(tuple):
+    """Kernels as plain Python finds them, and their slots."""
+
+    table: np.ndarray
+
+    def __new__(cls, kernels: list[_InPlace | None], table: np.ndarray) -> Self:
+        made = super().__new__(cls, kernels)
+        made.table = table
+        return made
+
+
+class _InPlace:
+    """A kernel that works in place, as plain Python runs it."""
+
+    def __init__(self, kernel: Any):
+        self.kernel, self._function = kernel, _KERNEL(kernel.address)
+
+    def run(self, inputs: np.ndarray, outputs: np.ndarray) -> None:
+        for array, n, what in ((inputs, self.kernel.n_in, "inputs"), (outputs, self.kernel.n_out, "outputs")):
+            if len(array) < n or array.dtype != np.float64 or array.strides != (8,):
+                raise TypeError(f"kernel '{self.kernel.name}' needs room for {n} {what} in a row, got {array.shape}")
+        scratch = np.empty(max(1, self.kernel.n_work))
+        self._function(inputs.ctypes.data, outputs.ctypes.data, scratch.ctypes.data)
+
+
+class BatchKernel(Field[Any]):
+    """The version of a kernel for groups of ``kernel.width`` states, with scratch space of its own, or None.
+
+    Called as  kernel(inp, out, groups)  it fills ``out[group, i*width + lane]`` from ``inp[group, i*width + lane]``.
+
+    Slots: code, numbers of inputs and of outputs in a group, scratch space.
+    """
+
+    slots = 4
+    kind = types.Kernel(batch=True)
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record._slot[self.name]
+        if value is None:
+            record._words[at : at + 4] = 0
+            record._kept[self.name] = None
+            return
+        work = np.zeros(max(1, value.n_work_batch))
+        each = value.n_in * value.width, value.n_out * value.width
+        record._words[at : at + 4] = value.batch_address, *each, work.ctypes.data
+        record._kept[self.name] = _BatchCalled(value, work)
+
+
+class _BatchCalled:
+    """A batch kernel as plain Python calls it."""
+
+    def __init__(self, kernel: Any, work: np.ndarray):
+        self.kernel, self.work = kernel, work
+        self._function = _BATCH(kernel.batch_address)
+
+    def __call__(self, inp: np.ndarray, out: np.ndarray, groups: int) -> None:
+        width = self.kernel.width * groups
+        if inp.size < self.kernel.n_in * width or out.size < self.kernel.n_out * width:
+            raise TypeError(f"kernel '{self.kernel.name}': too few inputs or outputs for {groups} groups")
+        self._function(inp.ctypes.data, out.ctypes.data, self.work.ctypes.data, groups)
+
+
+class Record:
+    """A block of named fields. Arrays that are not given are made, zero, with the lengths that the other fields say."""
+
+    fields: ClassVar[dict[str, Field]] = {}
+    _slot: ClassVar[dict[str, int]] = {}
+    _size: ClassVar[int] = 0
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
+        cls._slot, at = {}, 0
+        for name, item in cls.fields.items():
+            cls._slot[name] = at
+            at += item.slots
+        cls._size = at
+        for base in cls.__bases__:
+            for name, slot in getattr(base, "_slot", {}).items():
+                if cls._slot.get(name) != slot or cls.fields[name].kind != base.fields[name].kind:
+                    raise CompileError(
+                        f"{cls.__name__} has the field '{name}' of {base.__name__} elsewhere or as something else.  "
+                        "Fix: one base, whose fields stay as they are"
+                    )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} holds addresses and is neither copied nor pickled.  "
+            "Fix: a record of its own with set(), values() and restore()"
+        )
+
+    def __init__(self, **values: Any):
+        self._words = np.zeros(max(1, self._size), dtype=_WORD)
+        self._reals = self._words.view(np.float64)
+        self.address = self._words.ctypes.data
+        self._kept: dict[str, Any] = {}
+        self.set(**values)
+        self.complete()
+
+    def set(self, **values: Any) -> None:
+        """Fields by name."""
+        for name, value in values.items():
+            if name not in self.fields:
+                raise TypeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.fields)}")
+            setattr(self, name, value)
+
+    def complete(self) -> None:
+        """Make the arrays that are missing, and check the lengths of all."""
+        for item in self.fields.values():
+            item.complete(self)
+
+    def values(self) -> dict[str, Any]:
+        """Numbers and arrays by name, copied: all of a record that can be written to a file."""
+        out: dict[str, Any] = {}
+        for name, item in self.fields.items():
+            if isinstance(item, _ArrayField):
+                out[name] = getattr(self, name).copy()
+            elif isinstance(item.kind, Scalar):
+                out[name] = getattr(self, name)
+        return out
+
+    def check(self) -> None:
+        """Raise if an array of this record, or of those it refers to, has not the lengths that other fields say."""
+        seen: set[int] = set()
+        waiting: list[Record] = [self]
+        while waiting:
+            record = waiting.pop()
+            if id(record) in seen:
+                continue
+            seen.add(id(record))
+            for name, item in record.fields.items():
+                kept = record._kept.get(name)
+                if isinstance(item, _ArrayField):
+                    item.check(record, record._kept[name].shape)
+                elif isinstance(kept, Record):
+                    waiting.append(kept)
+                elif isinstance(item, Function) and kept is not None:
+                    waiting.append(kept.record)
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Numbers and arrays from ``values``, in place."""
+        for name, value in values.items():
+            if isinstance(self.fields[name], _ArrayField):
+                getattr(self, name)[...] = value
+            else:
+                setattr(self, name, value)
+
+    @classmethod
+    def signature(cls) -> str:
+        """All that the machine code of a function with this record depends on."""
+        text = "; ".join(f"{cls._slot[name]} {item}" for name, item in cls.fields.items())
+        return f"{cls.__qualname__}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class Outputs:
+    """Views into a row of numbers, one field after the other, with lengths from a record.
+
+    class Closure(Outputs):
+        phi = Vector("holonomic")
+        A = Matrix("rows", "nv")
+
+    ``Closure.of(record, numbers)`` takes it apart; the last field may have the length "*", what is left.
+    """
+
+    fields: ClassVar[dict[str, Any]] = {}
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
+        cls._fields = tuple(cls.fields)
+
+    def __init__(self, *values: Any):
+        if len(values) != len(self._fields):
+            raise TypeError(f"{type(self).__name__} takes {len(self._fields)} values, got {len(values)}")
+        self._kept = dict(zip(self._fields, values, strict=True))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._kept.values())
+
+    @classmethod
+    def of(cls, record: Any, numbers: np.ndarray) -> Self:
+        """Take a row of numbers apart."""
+        values, at = [], 0
+        for item in cls.fields.values():
+            if isinstance(item, _ArrayField):
+                shape = item.shape(record)
+                shape = (len(numbers) - at,) if -1 in shape else shape
+                count = int(np.prod(shape))
+                values.append(numbers[at : at + count].reshape(shape))
+            else:
+                count = 1
+                values.append(float(numbers[at]))
+            at += count
+        return cls(*values)
+
+    @classmethod
+    def sizes(cls, record: Any) -> dict[str, int]:
+        """How many numbers each field takes."""
+        items = cls.fields.items()
+        return {name: int(np.prod(item.shape(record))) if isinstance(item, _ArrayField) else 1 for name, item in items}
+
+    @classmethod
+    def size(cls, record: Any) -> int:
+        """How many numbers all fields take."""
+        return sum(cls.sizes(record).values())
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        raise TypeError(f"outputs such as {type(self).__name__} are values, not fields")
+
+
+def type_of(spec: Any) -> Any:
+    """The native type that a Python type, a kind of field, or a class of records stands for."""
+    if spec is None:
+        return types.NOTHING
+    known = {int: INT, float: FLOAT, bool: BOOL, Vector: types.vector(), Matrix: types.matrix()}
+    known |= {Integers: types.vector(INT), IntegerMatrix: types.matrix(INT), Flags: types.vector(BOOL)}
+    if spec in known:
+        return known[spec]
+    if isinstance(spec, type) and issubclass(spec, Record):
+        return types.Pointer(spec)
+    if isinstance(spec, type) and issubclass(spec, Outputs):
+        return types.Tuple(tuple(item.kind for item in spec.fields.values()), spec)
+    raise CompileError(f"{spec!r} is no type of native code.  Fix: int, float, bool, Vector, Matrix, a record …")
+
+
+# -- lengths ----------------------------------------------------------------------------------------------------------
+
+_COMBINE: dict[type, Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+}  # fmt: skip
+
+
+def _length_tree(text: str) -> ast.expr:
+    tree = ast.parse(text, mode="eval").body
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.BinOp | ast.Name | ast.Attribute | ast.Constant | ast.operator | ast.Load):
+            raise CompileError(f"length {text!r}: only names of fields, whole numbers, + - * // are allowed")
+    return tree
+
+
+def fold_length(
+    tree: ast.expr, field: Callable[[tuple[str, ...]], Any], number: Callable[[int], Any], combine: dict[type, Any]
+) -> Any:
+    """A length from the fields it names, in whatever represents whole numbers."""
+    match tree:
+        case ast.Constant(value=int(value)):
+            return number(value)
+        case ast.BinOp(left, op, right) if type(op) in combine:
+            return combine[type(op)](*(fold_length(side, field, number, combine) for side in (left, right)))
+    path: list[str] = []
+    node: ast.AST = tree
+    while isinstance(node, ast.Attribute):
+        path.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        raise CompileError(f"length {ast.unparse(tree)!r} is not understood")
+    return field((node.id, *path))

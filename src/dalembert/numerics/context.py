@@ -1,0 +1,229 @@
+"""The record that native functions of one model share: sizes, parameters, kernels, functions, statistics.
+
+A *solver* of a formulation is a native function  solver(record, t, e: System, out: Solution) -> int  of a record of its
+own, which holds its options and may refer to the context. All functions return OK, or what FAILURES explains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
+
+__all__ = [
+    "CONFLICT",
+    "FAILED",
+    "FAILURES",
+    "ILL_CONDITIONED",
+    "NOT_FINITE",
+    "NO_CONVERGENCE",
+    "NO_MASS",
+    "OK",
+    "RESTART",
+    "STALE_CHOICE",
+    "TOO_STIFF",
+    "Blocks",
+    "Closure",
+    "Context",
+    "Solution",
+    "Statistics",
+    "System",
+    "finite",
+    "give_up",
+    "residual_rates",
+    "stabilized",
+    "watch",
+]  # fmt: skip
+
+# What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods
+# that remember former steps must know.
+OK, FAILED, RESTART = 0, 1, -1
+
+# Why it failed, in ``Statistics.failure``.
+NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF = 1, 2, 3, 4, 5, 6, 7
+FAILURES = {
+    NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and inertia, or "
+    "constrain it",
+    NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative number in the "
+    "formulas, or for a coordinate singularity",
+    NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or reached a position "
+    "where it locks",
+    CONFLICT: "the velocity constraints contradict each other: no velocity satisfies them all",
+    STALE_CHOICE: "the independent velocities do not determine the others any more, and a step does not get past that "
+    "position",
+    ILL_CONDITIONED: "the equations of this formulation are singular to rounding here, although mass and constraints "
+    "determine the motion: take another formulation, such as 'lagrange-multipliers'",
+    TOO_STIFF: "the penalty is so large that rounding hides the masses: take a smaller alpha, or another formulation",
+}
+
+
+class Statistics(Record):
+    """What native functions saw on the way: the worst pivot ratio, ranks, contradiction of redundant rows and velocity
+    correction; how many projections; and why one gave up."""
+
+    smallest_pivot = Real()
+    lowest_rank = Real()
+    highest_rank = Real()
+    largest_conflict = Real()
+    largest_correction = Real()
+    projections = Int()
+    failure = Int()
+
+
+class Blocks(Outputs):
+    """What the dynamics kernel of a formulation with a solver gives; ``own``: blocks that the formulation adds."""
+
+    qdot = Vector("nq")
+    power = Real()
+    M = Matrix("nv", "nv")
+    f = Vector("nv")
+    A = Matrix("rows", "nv")
+    gamma = Vector("rows")
+    b = Vector("rows")
+    phi = Vector("holonomic")
+    own = Vector("*")
+
+
+class System(Outputs):
+    """What a solver gets: M u̇ = f + Aᵀλ, A u̇ + γ = 0 with Baumgarte's terms in γ; φ, the rates A u + b, u, and the
+    blocks that its formulation adds."""
+
+    M = Matrix("nv", "nv")
+    f = Vector("nv")
+    A = Matrix("rows", "nv")
+    gamma = Vector("rows")
+    phi = Vector("holonomic")
+    rate = Vector("rows")
+    u = Vector("nv")
+    own = Vector("*")
+
+
+class Solution(Outputs):
+    """Where a solver puts u̇ and λ."""
+
+    du = Vector("nv")
+    multipliers = Vector("rows")
+
+
+class Closure(Outputs):
+    """What the constraint kernel gives: φ, A u + b, A and M."""
+
+    phi = Vector("holonomic")
+    rate = Vector("rows")
+    A = Matrix("rows", "nv")
+    M = Matrix("nv", "nv")
+
+
+class Context(Record):
+    """One model, one formulation, one run.
+
+    Attributes:
+        nq, nv, rows, holonomic: sizes; holonomic rows come first.
+        yielding: further rows of the recursive formulation: armatures of cut joints.
+        rank, holonomic_rank: of A, and of its holonomic rows, where it is known to be less than it looks off the
+            constraints; else 0.
+        alpha, beta: Baumgarte's constants, zero if not wanted.
+        tau: forces on all velocities, besides those of the model.
+        multipliers: λ of the last evaluation.
+        active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
+        dynamics … form: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
+        rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
+        inner, approach: rhs and way toward the constraints, for an rhs that goes there before it evaluates.
+        retract: (t, y, quality): y back onto the constraints, in place; quality[0] ≤ 1 is small where they are nearly
+            singular.
+        projection: (positions, du, seen): the step du with A du = −residual of positions or velocities; seen[0] is the
+            contradiction of redundant rows, seen[1] how close A is to losing rank. None: no way back.
+        solver: u̇ and λ by the formulation.
+    """
+
+    nq = Int()
+    nv = Int()
+    rows = Int()
+    holonomic = Int()
+    yielding = Int()
+    n_parameters = Int()
+    n_events = Int()
+    rank = Int()
+    holonomic_rank = Int()
+    n_active = Int()
+    active_holonomic = Int()
+    n_windings = Int()
+    alpha = Real()
+    beta = Real()
+    parameters = Vector("n_parameters")
+    tau = Vector("nv")
+    multipliers = Vector("rows")
+    active = Integers("n_active")
+    statistics = Ref(Statistics)
+    dynamics = Kernel()
+    constraints = Kernel()
+    move = Kernel()
+    tangent = Kernel()
+    exponential = Kernel()
+    discrete = Kernel()
+    event = Kernel()
+    form = Kernel()
+    rhs = Function(float, Vector, Vector)
+    inner = Function(float, Vector, Vector)
+    approach = Function(float, Vector)
+    retract = Function(float, Vector, Vector)
+    projection = Function(bool, Vector, Vector)
+    solver = Function(float, System, Solution)
+
+    def keep_rows(self, active: np.ndarray) -> None:
+        """The independent constraint rows that implicit methods keep, in rising order."""
+        self.n_active, self.active_holonomic = len(active), int(np.sum(active < self.holonomic))
+        self.active = np.ascontiguousarray(active, dtype=np.int64)
+
+    def failure(self) -> str:
+        """Why the native code gave up, in words."""
+        return FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+
+
+@native
+def watch(c: Context, rank: int, ratio: float, conflict: float):
+    """Remember the worst that a solver met."""
+    s = c.statistics
+    s.smallest_pivot = min(s.smallest_pivot, ratio)
+    s.lowest_rank = min(s.lowest_rank, float(rank))
+    s.highest_rank = max(s.highest_rank, float(rank))
+    s.largest_conflict = max(s.largest_conflict, conflict)
+
+
+@native
+def give_up(c: Context, reason: int) -> int:
+    """Why a native function failed; returns its status."""
+    c.statistics.failure = reason
+    return FAILED
+
+
+@native
+def finite(c: Context, rate: np.ndarray) -> int:
+    """OK if all numbers are finite."""
+    for x in rate:
+        if not np.isfinite(x):
+            return give_up(c, NOT_FINITE)
+    return OK
+
+
+@native
+def residual_rates(A: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """A u + b."""
+    rate = b.copy()
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            rate[i] += A[i, j] * u[j]
+    return rate
+
+
+@native
+def stabilized(c: Context, gamma: np.ndarray, phi: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """γ with Baumgarte's terms:  γ + 2 α φ̇ + β² φ  (nonholonomic rows:  γ + 2 α ψ)."""
+    if c.alpha == 0.0 and c.beta == 0.0:
+        return gamma
+    out = np.empty_like(gamma)
+    for i in range(gamma.shape[0]):
+        out[i] = gamma[i] + 2.0 * c.alpha * rate[i]
+        if i < phi.shape[0]:
+            out[i] += c.beta * c.beta * phi[i]
+    return out

@@ -1,0 +1,58 @@
+"""The state of a mechanism: what every analysis takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.equations import Equations
+from dalembert.errors import DalembertError
+from dalembert.kinematics import Coordinates
+from dalembert.spatial import Pose
+
+__all__ = ["State"]
+
+
+@dataclass(frozen=True)
+class State:
+    """A physical state: the same for all coordinates and formulations.
+
+    Attributes:
+        time: t (s).
+        q, u: relative coordinates and velocities, as ``coordinates`` lays them out.
+        parameters: values that differ from the model's.
+    """
+
+    time: float
+    q: np.ndarray
+    u: np.ndarray
+    coordinates: Coordinates
+    parameters: dict[str, float]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    @cached_property
+    def _equations(self) -> Equations:
+        flat = self.coordinates.flat
+        tree = self.coordinates.place(NUMPY, {**flat.parameters, **self.parameters})
+        return Equations(tree, self.time, self.q, self.u)
+
+    def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and velocities of a joint."""
+        if name not in self.coordinates.flat.joints:
+            raise DalembertError(f"unknown joint {name!r}; the model has {', '.join(self.coordinates.flat.joints)}")
+        return self._equations.joint_coordinates(name)
+
+    def body(self, name: str) -> tuple[Pose, np.ndarray]:
+        """World pose of a body and its twist in body axes."""
+        return self._equations.motion.body(name)
+
+    def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
+        """The same state in other coordinates."""
+        placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
+        return placed.state(self.body, self.joint)

@@ -1,0 +1,190 @@
+"""A trajectory as a scene for the 3D animation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.errors import ViewError
+from dalembert.joints.base import axis_frame
+from dalembert.model import Mechanism, Shape
+from dalembert.model.flatten import Scope
+from dalembert.spatial import Pose, quaternion
+from dalembert.view.meshes import read_mesh
+from dalembert.view.run_plots import panels
+from dalembert.view.scene import Plot, Scene, SceneBody, SceneJoint, SceneSpring
+from dalembert.view.scene import Shape as Drawn
+
+if TYPE_CHECKING:
+    from dalembert.trajectory import Trajectory
+
+__all__ = ["scene"]
+
+MOST_FRAMES = 3000  # of an animation; more are thinned
+GROUND_COLOR = "#8a8f98"
+
+
+def scene(run: Trajectory) -> Scene:
+    """The moving mechanism."""
+    time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
+    keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
+    builder = _Builder(run)
+    bodies = []
+    for i, name in enumerate(str(body) for body in run.values("body")):
+        if name in builder.hidden:
+            continue
+        bodies.append(SceneBody(name, builder.shapes(name), positions[keep, i], turns[keep, i]))
+    plots = [
+        Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()})
+        for plot in panels(run)
+    ]
+    return Scene(
+        title=run.dynamics.model.name,
+        time=time[keep],
+        bodies=bodies,
+        ground_shapes=builder.shapes("ground"),
+        joints=builder.joints(),
+        springs=builder.springs(),
+        plots=plots,
+        up=builder.up(),
+        facts=_facts(run),
+    )
+
+
+def _facts(run: Trajectory) -> dict[str, str]:
+    certificate = run.certificate
+    facts = {
+        "status": ("trusted: " if certificate.trusted else "NOT TRUSTED: ") + certificate.message,
+        "formulation": f"{run.attrs['formulation']}, {run.attrs['coordinate_kind']} coordinates",
+        "integrator": run.attrs["integrator"],
+    }
+    facts.update({name: f"{value}  {verdict}" for name, value, verdict in certificate.rows()})
+    if certificate.remarks:
+        facts["remarks"] = "; ".join(certificate.remarks)
+    return facts
+
+
+class _Builder:
+    """Draws the reference geometry of the model in body frames."""
+
+    def __init__(self, run: Trajectory):
+        self.flat = run.dynamics.flat
+        self.mechanism = Mechanism.nominal(self.flat, run.segments[0][1])
+        self.given = {at[0] for c, _ in self.flat.constraints.values() if c.eliminates for at in c.gives()}
+        self.hidden = self._signs()
+        self.points = self._joint_points()
+        spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
+        if self.given:
+            # Positions that formulas give are not drawn in the reference configuration.
+            spots += list(run.values("position")[[0, -1]].reshape(-1, 3))
+        spots += [self.mechanism.body_pose(body).apply(p) for body, points in self.points.items() for p in points]
+        extent = np.ptp(np.array([*spots, np.zeros(3)]), axis=0).max() if spots else 1.0
+        self.thickness = 0.02 * (extent if extent > 0 else 1.0)
+
+    def _signs(self) -> set[str]:
+        """Massless bodies that only carry a coordinate, or a joint whose coordinates are given."""
+        around: dict[str, list[str]] = {body: [] for body in ["ground", *self.flat.bodies]}
+        for name, (data, _) in self.flat.joints.items():
+            for body in data.bodies:
+                around[body].append(name)
+        return {
+            body
+            for body, (data, _) in self.flat.bodies.items()
+            if data.mass == 0
+            and not data.shapes
+            and (len(around[body]) == 1 or any(name in self.given for name in around[body]))
+        }
+
+    def up(self) -> tuple[float, float, float] | str:
+        g = self.mechanism.gravity
+        return tuple(float(x) for x in -g / np.linalg.norm(g)) if g.any() else "z"  # type: ignore[return-value]
+
+    def _joint_points(self) -> dict[str, list[np.ndarray]]:
+        points: dict[str, list[np.ndarray]] = {}
+        for name, (data, _) in self.flat.joints.items():
+            placed = self.mechanism.joint(name)
+            if placed.joint.nv == 6 or self.hidden.intersection(data.bodies):
+                continue
+            points.setdefault(placed.first, []).append(placed.X_1P.p)
+            points.setdefault(placed.second, []).append(placed.X_2S.p)
+        return points
+
+    def shapes(self, body: str) -> list[Drawn]:
+        """The body's own shapes, else links from joint to joint (or to the center of mass)."""
+        fixed = [(shape, scope, GROUND_COLOR) for shape, scope, base in self.flat.ground_shapes if base == body]
+        if body == "ground":
+            return self._visible(body, fixed)
+        data, scope = self.flat.bodies[body]
+        drawn = self._visible(body, [(shape, scope, data.color) for shape in data.shapes] + fixed)
+        if drawn:
+            return drawn
+        com = self.mechanism.inertia(body).com
+        points = self.points.get(body, [])
+        if len(points) == 1 and np.linalg.norm(points[0] - com) > 1e-9:
+            points = [points[0], com]
+        if len(points) < 2:
+            return [Drawn("sphere", radius=2.5 * self.thickness, position=tuple(com), color=data.color)]
+        hub = np.mean(points, axis=0) if len(points) > 2 else points[0]
+        lines = [np.array([hub, point]) for point in points if np.linalg.norm(point - hub) > 1e-12]
+        return [Drawn("line", points=line, radius=self.thickness, color=data.color) for line in lines]
+
+    def _visible(self, body: str, shapes: Sequence[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
+        """Without what is transparent, and without meshes whose file is missing: a picture must not stop a run."""
+        drawn = []
+        for shape, scope, color in shapes:
+            try:
+                drawn += [self._drawn(shape, body, scope, color)] if shape.opacity > 0 else []
+            except ViewError:
+                continue
+        return drawn
+
+    def _drawn(self, shape: Shape, body: str, scope: Scope, color: str | None) -> Drawn:
+        number = self.mechanism.evaluate
+        X = shape.pose.pose(NUMPY, number)
+        if shape.axis is not None:
+            axis = self.mechanism.vector(shape.axis)
+            X = Pose(axis_frame(NUMPY, axis, axis), X.p)
+        X = self.mechanism.local(body, X, shape.frame, scope)
+        sizes: dict[str, Any] = {
+            key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
+        }
+        if shape.size is not None:
+            sizes["size"] = tuple(self.mechanism.vector(shape.size))
+        if shape.points is not None:
+            sizes["points"] = np.array([self.mechanism.vector(point) for point in shape.points])
+        if shape.file is not None:
+            vertices, sizes["faces"] = read_mesh(Path(shape.file))
+            sizes["vertices"] = vertices * (1.0 if shape.scale is None else self.mechanism.vector(shape.scale))
+        return Drawn(
+            shape.kind,
+            **sizes,
+            position=tuple(X.p),
+            quaternion=tuple(quaternion.from_matrix(NUMPY, X.R)),
+            color=shape.color or color,
+            opacity=shape.opacity,
+        )
+
+    def joints(self) -> list[SceneJoint]:
+        marks = []
+        for name, (data, _) in self.flat.joints.items():
+            placed = self.mechanism.joint(name)
+            glyph = placed.joint.glyph
+            if not glyph.solids or not placed.joint.nv or name in self.given or self.hidden.intersection(data.bodies):
+                continue
+            on, X = (placed.first, placed.X_1P) if glyph.on_first else (placed.second, placed.X_2S)
+            marks.append(SceneJoint(name, data.kind, on, tuple(X.p), tuple(X.R[:, glyph.axis])))
+        return marks
+
+    def springs(self) -> list[SceneSpring]:
+        found = []
+        for name, (force, scope) in self.flat.forces.items():
+            ends: list[Any] = []
+            for body, at, frame in force.ends() or ():
+                X = Pose.translation(NUMPY, np.zeros(3) if at is None else self.mechanism.vector(at))
+                ends += [body, tuple((X if at is None else self.mechanism.local(body, X, frame, scope)).p)]
+            found += [SceneSpring(name, *ends)] if ends else []
+        return found

@@ -1,0 +1,201 @@
+"""Every native function of the package, compiled and as plain Python, on the inputs of real runs."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from support.random_models import tree_model
+from twins import Twins
+
+import dalembert as da
+from dalembert.analyses import drive
+from dalembert.dynamics import choose
+from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
+from dalembert.formulations.canonical_augmented import CanonicalAugmented
+from dalembert.formulations.independent import Independent
+from dalembert.formulations.penalty import Penalty
+from dalembert.formulations.solver_steps import null_space
+from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
+from dalembert.native import FUNCTIONS, native
+from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System
+
+Work = tuple[str, Callable[[], Any]]
+
+SHORT = 0.01  # s
+STEP = SHORT / 2
+
+# Steps that are chosen hang on estimates of errors, and those of a smooth motion are rounding.
+FIXED = {"integrator": "rk4", "step": STEP}
+
+# Where steps are chosen, tolerances are far above rounding; an output falls within a step.
+LOOSE = {"rtol": 1e-3, "atol": 1e-3, "step": 1.4 * STEP}
+
+# Penalties multiply rounding: modest ones here.
+PENALTIES = {
+    "penalty": Penalty(alpha=1e3),
+    "augmented-lagrangian": AugmentedLagrangian(alpha=1e3),
+    "canonical-augmented": CanonicalAugmented(alpha=1e3),
+}
+
+
+def simulate(model: Any, **options: Any) -> da.Trajectory:
+    run = da.simulate(model, SHORT, output_step=STEP, **options)
+    assert run.certificate.finished, run.certificate
+    return run
+
+
+def formulations() -> Iterator[Work]:
+    """All of them in loops, then what only other mechanisms ask for."""
+    four_bar = da.library.four_bar()
+    for name in FORMULATIONS:
+        chosen: str | Formulation = PENALTIES.get(name, name)
+        coordinates = "absolute" if name == "newton-euler" else "auto"
+        yield name, partial(simulate, four_bar, formulation=chosen, coordinates=coordinates, **FIXED)
+    for basis in ("svd", "qr"):
+        yield basis, partial(simulate, four_bar, formulation=Independent(basis=basis), **FIXED)
+    for state in ("mixed", "independent"):
+        yield state, partial(simulate, four_bar, formulation=Independent(state=state), **FIXED)
+    disc, top = da.library.rolling_disc(), da.library.spinning_top()
+    yield "rows that are all independent", partial(simulate, disc, formulation="woronetz", **FIXED)
+    yield "quaternions", partial(simulate, top, **FIXED)
+    for name in ("lagrange-multipliers", "recursive"):
+        yield f"a held rank, {name}", partial(simulate, da.library.bennett(), formulation=name, **FIXED)
+    yield "no inverse of M", partial(simulate, rod(), formulation="udwadia-kalaba", coordinates="absolute", **FIXED)
+    yield "a cut joint that yields", partial(simulate, geared(), formulation="recursive", **FIXED)
+
+
+def rod() -> da.Model:
+    """Without inertia about its own axis."""
+    model = da.Model("rod", gravity=(0, -9.81, 0))
+    model.body("rod", mass=2.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
+    model.revolute("hinge", "ground", "rod", point=(0, 0, 0), axis="z")
+    return model
+
+
+def geared() -> da.Model:
+    """A rotor on the cut joint."""
+    model = da.library.four_bar()
+    cut = da.inspect(model).loops[0].cut
+    for i, joint in enumerate(model.joints):
+        if joint.name == cut:
+            model.joints[i] = type(joint).model_validate({**dict(joint), "armature": 0.3})
+    return model
+
+
+def slopes(dynamics):
+    """The Jacobian as SciPy's implicit methods ask for it."""
+    problem, _ = dynamics.problem(needs=("rhs", "retract", "jacobian"))
+    n = problem.size
+    return scipy_ivp._slopes(problem, np.linspace(0.0, 0.1, n + 1), np.empty((n, n)))
+
+
+def methods() -> Iterator[Work]:
+    """Integrators and ways to stay on the constraints, and trajectories at other times."""
+    four_bar = da.compile(da.library.four_bar())
+    for name, method in INTEGRATORS.items():
+        yield name, partial(simulate, four_bar, integrator=name, **(LOOSE if method.adaptive else {}))
+    for name in ("partition", "stages", "baumgarte"):
+        yield name, partial(simulate, four_bar, stabilization=name, **FIXED)
+    watching = runge_kutta.Tsitouras5(rtol=1e-3, atol=1e-3, watch_stiffness=True)
+    yield "a watch for stiffness", partial(simulate, four_bar, integrator=watching)
+    yield "stages, dopri8", partial(simulate, four_bar, integrator="dopri8", stabilization="stages", **LOOSE)
+    for name in ("index-1", "ggl"):
+        yield name, partial(simulate, four_bar, integrator="radau", stabilization=name, **LOOSE)
+    # A Jacobian by differences multiplies rounding; with one velocity there are no sums that have an order.
+    yield "radau in other variables", partial(simulate, rod(), formulation="canonical", integrator="radau", **LOOSE)
+    yield "another time", lambda: simulate(four_bar, **FIXED).resample([SHORT / 4])
+    yield (
+        "an error that is rounding",
+        lambda: runge_kutta._is_rounding(runge_kutta.PairMemory(rejections=4, tried=2.0), 3.0),
+    )
+    yield "slopes for SciPy", partial(slopes, four_bar)
+    yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
+
+
+def events() -> Iterator[Work]:
+    """An event within a step."""
+    model = da.library.four_bar()
+    model.event("now", f"t - {SHORT / 3}")
+    for name in ("lagrange-multipliers", "canonical"):
+        yield f"an event, {name}", partial(simulate, model, formulation=name, integrator="rk4", step=SHORT)
+    yield "an event on a cubic", partial(simulate, model, integrator="munthe-kaas", step=SHORT)
+
+
+def many() -> Iterator[Work]:
+    """Samples in the lanes of vector registers, of a body with a quaternion."""
+    top, samples = da.library.spinning_top(), {"mass": [1.0, 2.0, 3.0]}
+    yield "lanes", partial(da.simulate_many, top, SHORT, output_step=STEP, parameters=samples, threads=1, **FIXED)
+
+
+def large() -> Iterator[Work]:
+    """Rolled recursions, of small models."""
+    rng, batch = np.random.default_rng(0), 2
+    tree = da.compile(tree_model(0, ("revolute", "spherical", "prismatic", "revolute")))
+    q, (u, du) = np.tile(tree.coordinates.neutral(), (batch, 1)), rng.normal(size=(2, batch, tree.nv))
+    yield "a tree", partial(simulate, tree, **FIXED)
+    yield "a tree, inverse", partial(tree.inverse, q, u, du)
+    yield "a tree, seen", partial(tree.observe, np.zeros(batch), q, u)
+    windows = da.compile(da.library.n_four_bar(n=2))
+    assert tree.is_large and windows.is_large
+    yield "loops", partial(simulate, windows, **FIXED)
+    yield "loops, stages", partial(simulate, windows, stabilization="stages", **FIXED)
+
+
+def undetermined() -> Iterator[Work]:
+    """Nothing has mass, and nothing is held."""
+
+    def work() -> None:
+        context = Context(nq=2, nv=2, rows=1, statistics=Statistics())
+        zero = [np.zeros(shape) for shape in ((2, 2), 2, (1, 2), 1, 0, 1, 2, 0)]
+        assert null_space(context, 0.0, System(*zero), Solution(np.zeros(2), np.zeros(1))) == FAILED
+        assert context.statistics.failure == NO_MASS
+
+    yield "nothing is determined", work
+
+
+def test_every_native_function_has_its_twin(monkeypatch):
+    monkeypatch.setattr(drive.Driver, "_advance", _in_this_thread)
+    monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 4)
+    monkeypatch.setattr(choose, "LOOPS_ROLLED_FROM", 5)
+    twins = Twins()
+    for name, work in chain(formulations(), methods(), events(), many(), large(), undetermined()):
+        with twins.watch():
+            work()
+        assert not twins.wrong, name + "\n" + "\n".join(twins.wrong)
+    for module in pkgutil.walk_packages(da.__path__, "dalembert."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    missing = sorted(name for name in FUNCTIONS if name.startswith("dalembert.") and not twins.seen[name])
+    assert not missing, "\n".join(missing)
+
+
+@native
+def _doubled(x, out):
+    out[:] = 2.0 * x
+
+
+def _nearly_doubled(x, out):
+    out[:] = (2.0 + 1e-8) * x
+
+
+def test_a_wrong_twin_is_found(monkeypatch):
+    x, out, twins = np.ones(2), np.zeros(2), Twins()
+    with twins.watch():
+        _doubled(x, out)
+    assert twins.seen[_doubled.key] == 1 and not twins.wrong
+    monkeypatch.setattr(_doubled, "python", _nearly_doubled)
+    with twins.watch():
+        _doubled(x, out)
+    assert len(twins.wrong) == 1 and "_doubled: array 1" in twins.wrong[0]
+
+
+def _in_this_thread(driver):
+    """Time loops run where they are called."""
+    return driver.method.advance(driver.problem, driver.memory, driver.times, driver.out, driver.monitor)
