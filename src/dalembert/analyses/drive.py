@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.impact import carry_out
-from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics import Dynamics
 from dalembert.errors import SimulationError
-from dalembert.integrators import Integrator, Status, loop
+from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Happening, Outcome
@@ -36,30 +37,28 @@ class Driver:
     """One run through all output times.
 
     Args:
-        method: the integrator.
-        fallback: what to take instead if the problem turns out stiff; None to go on.
-        settle: sets stabilization and projection of a new context.
+        choice: integrator and stabilization.
+        progress: called now and then with the fraction done.
         checkpoint: where to keep the run from time to time.
 
     Attributes:
+        method, fallback: the integrator, and what takes over if the problem turns out stiff.
         seconds: wall time that the time loop took so far.
     """
 
     def __init__(
         self,
         dynamics: Dynamics,
-        method: Integrator,
+        choice: Choice,
         times: np.ndarray,
         x: np.ndarray,
-        parameters: dict[str, float],
+        parameters: Mapping[str, float],
         *,
-        fallback: Integrator | None = None,
-        settle: Callable[[Context], None] = lambda context: None,
         progress: Callable[[float], None] | None = None,
         checkpoint: Checkpoint | None = None,
     ):
-        self.dynamics, self.method, self.times, self.fallback = dynamics, method, times, fallback
-        self.settle, self.progress, self.checkpoint = settle, progress, checkpoint
+        self.dynamics, self.times, self.progress, self.checkpoint = dynamics, times, progress, checkpoint
+        self.method, self.fallback, self.settle = choice.method, choice.fallback, choice.settle
         self.parameters = dict(parameters)
         self.segments: list[tuple[int, dict[str, float]]] = [(0, dict(parameters))]
         self.events: list[Happening] = []
