@@ -104,7 +104,8 @@ def simulate(
         settle=stabilizer(dynamics, stabilization, baumgarte), progress=progress, checkpoint=saved,
     )  # fmt: skip
     outcome = driver.run()
-    data = record(dynamics, outcome, driver.method.name, lambda name: state.joint(name)[0])
+    begun = None if state.coordinates is dynamics.coordinates else lambda name: state.joint(name)[0]
+    data = record(dynamics, outcome, driver.method.name, begun)
     data.attrs |= {"reason": why, "seconds": driver.seconds}
     run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)
     if strict and not run.certificate.trusted:
