@@ -44,6 +44,7 @@ class Driver:
     Attributes:
         method, fallback: the integrator, and what takes over if the problem turns out stiff.
         seconds: wall time that the time loop took so far.
+        interrupted: the user wants the run to end (Ctrl-C); it keeps what was computed.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Driver:
         self.counts = np.zeros(len(_COUNTS), dtype=np.int64)
         self.statistics: dict[str, float] = {}
         self.seconds = self.defect = 0.0
+        self.interrupted = False
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
@@ -96,19 +98,29 @@ class Driver:
         ended_by = trouble = None
         while True:
             status = self._advance()
-            if status == Status.PAUSED:
-                assert self.checkpoint is not None
-                self.checkpoint.save(self)
-            elif status == Status.STIFF and self.fallback is not None:
-                self._change_method()
-            elif status == Status.EVENT:
-                ended_by, trouble = self._react()
-                if ended_by or trouble:
+            # What the memory holds is consistent here; an interrupt before the next start comes back to it.
+            before, pieces = dict(vars(self)), len(self.segments)
+            try:
+                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.EVENT):
+                    raise KeyboardInterrupt
+                if status == Status.PAUSED:
+                    assert self.checkpoint is not None
+                    self.checkpoint.save(self)
+                elif status == Status.STIFF and self.fallback is not None:
+                    self._change_method()
+                elif status == Status.EVENT:
+                    ended_by, trouble = self._react()
+                    if ended_by or trouble:
+                        break
+                    if self.memory.written == len(self.times):
+                        status = Status.FINISHED
+                        break
+                else:
                     break
-                if self.memory.written == len(self.times):
-                    status = Status.FINISHED
-                    break
-            else:
+            except KeyboardInterrupt:
+                vars(self).update(before)
+                del self.segments[pieces:]
+                status = Status.STOPPED
                 break
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
@@ -175,34 +187,54 @@ class Driver:
     # The native loop
 
     def _advance(self) -> Status:
-        """Run the native loop in a thread, so that it can be watched, paused and interrupted."""
+        """Run the native loop in a thread, so that it can be watched, paused and interrupted.
+
+        The end of the thread is an event that it sets itself: an interrupted ``Thread.join`` takes a thread for ended
+        that still runs.
+        """
         box: list[Any] = []
+        claimed, done = threading.Lock(), threading.Event()
 
         def work() -> None:
+            if not claimed.acquire(blocking=False):
+                return
             began = time.perf_counter()
             try:
                 box.append(self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor))
                 self.seconds += time.perf_counter() - began
             except BaseException as error:  # handed to the caller's thread below
                 box.append(error)
+            finally:
+                done.set()
 
-        thread = threading.Thread(target=work, daemon=True)
-        first, span = self.times[0], self.times[-1] - self.times[0]
         self.monitor.wish = 0
-        thread.start()
         try:
-            while thread.is_alive():
-                thread.join(WATCH_PERIOD)
-                if self.progress is not None:
-                    self.progress(float((self.monitor.reached - first) / span))
-                if self.checkpoint is not None and self.checkpoint.due():
-                    self.monitor.wish = loop.PAUSE
-        except KeyboardInterrupt:
+            threading.Thread(target=work, daemon=True).start()
+            self._watch(done)
+        except BaseException as error:
             self.monitor.wish = loop.STOP
-            thread.join()
+            if claimed.acquire(blocking=False):
+                box.append(Status.STOPPED)  # it has not begun, and will not
+            else:
+                done.wait()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            self.interrupted = True
         if isinstance(box[0], BaseException):
             raise box[0]
         return box[0]
+
+    def _watch(self, done: threading.Event) -> None:
+        """Until the loop has ended: tell how far it is, and ask for a pause when a checkpoint is due."""
+        first, span = self.times[0], self.times[-1] - self.times[0]
+        while True:
+            ended = done.wait(WATCH_PERIOD)
+            if self.progress is not None:
+                self.progress(float((self.monitor.reached - first) / span))
+            if ended:
+                return
+            if self.checkpoint is not None and self.checkpoint.due():
+                self.monitor.wish = loop.PAUSE
 
     # Events
 

@@ -79,12 +79,12 @@ def _begin(p: Problem, m: Memory) -> int:
 @native
 def _wish(m: Memory, monitor: Monitor, most: int) -> int:
     """What the caller wants, or what the number of steps forbids."""
-    monitor.reached = m.t
+    monitor.reached, tried = m.t, m.steps + m.rejected
     if monitor.wish == STOP:
         return STOPPED
-    if monitor.wish == PAUSE:
+    if monitor.wish == PAUSE or tried == monitor.pause_at > 0:
         return PAUSED
-    if m.steps + m.rejected >= most:
+    if tried >= most:
         return TOO_MANY_STEPS
     return GO_ON
 

@@ -194,7 +194,14 @@ class Stepper(Record):
 
 
 class Monitor(Record):
-    """Shared with the caller while a loop runs: the time reached so far, and what the caller wishes (``loop.STOP``)."""
+    """Shared with the caller while a loop runs.
+
+    Attributes:
+        reached: the time reached so far.
+        wish: what the caller wishes: ``loop.STOP``, ``loop.PAUSE``, or 0.
+        pause_at: the loop pauses by itself when it has tried so many steps; 0: never.
+    """
 
     reached = Real()
     wish = Int()
+    pause_at = Int()
