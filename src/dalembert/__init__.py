@@ -29,6 +29,7 @@ _HOMES = {
     "Comparison": "dalembert.analyses",
     "Options": "dalembert.analyses",
     "State": "dalembert.state",
+    "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -66,6 +67,7 @@ __all__ = [
     "Recipe",
     "SimulationError",
     "State",
+    "Subsystem",
     "System",
     "Trajectory",
     "assemble",
@@ -74,6 +76,7 @@ __all__ = [
     "derive",
     "ignorable",
     "inspect",
+    "leaves",
     "library",
     "load",
     "read",
@@ -104,6 +107,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 
@@ -115,6 +119,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "library":
         return import_module("dalembert.library")
+    if name == "leaves":
+        return import_module("dalembert.modular.leaves")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 
