@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        return plan_of(self.tree, self.rows, self.couplings)
+        return plan_of(self.tree, self.rows, self.couplings, merge=False)
 
 
 def _tree(rng: np.random.Generator, depth: int) -> list[Node]:
@@ -122,6 +122,7 @@ def test_a_hierarchy_gives_what_dense_algebra_gives(depth, coupled, symmetric):
         done += 1
         _assert_solved(case.plan, case, *expected)
         _assert_solved(flat_plan(len(case.M), len(case.A)), case, *expected)
+        _assert_solved(plan_of(case.tree, case.rows, case.couplings), case, *expected)
     assert done > 25
 
 
@@ -138,7 +139,7 @@ def test_any_grouping_gives_the_same():
         chain = [Node(k - 1, [int(c)]) for k, c in enumerate(rng.permutation(n))]
         pairs = [Node(-1, [])] + [Node(k // 2, [int(c)]) for k, c in enumerate(rng.permutation(n))]
         for tree in (single, chain, pairs):
-            _assert_solved(plan_of(tree, case.rows, every), case, *expected)
+            _assert_solved(plan_of(tree, case.rows, every, merge=False), case, *expected)
 
 
 @pytest.mark.parametrize("coupled", [0, 3])
@@ -214,12 +215,13 @@ def test_rows_belong_to_the_lowest_node_that_sees_all_their_columns():
     #    3  4
     tree = [Node(-1, [0]), Node(0, [1]), Node(0, [2]), Node(1, [3]), Node(1, [4])]
     rows = [[3], [4], [3, 4], [1, 3], [2, 4], [0], [], [2]]
-    plan = plan_of(tree, rows)
+    plan = plan_of(tree, rows, merge=False)
     home = {int(row): k for k in range(plan.nodes) for row in plan.row_index[plan.row_start[k] : plan.row_start[k + 1]]}
     where = {
         int(c): k for k in range(plan.nodes) for c in plan.column_index[plan.column_start[k] : plan.column_start[k + 1]]
     }
-    assert [home[i] for i in range(8)] == [where[c] for c in (3, 4, 1, 1, 0, 0, 0, 2)]
+    assert home == {row: where[c] for row, c in enumerate((3, 4, 1, 1, 0, 0, None, 2)) if c is not None}
+    assert list(plan.row_index[plan.used :]) == [6]
 
 
 @pytest.mark.parametrize(
@@ -235,9 +237,21 @@ def test_what_is_no_hierarchy_is_refused(tree, message):
         plan_of(tree, [])
 
 
+def _chain(n: int) -> tuple[list[Node], list[list[int]]]:
+    """Six columns to a node, five rows between neighbors."""
+    tree = [Node(k - 1, range(6 * k, 6 * k + 6)) for k in range(n)]
+    return tree, [[*range(6 * k, 6 * k + 12)] for k in range(n - 1) for _ in range(5)]
+
+
 def test_the_cost_follows_the_nodes():
-    """A chain of many small nodes hands on no more than its rows ask for."""
-    n = 60
-    tree = [Node(k - 1, range(3 * k, 3 * k + 3)) for k in range(n)]
-    rows = [[*range(3 * k, 3 * k + 6)] for k in range(n - 1) for _ in range(2)]
-    assert plan_of(tree, rows).reals < 400 * n
+    """A chain of many small nodes hands on no more than its rows ask for: memory grows as the chain does."""
+    few, many = (plan_of(*_chain(n)).reals for n in (50, 200))
+    assert 3.5 * few < many < 4.5 * few
+
+
+def test_nodes_that_are_not_worth_it_are_merged():
+    tree, rows = _chain(3)
+    assert plan_of(tree, rows, merge=False).nodes == 3
+    assert plan_of(tree, rows).nodes == 1
+    tree, rows = _chain(60)
+    assert 6 < plan_of(tree, rows).nodes < 60

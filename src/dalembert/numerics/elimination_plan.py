@@ -8,30 +8,23 @@ subtree to which the mass matrix couples it are its *border*. See ``tree_elimina
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from dalembert.native import Flags, Int, Integers, Record, native
+from dalembert.numerics.node_merging import Node, Structure, handed_on, merged, structure_of
 from dalembert.numerics.sparse import packed
 
 __all__ = ["Node", "Plan", "flat_plan", "plan_of", "room"]
-
-
-class Node(NamedTuple):
-    """A node of a hierarchy: the number of its parent (−1 for a root) and the columns that are its own."""
-
-    parent: int
-    columns: Sequence[int]
 
 
 class Plan(Record):
     """A plan. Nodes are numbered so that children come before their parents and a subtree is a range of numbers.
 
     Attributes:
-        n, m, nodes: columns, rows, nodes.
+        n, m, nodes: columns, rows, nodes.  used: rows that have columns.
         column_start, column_index: own columns of each node.
-        row_start, row_index: own rows of each node.  place: where each row is among them.
+        row_start, row_index: own rows of each node, then rows without columns.  place: where each row is among them.
         child_start, child_index: children of each node.  first: the first node of its subtree.
         touch_start, touch_index: rows of ancestors that touch its subtree; touch_front: where each of them is among
             the parent's own and touching rows.
@@ -43,6 +36,7 @@ class Plan(Record):
 
     n = Int()
     m = Int()
+    used = Int()
     nodes = Int()
     n_children = Int()
     n_touch = Int()
@@ -68,55 +62,56 @@ class Plan(Record):
     coupled = Flags("nodes")
 
 
-def plan_of(tree: Sequence[Node], rows: Sequence[Collection[int]], couplings: Iterable[tuple[int, int]] = ()) -> Plan:
+def plan_of(
+    tree: Sequence[Node],
+    rows: Sequence[Collection[int]],
+    couplings: Iterable[tuple[int, int]] = (),
+    *,
+    merge: bool = True,
+) -> Plan:
     """The plan of a hierarchy.
 
     Args:
         tree: its nodes in any order; each column is one node's own.
         rows: columns in which each row of A may have entries.
         couplings: pairs of columns of different nodes between which M may have entries, on either side of the diagonal.
+        merge: nodes that are too small to be worth their trouble become parts of their parents.
 
     Raises:
         ValueError: if a column has no node or two, or if the nodes are no tree.
     """
-    nodes = _simplified(_ordered(tree), rows)
-    owner = _owners(nodes)
-    first = _first_nodes(nodes)
-    homes = [_home(nodes, first, {owner[c] for c in columns}) for columns in rows]
-    own_rows: list[list[int]] = [[] for _ in nodes]
-    touching: list[list[int]] = [[] for _ in nodes]
-    for row, (home, columns) in enumerate(zip(homes, rows, strict=True)):
-        own_rows[home].append(row)
-        touched = set()
-        for node in {owner[c] for c in columns}:
-            while node != home and node not in touched:
-                touched.add(node)
-                node = nodes[node].parent
-        for node in touched:
-            touching[node].append(row)
+    nodes, pairs = _ordered(tree), list(couplings)
+    if merge:
+        nodes = merged(nodes, rows, pairs)
+    found = structure_of(nodes, rows)
     children: list[list[int]] = [[] for _ in nodes]
     for k, node in enumerate(nodes):
         if node.parent >= 0:
             children[node.parent].append(k)
-    fronts = [{row: i for i, row in enumerate(own + touch)} for own, touch in zip(own_rows, touching, strict=True)]
-    places = [[fronts[node.parent][row] for row in touching[k]] for k, node in enumerate(nodes)]
-    borders, pairs, coupled = _couplings(nodes, first, [(owner[a], owner[b]) for a, b in couplings])
+    fronts = [
+        {row: i for i, row in enumerate(own + touch)} for own, touch in zip(found.own, found.touching, strict=True)
+    ]
+    places = [[fronts[node.parent][row] for row in found.touching[k]] for k, node in enumerate(nodes)]
+    owner = found.owner
+    borders, joined, coupled = _couplings(nodes, found.first, [(owner[a], owner[b]) for a, b in pairs])
     border_columns = [[c for q in border for c in nodes[q].columns] for border in borders]
     parts = {}
     for name, lists in (
-        ("column", [node.columns for node in nodes]), ("row", own_rows), ("child", children), ("touch", touching),
-        ("border", border_columns),
+        ("column", [node.columns for node in nodes]), ("row", found.own), ("child", children),
+        ("touch", found.touching), ("border", border_columns),
     ):  # fmt: skip
         parts[f"{name}_start"], parts[f"{name}_index"] = packed(lists)
-    reals, wholes = _rooms(nodes, own_rows, touching, children, border_columns)
+    reals, wholes = _rooms(nodes, found, children, border_columns)
+    used = len(parts["row_index"])
+    parts["row_index"] = np.append(parts["row_index"], [i for i, row in enumerate(rows) if not row]).astype(np.int64)
     place = np.empty(len(rows), dtype=np.int64)
     place[parts["row_index"]] = np.arange(len(rows))
     return Plan(
-        n=len(owner), m=len(rows), nodes=len(nodes), n_children=len(parts["child_index"]),
-        n_touch=len(parts["touch_index"]), n_border=len(parts["border_index"]), n_pairs=len(pairs), reals=reals,
-        wholes=wholes, **parts, place=place, first=np.array(first, dtype=np.int64), touch_front=packed(places)[1],
-        pair_first=np.array([a for a, _ in pairs], dtype=np.int64),
-        pair_second=np.array([b for _, b in pairs], dtype=np.int64), coupled=np.array(coupled, dtype=np.bool_),
+        n=len(owner), m=len(rows), used=used, nodes=len(nodes), n_children=len(parts["child_index"]),
+        n_touch=len(parts["touch_index"]), n_border=len(parts["border_index"]), n_pairs=len(joined), reals=reals,
+        wholes=wholes, **parts, place=place, first=np.array(found.first, dtype=np.int64),
+        touch_front=packed(places)[1], pair_first=np.array([a for a, _ in joined], dtype=np.int64),
+        pair_second=np.array([b for _, b in joined], dtype=np.int64), coupled=np.array(coupled, dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -148,65 +143,6 @@ def _ordered(tree: Sequence[Node]) -> list[Node]:
         root = len(nodes)
         nodes = [Node(root if node.parent < 0 else node.parent, node.columns) for node in nodes] + [Node(-1, [])]
     return nodes
-
-
-def _owners(nodes: Sequence[Node]) -> list[int]:
-    """The node of each column."""
-    listed = [(c, k) for k, node in enumerate(nodes) for c in node.columns]
-    if sorted(c for c, _ in listed) != list(range(len(listed))):
-        raise ValueError(f"each of {len(listed)} columns must be one node's own, got {sorted(c for c, _ in listed)}")
-    return [k for _, k in sorted(listed)]
-
-
-def _first_nodes(nodes: Sequence[Node]) -> list[int]:
-    first = list(range(len(nodes)))
-    for k, node in enumerate(nodes):
-        if node.parent >= 0:
-            first[node.parent] = min(first[node.parent], first[k])
-    return first
-
-
-def _home(nodes: Sequence[Node], first: Sequence[int], owners: set[int]) -> int:
-    """The lowest node whose subtree holds all owners; the root if there are none."""
-    home, lowest = (max(owners), min(owners)) if owners else (len(nodes) - 1, 0)
-    while first[home] > lowest and nodes[home].parent >= 0:
-        home = nodes[home].parent
-    return home
-
-
-def _simplified(nodes: list[Node], rows: Sequence[Collection[int]]) -> list[Node]:
-    """Nodes at which nothing can be eliminated become parts of their parents: those without rows that are touched by at
-    least as many rows as they have columns."""
-    owner, first = _owners(nodes), _first_nodes(nodes)
-    busy, touches = [False] * len(nodes), [0] * len(nodes)
-    for columns in rows:
-        owners = {owner[c] for c in columns}
-        home = _home(nodes, first, owners)
-        busy[home] = True
-        touched = set()
-        for node in owners:
-            while node != home and node not in touched:
-                touched.add(node)
-                node = nodes[node].parent
-        for node in touched:
-            touches[node] += 1
-    width, columns = [0] * len(nodes), [list(node.columns) for node in nodes]
-    parent, kept = [node.parent for node in nodes], [True] * len(nodes)
-    for k, node in enumerate(nodes):
-        width[k] += len(node.columns)
-        if node.parent < 0:
-            continue
-        kept[k] = busy[k] or touches[k] < width[k]
-        width[node.parent] += min(width[k], touches[k]) if kept[k] else width[k]
-    for k in range(len(nodes)):
-        if not kept[k]:
-            columns[parent[k]] += columns[k]
-    for k in range(len(nodes)):
-        while parent[k] >= 0 and not kept[parent[k]]:
-            parent[k] = parent[parent[k]]
-    left = [k for k in range(len(nodes)) if kept[k]]
-    number = {k: i for i, k in enumerate(left)} | {-1: -1}
-    return [Node(number[parent[k]], sorted(columns[k])) for k in left]
 
 
 def _couplings(
@@ -244,18 +180,14 @@ def _couplings(
 
 
 def _rooms(
-    nodes: Sequence[Node],
-    rows: Sequence[Sequence[int]],
-    touching: Sequence[Sequence[int]],
-    children: Sequence[Sequence[int]],
-    borders: Sequence[Sequence[int]],
+    nodes: Sequence[Node], found: Structure, children: Sequence[Sequence[int]], borders: Sequence[Sequence[int]]
 ) -> tuple[int, int]:
     """Memory for numbers and for whole numbers, if rows are independent; it grows where they are not."""
     left, reals, wholes = [0] * len(nodes), 64, 64
     for k, node in enumerate(nodes):
-        r, a, b = len(rows[k]), len(touching[k]), len(borders[k])
+        r, a, b = len(found.own[k]), len(found.touching[k]), len(borders[k])
         width = len(node.columns) + sum(left[child] for child in children[k])
-        left[k] = min(max(0, width - r), a) if a else 0
+        left[k] = handed_on(width, r, a)
         more = room(r, a, b, width)
         reals, wholes = reals + more[0], wholes + more[1]
     return reals, wholes

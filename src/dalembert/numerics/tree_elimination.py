@@ -13,8 +13,8 @@ What no row of an ancestor touches any more is free for good. It is eliminated a
 that a node hands on no more than the ancestors ask for: the cost is that of the nodes, not of the whole. C has
 orthonormal columns, hence S too: however deep the hierarchy, nothing grows.
 
-Reference: R. M. M. Orsino, "A contribution on modeling methodologies for multibody systems", thesis, São Paulo 2016,
-theorem 2.10 and section 4.2; J. W. H. Liu, "The multifrontal method for sparse matrix solution", SIAM Rev. 34 (1992).
+Reference: R. M. M. Orsino, "Recursive modular modelling methodology for lumped-parameter dynamic systems", theorem 2.10
+and section 4.2; J. W. H. Liu, "The multifrontal method for sparse matrix solution", SIAM Rev. 34 (1992).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ from dalembert.numerics.elimination_memory import (
     wholes_of,
 )
 from dalembert.numerics.elimination_plan import Plan, room
-from dalembert.numerics.linear import FAILED, OK, RANK_TOLERANCE, ROUNDING
-from dalembert.numerics.reflections import Reflections, Triangle, reduce_rows, reflect
+from dalembert.numerics.linear import FAILED, OK, RANK_TOLERANCE, ROUNDING, multiply
+from dalembert.numerics.reflections import Reflections, Triangle, dot, reduce_rows, reflect
 from dalembert.numerics.tree_multipliers import hierarchy_multipliers
 
 __all__ = ["solve_hierarchy"]
@@ -227,6 +227,46 @@ def _particular(T: Triangle, rank: int, rows, c, y) -> float:
 
 
 @native
+def _complement(G, tail: int, Q: Reflections, columns, rank: int, y):
+    """G over the complement C instead of all columns, M from both sides, f without what the particular solution takes.
+
+    Either Q goes through M from both sides, or C is written out: what is cheaper. Rows above f end up along Q.
+    """
+    k, length = G.shape[1], Q.starts[rank]
+    free = k - rank
+    rest, F, f = np.empty((tail + free, free)), G[tail:], G[tail - 1]
+    if free * (2 * length + k * (k + free)) < 4 * k * length:
+        C, v = np.zeros((free + 1, k)), np.empty(k)
+        for j in range(free):
+            C[j, columns[rank + j]] = 1.0
+        for j in range(rank):
+            C[free, columns[j]] = y[j]
+        reflect(Q, rank - 1, rank, -1, C)
+        reflect(Q, 0, rank, 1, G[: tail - 1])
+        multiply(F, C[free], v)
+        for i in range(k):
+            f[i] -= v[i]
+        for j in range(free):
+            multiply(F, C[j], v)
+            rest[tail - 1, j] = dot(C[j], f)
+            for i in range(free):
+                rest[tail + i, j] = dot(C[i], v)
+    else:
+        _turn(Q, rank, G, tail)
+        for j in range(free):
+            row = columns[rank + j]
+            for i in range(rank):
+                f[row] -= F[row, columns[i]] * y[i]
+            rest[tail - 1, j] = f[row]
+            for i in range(free):
+                rest[tail + j, i] = F[row, columns[rank + i]]
+    for i in range(tail - 1):
+        for j in range(free):
+            rest[i, j] = G[i, columns[rank + j]]
+    return rest
+
+
+@native
 def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
     """A node's own rows, with the columns that they determine: rank, smallest pivot, conflict, what is left of G."""
     rows, touching = _rows_of(p, x)
@@ -239,8 +279,9 @@ def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
         smallest = min(smallest, 1.0 / abs(T.L[T.rows[j], T.columns[j]]))
         for i in range(rows.shape[0]):
             L[i, j] = T.L[T.rows[i], T.columns[j]]
+    rest = G
     if rank > 0:
-        _turn(Q, rank, G, tail)
+        rest = _complement(G, tail, Q, T.columns, rank, y)
         for j in range(rank):
             column = T.columns[j]
             for i in range(a):
@@ -248,21 +289,12 @@ def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
                 s.c[touching[i]] += G[i, column] * y[j]
             for i in range(b):
                 s.g[front.border[i]] -= G[a + i, column] * y[j]
-            for i in range(k):
-                G[tail - 1, i] -= G[tail + i, column] * y[j]
     h[WIDTH], h[RANK], h[BORDER] = k, rank, b
     h[SLOTS], h[COLUMNS], h[ROWS] = keep_whole(s, front.slots), keep_whole(s, T.columns), keep_whole(s, T.rows)
     h[STARTS], h[PLACES] = keep_whole(s, Q.starts[: rank + 1]), keep_whole(s, Q.places[: Q.starts[rank]])
     h[VALUES], h[TAU] = keep(s, Q.values[: Q.starts[rank]]), keep(s, Q.tau[:rank])
     h[LOWER], h[ABOVE], h[STEP] = keep(s, L), keep(s, above), keep(s, y)
     h[BORDER_SLOTS] = keep_whole(s, front.border)
-    free = T.columns[rank:]
-    rest = np.empty((tail + k - rank, k - rank))
-    for j in range(k - rank):
-        for i in range(tail):
-            rest[i, j] = G[i, free[j]]
-        for i in range(k - rank):
-            rest[tail + i, j] = G[tail + free[i], free[j]]
     return rank, smallest, conflict, rest
 
 
@@ -430,6 +462,8 @@ def _climb(p: Plan, s: Memory, M, A):
     longest = _longest(p, A)
     limit, dust = max(ROUNDING, RANK_TOLERANCE * longest), DUST * longest
     total, smallest, conflict = 0, longest, 0.0
+    for row in p.row_index[p.used :]:
+        conflict = max(conflict, abs(s.c[row]))
     for x in range(p.nodes):
         slots, border = _slots_of(p, s, x)
         r, a = p.row_start[x + 1] - p.row_start[x], p.touch_start[x + 1] - p.touch_start[x]
@@ -457,7 +491,7 @@ def _attempt(p: Plan, M, f, A, gamma, du, multipliers):
     if status == OK:
         _accelerations(p, s, du)
         if p.m > 0:
-            hierarchy_multipliers(p, s, M, f, du, p.m - rank, multipliers)
+            hierarchy_multipliers(p, s, M, f, du, p.used - rank, multipliers)
     return status, rank, ratio, conflict
 
 

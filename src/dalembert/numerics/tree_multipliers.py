@@ -164,7 +164,7 @@ def hierarchy_multipliers(p: Plan, s: Memory, M, f, du, redundant: int, multipli
     _project(p, s, _residual(p, M, f, du))
     forces = np.zeros(p.m)
     for x in range(p.nodes - 1, -1, -1):
-        _balance(p, s, x, p.m, s.reals[s.head[x, STEP] :][: s.head[x, RANK]], forces)
+        _balance(p, s, x, p.used, s.reals[s.head[x, STEP] :][: s.head[x, RANK]], forces)
     if redundant > 0:
         _shorten(p, s, redundant, forces)
     for i in range(p.m):
