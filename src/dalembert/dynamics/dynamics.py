@@ -11,9 +11,9 @@ import numpy as np
 
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.evaluate import accelerations_along
-from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
@@ -46,7 +46,7 @@ class Residuals(NamedTuple):
 
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
-    return property(attrgetter(f"kernels.{name}"), doc=getattr(KernelSet, name).__doc__)
+    return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
 class Dynamics:
@@ -74,7 +74,7 @@ class Dynamics:
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
-        self.kernels = KernelSet(self.coordinates, self.formulation)
+        self.kernels = MechanismKernels(self.coordinates, self.formulation)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
