@@ -3,7 +3,8 @@
 The first needs no invariant; the second has one of order 0; the third has one of order 1 that is not linear in
 velocities, so that its equations are of order 2 in υ, too. All of them give the same accelerations and the same motion.
 
-Reference: R. M. M. Orsino, "A contribution on modeling methodologies for multibody systems" (2016), example 4.1; x down.
+Here x is down. Reference: R. M. M. Orsino, "A contribution on modeling methodologies for multibody systems" (2016),
+example 4.1.
 """
 
 import os
