@@ -33,7 +33,6 @@ class Allocation:
         tau: unknowns.  multipliers: λ.
         left: what no unknown can balance, as forces on all velocities.
         E, e: the projected balance E τ = e, with zeros behind.
-        freedoms: rows of E that are used, at each instant.
         limited: True where a limit is reached.
         unique: True where no other τ does the same.
     """
@@ -133,7 +132,6 @@ def _bounded_least_squares(E: np.ndarray, e: np.ndarray, low: np.ndarray, high: 
     """The τ within limits with the least |E τ − e|."""
     from scipy.optimize import lsq_linear
 
-    gap = high <= low
-    wide = np.where(gap, low + 1e-300 + np.abs(low) * 1e-12, high)
-    found = lsq_linear(E, e, (low, np.maximum(wide, np.nextafter(low, np.inf))), method="bvls", tol=1e-14)
+    above = np.where(high > low, high, np.nextafter(low, np.inf))  # SciPy wants some room
+    found = lsq_linear(E, e, (low, above), method="bvls", tol=1e-14)
     return np.clip(found.x, low, high)

@@ -202,23 +202,22 @@ class _Following:
         if status == SINGULAR and wanted < freedoms:
             loose = self._loose(J)
             return DalembertError(
-                f"the motion does not determine the mechanism: {wanted} quantities are given for {freedoms} degrees of "
-                f"freedom; {loose} can still move.  Fix: prescribe {freedoms - wanted} more"
+                f"the motion does not determine the mechanism: it has {freedoms} degrees of freedom, given are "
+                f"{', '.join(o.names)}; {loose} can still move.  Fix: prescribe {freedoms - wanted} more"
             )
         if status == SINGULAR:
             return SimulationError(
-                f"{when} the mechanism is in a singular position: {', '.join(o.names)} do not determine its motion "
-                f"there, {self._loose(J)} can move by itself (a dead point), or the given quantities depend on each "
-                f"other.  Fix: prescribe another quantity, or end before"
+                f"{when} the mechanism is in a singular position: there {self._loose(J)} can move while "
+                f"{', '.join(o.names)} stand still (a dead point), or the given quantities depend on each other.  Fix: prescribe another quantity, or end before"
             )
         if status == CONTRADICTION or wanted > freedoms:
             return DalembertError(
-                f"the motion over-determines the mechanism: {wanted} quantities are given for {freedoms} degrees of "
-                f"freedom, and they contradict each other {when}: {self._off(seen, want)}.  Fix: leave out "
-                f"{max(wanted - freedoms, 1)} of {', '.join(o.names)}"
+                f"the motion over-determines the mechanism: of degrees of freedom it has {freedoms}, and what is given "
+                f"contradicts itself {when}: {self._off(seen, want)}.  Fix: leave out {max(wanted - freedoms, 1)} of "
+                f"{', '.join(o.names)}"
             )
         sizes = np.linalg.svd(J, compute_uv=False)
-        close_by = f"; {self._loose(J)} is close to a dead point" if sizes[-1] < 0.05 * sizes[0] else ""
+        close_by = f", near a dead point of {self._loose(J)}" if sizes[-1] < 0.05 * sizes[0] else ""
         return SimulationError(
             f"{when} the prescribed motion cannot be reached: {self._off(seen, want)}{close_by}.  Fix: check lengths "
             f"and amplitude, or give initial= for another branch"

@@ -161,9 +161,10 @@ def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
             f"a component is free"
         )
     at = tuple(sp.sympify(x, strict=True) if not isinstance(x, str) else parse(x) for x in point.at)
+    place = ", ".join(f"{float(x):g}" if x.is_Number else str(x) for x in at)
     exact = Point(point.body, at)  # type: ignore[arg-type]
     return [
-        Given(f"{axis} of {point.body} at {tuple(map(str, at))}", None, (exact, i), None, one)
+        Given(f"{axis} of {point.body} at ({place})", None, (exact, i), None, one)
         for i, (axis, one) in enumerate(zip("xyz", value, strict=True))
         if one is not None
     ]
