@@ -51,6 +51,7 @@ __all__ = [
     "build",
     "cart_pendulum",
     "crank_rocker",
+    "delta_robot",
     "double_pendulum",
     "four_bar",
     "knife_edge",
