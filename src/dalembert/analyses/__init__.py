@@ -4,6 +4,9 @@ from dalembert.analyses.assemble import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.linear_chart import LinearChart
+from dalembert.analyses.linear_model import LinearModel
+from dalembert.analyses.linearize import linearize, linearize_over
 from dalembert.analyses.many import simulate_many
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
@@ -13,11 +16,15 @@ __all__ = [
     "Comparison",
     "Entry",
     "Inspection",
+    "LinearChart",
+    "LinearModel",
     "Redundancy",
     "assemble",
     "compare",
     "ignorable",
     "inspect",
+    "linearize",
+    "linearize_over",
     "load",
     "redundancy",
     "simulate",

@@ -14,6 +14,7 @@ from dalembert.dynamics import traces
 from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.derivatives import make_derivatives
+from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.single import SingleState
 from dalembert.equations import Equations, Level, Row
@@ -256,6 +257,11 @@ class KernelSet:
         if which not in self._derivatives:
             self._derivatives[which] = make_derivatives(self, which)
         return self._derivatives[which]
+
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
 
     @cached_property
     def mass_kernel(self) -> Kernel:
