@@ -162,14 +162,14 @@ def _written(draw: Callable[[], Any], path: str | Path | None) -> Any:
 def _pairs(model: LinearModel) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues that are not exact zeros, both of each conjugate pair, with their vectors."""
     values, vectors = [], []
-    for mode in model.modes():
-        if mode.eigenvalue == 0:
+    for value, right, _ in model.spectrum.modes():
+        if value == 0:
             continue
-        values.append(mode.eigenvalue)
-        vectors.append(mode.vector)
-        if mode.eigenvalue.imag:
-            values.append(mode.eigenvalue.conjugate())
-            vectors.append(mode.vector.conj())
+        values.append(value)
+        vectors.append(right)
+        if value.imag:
+            values.append(value.conjugate())
+            vectors.append(right.conj())
     n = len(model.states)
     return np.array(values, dtype=complex), np.array(vectors, dtype=complex).reshape(-1, n).T
 

@@ -155,7 +155,8 @@ class LinearModel:
     # Stability
 
     @cached_property
-    def _spectrum(self) -> Spectrum:
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues with their right and left vectors, as numbers."""
         return spectrum(self.A)
 
     def eigenvalues(self, **parameters: Any) -> np.ndarray:
@@ -165,7 +166,7 @@ class LinearModel:
             parameters: other values; one list of them gives a row for each, e.g. ``eigenvalues(v=range(11))``.
         """
         if not parameters:
-            return self._spectrum.values
+            return self.spectrum.values
         lists = {name: values for name, values in parameters.items() if np.ndim(list(values) if isinstance(values, range) else values)}
         if len(lists) > 1:
             raise DalembertError(f"eigenvalues: one list of values at a time, got {', '.join(lists)}")
@@ -177,10 +178,11 @@ class LinearModel:
     def modes(self) -> list[Mode]:
         """All modes, one for each pair of conjugate eigenvalues, by increasing real parts."""
         found = []
-        for value, right, left in self._spectrum.modes():
+        for value, right, left in self.spectrum.modes():
             size = right[np.argmax(np.abs(right))]
             share = np.abs(left.conj() * right)
-            share = share / share.sum()
+            # Left and right vectors of a defective eigenvalue, such as drifting away, may have no state in common.
+            share = share / share.sum() if share.sum() > NOTHING else np.abs(right) / np.abs(right).sum()
             vector = right / size
             coordinates = self.source.shape(vector) if self.source else dict(zip(self.states, vector, strict=True))
             bodies = self.source.bodies(vector) if self.source else {}
@@ -201,7 +203,7 @@ class LinearModel:
         """
         if self.source is None:
             raise DalembertError("sensitivity: this linear model knows no parameters")
-        return {name: self._spectrum.slopes(self.source.slope(name)) for name in parameters}
+        return {name: self.spectrum.slopes(self.source.slope(name)) for name in parameters}
 
     def again(self, parameters: dict[str, float]) -> LinearModel:
         """The same linearization with other values of parameters."""
@@ -217,9 +219,10 @@ class LinearModel:
         Args:
             keep: names of states to keep instead; what they do must not depend on the others.
         """
-        scale = np.abs(self.A).max(axis=1, initial=0.0)[:, None] * NOTHING
-        depends = np.abs(self.A) > scale
-        seen = np.abs(self.C) > NOTHING * np.abs(self.C).max(initial=0.0)
+        return self._reduced(keep, np.abs(self.C) > NOTHING * np.abs(self.C).max(initial=0.0))
+
+    def _reduced(self, keep: Sequence[str], seen: np.ndarray) -> LinearModel:
+        depends = self.spectrum.A != 0
         kept = [self._state(name) for name in keep] or list(range(len(self.states)))
         if keep:
             others = [j for j in range(len(self.states)) if j not in kept]
@@ -292,7 +295,7 @@ class LinearModel:
         return SecondOrder(names, M[0], C0, C1, K0, K1, K2, speed, gravity)
 
     def _second_order(self, coordinates: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-        small = self.reduced()
+        small = self._reduced((), np.zeros(self.C.shape, dtype=bool))
         names = tuple(coordinates) or tuple(name for name in small.states if not name.endswith(".d"))
         if not names:
             raise DalembertError("second_order: no coordinate matters here")

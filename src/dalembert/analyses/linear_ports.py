@@ -48,7 +48,7 @@ class Port:
         none = np.zeros(len(T["g"])), np.zeros(len(T["v"])), np.zeros(len(T["phi"]))
         if self.kind == "parameter":
             by = perturb.by_parameters((self.name,), at)
-            return by["r"][:, 0], by["g"][:, 0], by["v"][:, 0], by["phi"][:, 0]
+            return by["r_p"][:, 0], by["g_p"][:, 0], by["v_p"][:, 0], by["phi_p"][:, 0]
         if self.kind == "joint":
             # A force f on a joint has the power f u_J.
             rate = reference("u", self.name, self.index)

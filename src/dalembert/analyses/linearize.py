@@ -233,7 +233,7 @@ class _Linearization:
         d = self.dynamics
         if parameters:
             by = self.perturb.by_parameters(parameters, self.point)
-            return Disturbance(by["r"], by["g"], by["v"], by["phi"])
+            return Disturbance(by["r_p"], by["g_p"], by["v_p"], by["phi_p"])
         columns = [port.column(self.perturb, self.point, self.T) for port in self.ports]
         shapes = (d.nv, len(d.rows), len(d.rows), d.holonomic)
         parts = [

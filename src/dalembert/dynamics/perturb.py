@@ -24,6 +24,7 @@ __all__ = ["Perturbations", "Point"]
 
 # What ``traces.tangent_outputs`` gives and a linearization has no use for.
 _UNUSED = ("power_q", "power_u")
+_VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T")
 
 
 class Point:
@@ -59,7 +60,7 @@ class Perturbations:
         return self._function("tangent", self._tangent)(at, along)
 
     def by_parameters(self, names: Sequence[str], at: Point) -> dict[str, np.ndarray]:
-        """Derivatives of r, g, v and φ by some parameters."""
+        """Derivatives r_p, g_p, v_p and phi_p by some parameters."""
         return self._function(("parameters", *names), lambda: self._by_parameters(names))(at)
 
     def formulas(
@@ -105,7 +106,7 @@ class Perturbations:
         return ca.vertcat(*[p[known.index(name)] for name in names]) if names else ca.SX(0, 1)
 
     def _by_parameters(self, names: Sequence[str]) -> dict[str, ca.SX]:
-        return {name: ca.jacobian(value, self._symbols_of(names)) for name, value in self._residuals().items()}
+        return {f"{name}_p": ca.jacobian(value, self._symbols_of(names)) for name, value in self._residuals().items()}
 
     def _formulas(self, formulas: Mapping[str, sp.Expr], names: Sequence[str]) -> dict[str, ca.SX]:
         motion, symbols = self.kernels.traced.motion, self.kernels.symbols
@@ -153,13 +154,8 @@ class _Function:
         return {name: (values[name], slopes[name]) for name in self.outputs}
 
     def _dense(self, found: Sequence[ca.DM]) -> dict[str, np.ndarray]:
-        arrays = zip(self.outputs.items(), found, strict=True)
-        return {name: dm.full()[:, 0] if value.shape[1] == 1 and _is_column(name) else dm.full() for (name, value), dm in arrays}
-
-
-def _is_column(name: str) -> bool:
-    """True for outputs that are vectors, whatever their shape."""
-    return name in ("r", "v", "g", "phi", "qdot", "y", "Q", "T")
+        arrays = zip(self.outputs, found, strict=True)
+        return {name: dm.full()[:, 0] if name in _VECTORS else dm.full() for name, dm in arrays}
 
 
 def _along(value: ca.SX, symbols: ca.SX, direction: ca.SX) -> ca.SX:
