@@ -100,7 +100,7 @@ class LinearChart:
         if self.parameter == "time":
             raise DalembertError("crossings: a run has no parameter that could be changed.  Fix: da.linearize_over")
         found = []
-        real = self.eigenvalues.real
+        real = np.real(self.eigenvalues)
         for mode in range(real.shape[1]):
             for k in range(len(self.values) - 1):
                 before, after = real[k, mode], real[k + 1, mode]

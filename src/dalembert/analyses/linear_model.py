@@ -53,7 +53,7 @@ class Mode:
         states: names of its entries.
         coordinates: the same for all coordinates, dependent ones too.
         participation: share of each state, from left and right eigenvectors; sums to 1.
-        bodies: share of each body in the kinetic energy.
+        bodies: share of each body in the kinetic energy; empty if nothing moves, as in a neutral position.
     """
 
     eigenvalue: complex
@@ -72,7 +72,7 @@ class Mode:
     def damping(self) -> float:
         """−Re λ / |λ|: 1 or −1 where nothing oscillates, 0 for λ = 0."""
         size = abs(self.eigenvalue)
-        return float(-self.eigenvalue.real / size) if size else 0.0
+        return float(-self.eigenvalue.real / size) + 0.0 if size else 0.0
 
     @property
     def kind(self) -> str:
@@ -167,12 +167,12 @@ class LinearModel:
         """
         if not parameters:
             return self.spectrum.values
-        lists = {name: values for name, values in parameters.items() if np.ndim(list(values) if isinstance(values, range) else values)}
+        lists = {name: list(values) for name, values in parameters.items() if np.ndim(values)}
         if len(lists) > 1:
             raise DalembertError(f"eigenvalues: one list of values at a time, got {', '.join(lists)}")
         if not lists:
             return self.again(parameters).eigenvalues()
-        (name, values), = lists.items()
+        name, values = next(iter(lists.items()))
         return np.array([self.again({**parameters, name: float(value)}).eigenvalues() for value in values])
 
     def modes(self) -> list[Mode]:
@@ -193,7 +193,7 @@ class LinearModel:
     @property
     def stable(self) -> bool:
         """True if every eigenvalue has a negative real part; zeros of neutral motions count as not stable."""
-        return bool(np.all(self.eigenvalues().real < 0))
+        return bool(np.all(np.real(self.eigenvalues()) < 0))
 
     def sensitivity(self, *parameters: str) -> dict[str, np.ndarray]:
         """∂λ/∂p of every eigenvalue, in the order of ``eigenvalues``, by parameter; exact.
@@ -279,7 +279,7 @@ class LinearModel:
             raise DalembertError(
                 f"second_order: the independent coordinates change with {speed}.  Fix: name them, coordinates=[…]"
             )
-        M, C, K = ([part[k] for part in parts] for k in (1, 2, 3))
+        M, C, K = ([part[1] for part in parts], [part[2] for part in parts], [part[3] for part in parts])
         C0, C1, C2 = _parabola(C)
         K0, K1, K2 = _parabola(K)
         left = [M[0] - M[i] for i in (1, 2, 3)] + [C2, C[3] - C0 - 3 * C1, K[3] - K0 - 3 * K1 - 9 * K2]
@@ -321,7 +321,7 @@ class LinearModel:
         try:
             import control  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
         except ImportError:
-            raise DalembertError("to_control needs python-control.  Fix: pip install control") from None
+            raise DalembertError("to_control needs python-control.  Fix: pip install dalembert[control]") from None
         self._proper()
         names = {"states": list(self.states), "inputs": list(self.inputs), "outputs": list(self.outputs)}
         return control.ss(self.A, self.B, self.C, self.D, **names)
@@ -356,10 +356,19 @@ class LinearModel:
         from dalembert.view import write_png
         from dalembert.view.linear_plots import arrows
 
-        figure = arrows(self.name, self.modes())
+        figure = arrows(self.name, self.modes(), self._labels())
         if path is not None:
             write_png(figure, path)
         return figure
+
+    def _labels(self) -> dict[str, str]:
+        """Names of outputs that are nothing but a state."""
+        found = {}
+        for name, row in zip(self.outputs, self.C, strict=True):
+            places = np.flatnonzero(np.abs(row) > NOTHING)
+            if len(places) == 1 and abs(row[places[0]] - 1) < NOTHING:
+                found[self.states[places[0]]] = name
+        return found
 
     def plot_response(self, omega: Any, input: str, output: str, path: str | Path | None = None) -> Any:
         """Magnitude and phase over the angular frequency."""

@@ -73,8 +73,8 @@ def find_inputs(dynamics: Dynamics, names: Sequence[str], release: Sequence[str]
         size = sizes[kind][name]
         if size == 0:
             raise DalembertError(
-                f"inputs: {kind} {name!r} has no value that could change.  Fix: make one of its numbers a parameter, and "
-                "name that"
+                f"inputs: {kind} {name!r} has no value that could change.  "
+                "Fix: make one of its numbers a parameter, and name that"
             )
         if index is not None and index >= size:
             raise DalembertError(f"inputs: {text!r}: {kind} {name!r} has {size} components, counted from 0")

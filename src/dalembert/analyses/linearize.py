@@ -55,7 +55,7 @@ def linearize(
             ``times``; default: the model's own start.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
-        outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``q(A) + x(rod)``;
+        outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
             default: the outputs of the model, or the independent coordinates if it has none.
         parameters: values to use instead of the model's.
         states: coordinates that shall be independent.
@@ -128,15 +128,20 @@ class _Start:
         return (state.time, *(state.to(d.coordinates) if d.coordinates.name != "relative" else (state.q, state.u)))
 
     def follows(self, parameters: dict[str, float], name: str) -> dict[str, np.ndarray]:
-        """How the start of the model itself changes with a parameter: by joint, and with ``.d`` its velocities."""
+        """How given coordinates and, with ``.d``, velocities change with a parameter, by joint.
+
+        Those of the caller stay; those of the model's own start follow their formulas, where the caller gives none.
+        """
         flat, found = self.dynamics.flat, {}
         if isinstance(self.at, State):
             return found
-        values = {**flat.parameters, **parameters}
+        values, given = {**flat.parameters, **parameters}, self.at or {}
         for suffix, section in (("", flat.initial_values), (".d", flat.initial_rates)):
+            mine = {key: np.zeros(np.size(given[key])) for key in given if key.endswith(".d") == bool(suffix)}
+            if mine:
+                found |= mine
+                continue
             for joint, formulas in section.items():
-                if f"{joint}{suffix}" in (self.at or {}):
-                    continue
                 slopes = [sp.diff(formula, symbol_of(name)) for formula in formulas]
                 found[joint + suffix] = np.array([evaluate(NUMPY, s, lambda atom: values[atom.name]) for s in slopes])  # type: ignore[union-attr]
         return found
@@ -198,7 +203,7 @@ class _Linearization:
         bad = [d.u_names[i] for i in places if i not in found.positions]
         bad += [f"{d.u_names[i]}.d" for i in rates if i not in found.velocities]
         if bad:
-            raise DalembertError(f"states: {', '.join(bad)} cannot be independent together with the others that are named")
+            raise DalembertError(f"states: {', '.join(bad)} cannot be independent together with the others")
         return found
 
     def _check_rank(self, A: np.ndarray, found: Partition) -> None:
@@ -210,8 +215,8 @@ class _Linearization:
         seen = ranks(positions, self.q)
         if seen.nearby_rank != len(found.rows):
             raise DalembertError(
-                f"linearize: {d.flat.name!r} is in a singular position: its constraints have rank {len(found.rows)} here "
-                f"and {seen.nearby_rank} nearby, so small motions are not linear.  Fix: linearize at another position"
+                f"linearize: {d.flat.name!r} is in a singular position: its constraints have rank {len(found.rows)} "
+                f"here and {seen.nearby_rank} nearby, so small motions are not linear.  Fix: another position"
             )
 
     # Matrices
@@ -222,7 +227,9 @@ class _Linearization:
 
     @cached_property
     def outputs(self) -> dict[str, sp.Expr]:
-        return find_outputs(self.dynamics, self.start.request.outputs, [self._names[i] for i in self.partition.positions])
+        return find_outputs(
+            self.dynamics, self.start.request.outputs, [self._names[i] for i in self.partition.positions]
+        )
 
     @property
     def _names(self) -> list[str]:
@@ -301,26 +308,28 @@ class _Linearization:
         if parameter not in d.parameter_names:
             raise DalembertError(f"unknown parameter {parameter!r}; the model has {', '.join(d.parameter_names)}")
         m = self._moves(self.T, self._disturbance([parameter]))
-        nx, n = len(self.partition.positions), m.rates.shape[1] - 1
-        change = np.zeros(n + 1)
-        change[n] = 1.0
-        follows = self.start.follows(self.given, parameter)
-        for joint, slopes in follows.items():
-            slot = d.coordinates.slot_of_joint.get(joint.removesuffix(".d"))
-            if slot is None or slot.q.stop - slot.q.start != slot.u.stop - slot.u.start:
-                continue
-            free, offset = (self.partition.velocities, nx) if joint.endswith(".d") else (self.partition.positions, 0)
-            for i, value in zip(range(slot.u.start, slot.u.stop), slopes, strict=True):
-                if i in free:
-                    change[offset + free.index(i)] = value
+        change = np.append(self._followed(m, parameter), 1.0)
         unit = np.zeros(len(self.p))
         unit[d.parameter_names.index(parameter)] = 1.0
-        along = Point(
-            0.0, self.T["W"] @ (m.xi @ change), m.u @ change, unit, m.du @ change, m.multipliers @ change
-        )
+        along = Point(0.0, self.T["W"] @ (m.xi @ change), m.u @ change, unit, m.du @ change, m.multipliers @ change)
         T = {name: Dual(*pair) for name, pair in self.perturb.tangent(self.point, along).items()}
         none = Disturbance(*(np.zeros((size, 0)) for size in (d.nv, len(d.rows), len(d.rows), d.holonomic)))
         return self._moves(T, none).rates.slope
+
+    def _followed(self, m: Moves, parameter: str) -> np.ndarray:
+        """How the state of the reference follows a parameter, so that given coordinates and velocities stay or follow
+        their formulas; least changes where they leave it open."""
+        d, rows, right = self.dynamics, [], []
+        for joint, slopes in self.start.follows(self.given, parameter).items():
+            slot = d.coordinates.slot_of_joint.get(joint.removesuffix(".d"))
+            if slot is None or slot.q.stop - slot.q.start != slot.u.stop - slot.u.start:
+                continue
+            part = (m.u if joint.endswith(".d") else m.xi)[slot.u]
+            rows.append(part[:, :-1])
+            right.append(slopes - part[:, -1])
+        if not rows:
+            return np.zeros(m.rates.shape[1] - 1)
+        return np.linalg.lstsq(np.concatenate(rows), np.concatenate(right), rcond=None)[0]
 
     def shape(self, vector: np.ndarray) -> dict[str, complex]:
         """All coordinates along the tangent, for a vector of states."""
@@ -329,6 +338,8 @@ class _Linearization:
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """Share of each body in the kinetic energy."""
         u = self.moves.u[:, : len(vector)] @ vector
+        if np.abs(u).max(initial=0.0) <= AT_REST * np.abs(vector).max(initial=0.0):
+            return {}
         energies = self.perturb.energies(self.point, u.real) + self.perturb.energies(self.point, u.imag)
         total = energies.sum()
         shares = energies / total if total > 0 else energies

@@ -73,8 +73,14 @@ def spectrum(A: np.ndarray) -> Spectrum:
     least = np.maximum(ROUNDING * size.max(axis=1, initial=0.0, keepdims=True), NOTHING * size.max(initial=0.0))
     clean = np.where(size > least, A, 0.0)
     count, label = connected_components(clean != 0, connection="strong")
-    values = [np.linalg.eigvals(clean[np.ix_(label == k, label == k)]) for k in range(count)]
-    found = np.concatenate(values) if n else np.zeros(0)
-    found = found.astype(complex)
-    order = np.lexsort((found.imag, np.round(found.real, 12)))
+    values = [_rounded(np.linalg.eigvals(clean[np.ix_(label == k, label == k)])) for k in range(count)]
+    found = np.concatenate(values) if n else np.zeros(0, dtype=complex)
+    order = np.lexsort((np.imag(found), np.round(np.real(found), 12)))
     return Spectrum(clean, found[order])
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Real and imaginary parts that are rounding are zero."""
+    least = NOTHING * np.abs(values).max(initial=0.0)
+    real, imaginary = (np.where(np.abs(part) > least, part, 0.0) for part in (np.real(values), np.imag(values)))
+    return real + 1j * imaginary

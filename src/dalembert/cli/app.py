@@ -194,6 +194,30 @@ def inspect(
         show_inspection(model, pairs("--set", set_))
 
 
+@app.command()
+def linearize(
+    model: ModelArgument,
+    set_: ParameterOption = None,
+    initial: InitialOption = None,
+    rate: RateOption = None,
+    input_: Annotated[
+        list[str] | None, typer.Option("--input", help="Joint, force or parameter; repeat for more.")
+    ] = None,
+    output: Annotated[list[str] | None, typer.Option(help="Output, joint or formula; repeat for more.")] = None,
+    release: Annotated[list[str] | None, typer.Option(help="Constraint or drive that shall not act.")] = None,
+    over: Annotated[str | None, typer.Option(help="A parameter and its range, as name=first:last:count.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the matrices, or for eigenvalues over a range.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Small motions next to the start of a model: eigenvalues, modes and what takes part in them."""
+    from dalembert.cli.linearize_command import linearize_model
+
+    at = pairs("--initial", initial) | {f"{joint}.d": value for joint, value in pairs("--rate", rate).items()}
+    options = {"at": at, "parameters": pairs("--set", set_), "inputs": input_ or [], "outputs": output}
+    linearize_model(model, options=options | {"release": release or []}, over=over, plot=plot, csv=csv, quiet=quiet)
+
+
 @app.command("list")
 def list_() -> None:
     """List bundled models, joints, formulations, coordinates and integrators."""

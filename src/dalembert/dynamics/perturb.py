@@ -1,7 +1,7 @@
 """First and second derivatives of all that the equations of one model say, at one state.
 
-They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code for all of them would
-take longer to compile than it saves.
+They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code would take longer to
+compile than it saves.
 """
 
 from __future__ import annotations
@@ -28,14 +28,10 @@ _VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T")
 
 
 class Point:
-    """Where derivatives are taken: t, q, u, p, u̇ and λ."""
+    """Where derivatives are taken, or a direction: t, q, u, p, u̇ and λ."""
 
     def __init__(self, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray, du: np.ndarray, multipliers: np.ndarray):
         self.arrays = [np.array([t]), q, u, p, np.zeros(len(u)), du, multipliers]
-
-    def along(self, q: np.ndarray, u: np.ndarray, p: np.ndarray, du: np.ndarray, multipliers: np.ndarray) -> Point:
-        """A direction in which all of them change, at a fixed time."""
-        return Point(0.0, q, u, p, du, multipliers)
 
 
 class Perturbations:
@@ -77,7 +73,7 @@ class Perturbations:
 
     def energies(self, at: Point, velocities: np.ndarray) -> np.ndarray:
         """Kinetic energy of every body at other velocities, in the order of ``coordinates.bodies``."""
-        return self._function("energies", self._energies)(at.arrays[:2] + [velocities] + at.arrays[3:])["T"]
+        return self._function("energies", self._energies)([*at.arrays[:2], velocities, *at.arrays[3:]])["T"]
 
     # Tracing
 

@@ -5,7 +5,7 @@ They read charts and modes through their attributes, so that this room imports n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,10 +50,10 @@ def eigenvalue_chart(chart: Any, unit: str = "", limits: tuple[float, float] | N
     # Of a pair of conjugate eigenvalues one is enough.
     shown = [k for k in range(values.shape[1]) if not _is_conjugate(values, k)]
     for color, k in zip(_colors(len(shown)), shown, strict=True):
-        panel.plot(x, values[:, k].real, color=color, linewidth=1.6, label=_named(k, values[:, k]))
-        imaginary = np.abs(values[:, k].imag)
+        panel.plot(x, np.real(values[:, k]), color=color, linewidth=1.6, label=_named(k, values[:, k]))
+        imaginary = np.abs(np.imag(values[:, k]))
         panel.plot(x, np.where(imaginary > 0, imaginary, np.nan), color=color, linewidth=1.2, linestyle="--")
-    stable = np.all(np.nan_to_num(values.real, nan=-1.0) < 0, axis=1)
+    stable = np.all(np.nan_to_num(np.real(values), nan=-1.0) < 0, axis=1)
     _shade(panel, x, stable)
     panel.axhline(0, color=_MUTED, linewidth=0.8)
     panel.set_xlim(x[0], x[-1])
@@ -75,7 +75,7 @@ def ratio_chart(chart: Any, numerator: str, denominator: str) -> Figure:
     shown = [k for k in range(values.shape[1]) if not _is_conjugate(values, k)]
     for color, k in zip(_colors(len(shown)), shown, strict=True):
         # Of conjugate eigenvalues that with a positive imaginary part tells the phase.
-        seen = np.where(values[:, k].imag >= 0, ratio[:, k], np.nan)
+        seen = np.where(np.imag(values[:, k]) >= 0, ratio[:, k], np.nan)
         upper.semilogy(x, np.abs(ratio[:, k]), color=color, linewidth=1.6, label=_named(k, values[:, k]))
         lower.plot(x, np.degrees(_phase(seen)), color=color, linewidth=0, marker=".", markersize=3)
     upper.set_ylabel("magnitude", color=_MUTED)
@@ -90,8 +90,12 @@ def ratio_chart(chart: Any, numerator: str, denominator: str) -> Figure:
     return figure
 
 
-def arrows(name: str, modes: Sequence[Any]) -> Figure:
-    """A table of eigenvectors: rows are coordinates, columns modes, arrows show size and phase."""
+def arrows(name: str, modes: Sequence[Any], labels: Mapping[str, str]) -> Figure:
+    """A table of eigenvectors: rows are coordinates, columns modes, arrows show size and phase.
+
+    Args:
+        labels: other names of states.
+    """
     shown = [mode for mode in modes if mode.eigenvalue != 0][:MOST_MODES]
     if not shown:
         raise ViewError("no mode but neutral ones to draw")
@@ -108,9 +112,8 @@ def arrows(name: str, modes: Sequence[Any]) -> Figure:
                 panel.annotate("", end, (column, row), arrowprops=_ARROW)
             else:
                 panel.plot([column], [row], color=PALETTE[0], marker=".", markersize=4)
-    labels = [_eigenvalue(mode.eigenvalue) for mode in shown]
-    panel.set_xticks(range(len(shown)), labels, fontsize=8)
-    panel.set_yticks(range(len(names)), names, fontsize=9, parse_math=False)
+    panel.set_xticks(range(len(shown)), [_eigenvalue(mode.eigenvalue) for mode in shown], fontsize=8)
+    panel.set_yticks(range(len(names)), [labels.get(name, name) for name in names], fontsize=9, parse_math=False)
     panel.set_xlim(-0.6, len(shown) - 0.4)
     panel.set_ylim(len(names) - 0.4, -0.6)
     panel.set_aspect("equal")
@@ -142,23 +145,24 @@ def _is_conjugate(values: np.ndarray, k: int) -> bool:
     return any(
         np.array_equal(np.isnan(mine), np.isnan(values[:, j]))
         and np.nanmax(np.abs(mine - values[:, j].conj())) < 1e-12 * (1 + np.nanmax(np.abs(mine)))
-        and np.nanmax(np.abs(mine.imag)) > 0
+        and np.nanmax(np.abs(np.imag(mine))) > 0
         for j in range(k)
     )
 
 
 def _named(mode: int, values: np.ndarray) -> str:
     """The number of a mode, and what it does over the whole chart."""
-    oscillates = np.abs(np.nan_to_num(values.imag)) > 0
+    oscillates = np.abs(np.nan_to_num(np.imag(values))) > 0
     kind = "oscillates" if oscillates.all() else "oscillates at times" if oscillates.any() else "does not oscillate"
-    real = values.real[~np.isnan(values.real)]
+    real = np.real(values)
+    real = real[~np.isnan(real)]
     trend = "decays" if np.all(real < 0) else "grows" if np.all(real > 0) else "decays or grows"
     return f"{mode}: {kind}, {trend}"
 
 
 def _phase(ratio: np.ndarray) -> np.ndarray:
     """Phases in (−π, π], the rounding of real quotients left out."""
-    clean = np.where(np.abs(ratio.imag) < 1e-9 * np.abs(ratio.real), ratio.real + 0j, ratio)
+    clean = np.where(np.abs(np.imag(ratio)) < 1e-9 * np.abs(np.real(ratio)), np.real(ratio) + 0j, ratio)
     return np.angle(clean)
 
 
@@ -181,5 +185,10 @@ def _shade(panel: Axes, x: np.ndarray, stable: np.ndarray) -> None:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], stable, [False]]).astype(int)))
     for k, (first, after) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
         panel.axvspan(
-            x[first], x[after - 1], color=_SHADE, alpha=0.15, linewidth=0, label="everything decays" if k == 0 else None
+            float(x[first]),
+            float(x[after - 1]),
+            color=_SHADE,
+            alpha=0.15,
+            linewidth=0,
+            label="everything decays" if k == 0 else None,
         )
