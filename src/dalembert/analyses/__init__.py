@@ -8,6 +8,7 @@ from dalembert.analyses.linear_chart import LinearChart
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize, linearize_over
 from dalembert.analyses.many import simulate_many
+from dalembert.analyses.options import Options
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
 from dalembert.analyses.simulate import simulate
@@ -18,6 +19,7 @@ __all__ = [
     "Inspection",
     "LinearChart",
     "LinearModel",
+    "Options",
     "Redundancy",
     "assemble",
     "compare",
