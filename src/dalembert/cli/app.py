@@ -142,8 +142,8 @@ def inspect(
 def linearize(
     model: ModelArgument,
     set_: ParameterOption = None,
-    initial: InitialOption = None,
-    rate: RateOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
     input_: Annotated[
         list[str] | None, typer.Option("--input", help="Joint, force or parameter; repeat for more.")
     ] = None,
