@@ -350,3 +350,17 @@ main()
     loaded = {name.split(".")[0] for name in line.split()[1:]}
     assert "dalembert" in loaded
     assert not loaded & unneeded
+
+
+def test_linearize_shows_modes_and_where_stability_changes(dalembert, tmp_path):
+    code, text = dalembert(
+        "linearize", "bicycle", "--set", "lean=0", "--set", "speed=5", "--csv", str(tmp_path / "a.csv")
+    )
+    assert code == 0 and "steady motion" in text and "-14.07838969" in text
+    assert (tmp_path / "a.csv").read_text().startswith(",rear contact[0]")
+    code, text = dalembert(
+        "linearize", "bicycle", "--set", "lean=0", "--over", "speed=0:10:21", "--plot", str(tmp_path / "a.png")
+    )
+    assert code == 0 and "4.2923825363" in text and (tmp_path / "a.png").is_file()
+    code, text = dalembert("linearize", "bicycle", "--over", "speed=3")
+    assert code == 2 and "expected name=first:last" in text

@@ -146,11 +146,12 @@ def _joint_entries(dynamics: Dynamics) -> tuple[list[str], list[str], list[int],
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions (w, x, y, z) of rotation matrices (times, bodies, 3, 3), continuous in time.
+    """Unit quaternions (w, x, y, z) of rotation matrices (times, …, 3, 3), continuous in time.
 
     Of axes that are not at right angles, where coordinates have left the rotations, those of the nearest ones.
     """
-    axes, Q = R.reshape(*R.shape[:2], 9), np.empty((*R.shape[:2], 4))
+    axes = R.reshape(len(R), -1, 9)
+    Q = np.empty((*axes.shape[:2], 4))
     if not orientations_along(axes, Q):
         axes = axes.copy()
         for at in np.ndindex(*axes.shape[:2]):
@@ -158,7 +159,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
                 U, _, Vt = np.linalg.svd(axes[at].reshape(3, 3))
                 axes[at] = (U @ Vt).ravel()
         orientations_along(axes, Q)
-    return Q
+    return Q.reshape(*R.shape[:-2], 4)
 
 
 def solve_along(
