@@ -72,7 +72,8 @@ def simulate(
     start = np.concatenate([q, u, [0.0]])
     driver = Driver(dynamics, choice, times, start, values, progress=progress, checkpoint=saved)
     outcome = driver.run()
-    data = record(dynamics, outcome, driver.method.name, lambda name: state.joint(name)[0])
+    begun = None if state.coordinates is dynamics.coordinates else lambda name: state.joint(name)[0]
+    data = record(dynamics, outcome, driver.method.name, begun)
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds}
     run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)
     if strict and not run.certificate.trusted:
