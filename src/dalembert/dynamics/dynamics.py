@@ -133,14 +133,10 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form, way, yielding = map(
-        _of_kernels, ("traced", "symbols", "tau", "form", "way", "yielding")
+    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    dynamics_kernel, constraint_kernel, observer = map(
+        _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
-    dynamics_kernel, form_kernel, constraint_kernel, move_kernel, reaction_kernel, event_kernel = map(
-        _of_kernels,
-        ("dynamics_kernel", "form_kernel", "constraint_kernel", "move_kernel", "reaction_kernel", "event_kernel"),
-    )
-    observer = _of_kernels("observer")
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
