@@ -30,6 +30,7 @@ _HOMES = {
     "Inverse": "dalembert.analyses",
     "Samples": "dalembert.analyses",
     "State": "dalembert.state",
+    "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -69,6 +70,7 @@ __all__ = [
     "Samples",
     "SimulationError",
     "State",
+    "Subsystem",
     "System",
     "Trajectory",
     "assemble",
@@ -78,6 +80,7 @@ __all__ = [
     "ignorable",
     "inspect",
     "inverse_dynamics",
+    "leaves",
     "library",
     "load",
     "read",
@@ -110,6 +113,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 
@@ -121,6 +125,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "library":
         return import_module("dalembert.library")
+    if name == "leaves":
+        return import_module("dalembert.modular.leaves")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 
