@@ -29,6 +29,7 @@ _HOMES = {
     "Comparison": "dalembert.analyses",
     "Inverse": "dalembert.analyses",
     "Samples": "dalembert.analyses",
+    "Options": "dalembert.analyses",
     "State": "dalembert.state",
     "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
@@ -64,6 +65,7 @@ __all__ = [
     "Inverse",
     "Model",
     "ModelError",
+    "Options",
     "Placement",
     "ReadWarning",
     "Recipe",
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from dalembert.analyses import (
         Comparison,
         Inverse,
+        Options,
         Samples,
         assemble,
         compare,

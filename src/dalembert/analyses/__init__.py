@@ -7,6 +7,7 @@ from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
 from dalembert.analyses.many import simulate_many
+from dalembert.analyses.options import Options
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
@@ -18,6 +19,7 @@ __all__ = [
     "Entry",
     "Inspection",
     "Inverse",
+    "Options",
     "Redundancy",
     "Samples",
     "Sizing",

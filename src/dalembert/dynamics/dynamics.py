@@ -200,7 +200,7 @@ class Dynamics:
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and the multipliers λ at one state or at a batch of them."""
-        context = self._evaluation(parameters)
+        context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
         shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
@@ -346,7 +346,7 @@ class Dynamics:
         """What native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
-    def _evaluation(self, parameters: dict[str, float] | None) -> Context:
+    def evaluation(self, parameters: dict[str, float] | None) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
         values = self.parameters(parameters).tobytes()

@@ -21,6 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Form, Sizes
 from dalembert.kinematics import Coordinates
+from dalembert.native import Record
 from dalembert.spatial.so3 import cross
 
 __all__ = ["KernelSet"]
@@ -272,6 +273,11 @@ class KernelSet:
         if not self.formulation.explicit:
             return "solved"
         return "eliminated" if self.rows else "explicit"
+
+    @cached_property
+    def plan(self) -> Record | None:
+        """What the formulation's solver knows in advance (see ``Formulation.plan``)."""
+        return self.formulation.plan(self.traced) if self.way == "solved" else None
 
     @cached_property
     def yielding(self) -> int:
