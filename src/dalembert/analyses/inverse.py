@@ -18,22 +18,25 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
 from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
+from dalembert.analyses.options import Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
-from dalembert.analyses.simulate import output_times
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
 from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
+from dalembert.modular import Subsystem
 from dalembert.state import State
 
 __all__ = ["inverse_dynamics"]
 
+INSTANTS = 1000
+
 
 def inverse_dynamics(
-    model: Model | Dynamics,
+    model: Model | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
     duration: float | Any = None,
     *,
@@ -42,12 +45,12 @@ def inverse_dynamics(
     initial: dict[str, Any] | State | None = None,
     parameters: dict[str, float] | None = None,
     output_step: float | None = None,
-) -> Inverse:
+) -> Any:
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
     Args:
         model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
-            too, unless ``motion`` names the same coordinate.
+            too, unless ``motion`` names the same coordinate. Or a ``da.Subsystem``, whose inputs are found.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -68,6 +71,13 @@ def inverse_dynamics(
             a singular position; the message says where and when.
     """
     times = _instants(duration, output_step)
+    if isinstance(model, Subsystem):
+        from dalembert.analyses.inverse_system import inverse_system
+
+        return inverse_system(
+            model, motion or {}, times, unknowns=unknowns, weights=weights or {}, initial=initial or {},  # type: ignore[arg-type]
+            parameters=parameters or {},
+        )  # fmt: skip
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
     if not isinstance(model, Model):
@@ -88,7 +98,7 @@ def _instants(duration: Any, output_step: float | None) -> np.ndarray:
     if np.ndim(duration) == 0:
         if duration is None:
             raise DalembertError("how long?  Fix: duration=2.0 (s), or an array of instants")
-        return output_times(0.0, duration, output_step)
+        return Options(output_step=output_step).times(duration, INSTANTS)
     times = np.ascontiguousarray(duration, dtype=float)
     if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
         raise DalembertError("duration: expected seconds, or one row of instants, each later than the one before")
