@@ -22,7 +22,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import Allocation, allocate
 from dalembert.analyses.friction import Friction, solve_sizes
 from dalembert.analyses.signals import Signals, signal_of
-from dalembert.analyses.system_inverse import Reversal, SystemInverse
+from dalembert.analyses.system_inverse import Quality, Reversal, SystemInverse
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError, ModelError, SimulationError
 from dalembert.expressions import TIME, evaluate
@@ -81,6 +81,7 @@ def inverse_system(
     if key not in memo:
         memo[key] = SystemFollower(subsystem, targets, names, tuple(inputs))
     run = _Run(memo[key], subsystem, {**subsystem.parameter_values(), **_numbers(subsystem, parameters)})
+    run.titles = dict(zip(memo[key].system.motion, (text for text, _ in values), strict=True))
     run.signals = Signals(
         [signal_of(text, v, (times[0], times[-1])) for text, v in [*values, *inputs.items()]], tuple(run.values)
     )
@@ -107,7 +108,9 @@ def _unknowns(owner: str, known: Sequence[str], asked: Any) -> tuple[tuple[str, 
         text = str(getattr(key, "name", key))
         found = [text] if text in known else [name for name in known if name.endswith(f".{text}")]
         if len(found) != 1:
-            said = f"may be any of {', '.join(found)}" if found else f"is no input; there are {', '.join(known) or 'none'}"
+            said = (
+                f"may be any of {', '.join(found)}" if found else f"is no input; there are {', '.join(known) or 'none'}"
+            )
             raise DalembertError(f"subsystem {owner!r}: unknown {text!r} {said}")
         names.append(found[0])
         limits.append(limits_of(text, bounds) or (-np.inf, np.inf))
@@ -121,9 +124,7 @@ class SystemFollower:
         self.unknowns, self.given = unknowns, given
         self.system: Prescribed = prescribed(subsystem.description(), targets, frozenset(unknowns))
         values = subsystem.parameter_values()
-        self.equations = ModularEquations(
-            subsystem.name, self.system.description, values, {}, None, Pivoted()
-        )
+        self.equations = ModularEquations(subsystem.name, self.system.description, values, {}, None, Pivoted())
         if self.equations.order > HIGHEST:
             raise DalembertError(f"inverse dynamics takes systems of order {HIGHEST}, {subsystem.name!r} has more")
         self.traced = self.equations.casadi
@@ -191,7 +192,7 @@ class SystemFollower:
     def force_kernel(self) -> Kernel:
         """A; forces without unknowns, of each unknown and of each size; speeds; sizes as quadratic forms; signs."""
         traced, sizes, signs = self.traced, self.system.sizes, self.system.signs
-        total = {label: 0.0 for label in self.top}
+        total = dict.fromkeys(self.top, 0.0)
         for own in traced.own.values():
             for row in own.forces.rows:
                 total[row] = total[row] + own.forces.get(row, ONE)
@@ -258,6 +259,7 @@ class _Run:
     """One call: values of parameters and prescribed functions."""
 
     signals: Signals
+    titles: Mapping[str, str]
 
     def __init__(self, owner: SystemFollower, subsystem: Subsystem, values: Mapping[str, float | None]):
         missing = [name for name, value in values.items() if value is None]
@@ -290,7 +292,7 @@ class _Run:
             self.subsystem.name, o.system.description, self.values, {k: float(v) for k, v in guess.items()}, None,
             Pivoted(),
         )  # fmt: skip
-        fixed = {name: 0.0 for name in eq.inputs}
+        fixed = dict.fromkeys(eq.inputs, 0.0)
         fixed |= {name: value for name, value in want.items() if name in {*eq.inputs, *eq.casadi.input_rates}}
         found = eq.consistent({TIME.name: t, **fixed})
         y = np.array([found[str(label)] for label in o.state] + [0.0] * len(o.top))
@@ -346,10 +348,17 @@ class _Run:
         h = np.abs(np.asarray(seen.h))
         worst = [f"{o.traced.lower[i][0].text} is off by {h[i]:.3g}" for i in np.argsort(-h)[:3] if h[i] > 1e-9]
         what = "contradicts the invariants" if status == CONTRADICTION else "cannot be reached"
+        where = self.named("; ".join(worst)) or "the rates do not fit"
         return SimulationError(
-            f"{when} the prescribed motion {what}: {'; '.join(worst) or 'their rates do not fit'}.  Fix: check amplitude "
-            f"and lengths, or initial= for another branch"
+            f"{when} the prescribed motion {what}: {where}.  Fix: check amplitude and lengths, or initial= for another "
+            f"branch"
         )
+
+    def named(self, text: str) -> str:
+        """Names of the user in the place of our own."""
+        for name, title in reversed(self.titles.items()):
+            text = text.replace(name, f"motion of {title}")
+        return text
 
     # The forces
 
@@ -395,35 +404,41 @@ class _Run:
         return _Forces(found, friction, B, seen)
 
     def reversals(
-        self, times: np.ndarray, states: np.ndarray, v: np.ndarray, signs: np.ndarray, solve: Any
-    ) -> list[Reversal]:
+        self, motion: tuple[np.ndarray, np.ndarray], v: np.ndarray, signs: np.ndarray, solve: Any
+    ) -> list[Any]:
         """Where a velocity inside of a sign changes its own: when, and the unknowns before and after."""
-        from scipy.optimize import brentq
-
         found: list[Reversal] = []
         for j, one in enumerate(self.owner.system.signs):
-            size = STANDS * max(np.abs(v[:, j]).max(initial=0.0), 1e-300)
-            for k in range(len(times) - 1):
-                here, there = v[k, j], v[k + 1, j]
-                if abs(here) <= size and 0 < k and v[k - 1, j] * there < 0:
-                    at, state = float(times[k]), states[k : k + 1]
-                elif abs(here) > size and abs(there) > size and here * there < 0:
-
-                    def speed(t: float, k: int = k, j: int = j) -> float:
-                        moved = self.walk(np.array([times[k], t]), states[k], FINEST) if t > times[k] else states[k : k + 1]
-                        return float(np.asarray(self.forces_at(np.array([t]), moved[-1:], signs[k : k + 1]).v).reshape(-1)[j])
-
-                    at = float(brentq(speed, times[k], times[k + 1], xtol=1e-15, rtol=1e-14))
-                    state = self.walk(np.array([times[k], at]), states[k], FINEST)[-1:] if at > times[k] else states[k : k + 1]
-                else:
-                    continue
+            for k, before, after in _crossings(v[:, j]):
+                t, state = self._crossing(motion, k, j, v[k : k + 2, j])
                 sides = []
-                for sign in (np.sign(v[k - 1 if abs(here) <= size else k, j]), np.sign(there)):
+                for sign in (before, after):
                     chosen = signs[k : k + 1].copy()
                     chosen[0, j] = sign
-                    sides.append(dict(zip(self.owner.unknowns, solve(np.array([at]), state, chosen).found.tau[0], strict=True)))
-                found.append(Reversal(at, str(one.value), *sides))
-        return sorted(found)
+                    values = solve(np.array([t]), state, chosen).found.tau[0]
+                    sides.append(dict(zip(self.owner.unknowns, map(float, values), strict=True)))
+                found.append(Reversal(t, str(one.value), *sides))
+        return sorted(found, key=lambda event: event.time)
+
+    def _crossing(
+        self, motion: tuple[np.ndarray, np.ndarray], k: int, j: int, v: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Time and variables where a velocity is zero, at an instant or between it and the next."""
+        from scipy.optimize import brentq
+
+        times, states = motion
+        none = np.ones((1, len(self.owner.system.signs)))
+
+        def moved(t: float) -> np.ndarray:
+            return self.walk(np.array([times[k], t]), states[k], FINEST)[-1:] if t > times[k] else states[k : k + 1]
+
+        def speed(t: float) -> float:
+            return float(np.asarray(self.forces_at(np.array([t]), moved(t), none).v).reshape(-1)[j])
+
+        if v[0] * v[1] >= 0:
+            return float(times[k]), states[k : k + 1]
+        t = float(brentq(speed, times[k], times[k + 1], xtol=1e-15, rtol=1e-14))
+        return t, moved(t)
 
     def solve(
         self, times: np.ndarray, weights: Mapping[str, float], limits: np.ndarray, guess: Mapping[str, Any]
@@ -433,9 +448,8 @@ class _Run:
         try:
             y = self.begin(float(times[0]), guess)
         except ModelError as error:
-            raise SimulationError(
-                f"the prescribed motion cannot begin: {error}  (initial= gives a position near the branch)"
-            ) from None
+            why = self.named(str(error))
+            raise SimulationError(f"the prescribed motion cannot begin: {why}, or initial= near a branch") from None
         states, change = self.along(times, y)
         v, signs = self.signs(times, states)
 
@@ -443,11 +457,20 @@ class _Run:
             return self.forces(t, x, s, w, limits)
 
         made = at(times, states, signs)
-        events = self.reversals(times, states, v, signs, at) if o.system.signs else []
-        return SystemInverse.made(
-            self.subsystem, o, (times, states, self.wanted(times)), made, events, change, self.record.smallest_pivot,
-            self.values,
-        )  # fmt: skip
+        events = self.reversals((times, states), v, signs, at)
+        want = self.wanted(times)
+        left = np.abs(np.asarray(o.kernel(times, states, want, self.p).h)).max(initial=0.0)
+        quality = Quality(float(left / (1.0 + np.abs(states).max())), self.record.smallest_pivot, change)
+        return SystemInverse.made(self.subsystem, o, (times, states, want), made, events, quality, self.values)
+
+
+def _crossings(v: np.ndarray) -> list[tuple[int, float, float]]:
+    """Instants at or after which a velocity changes its sign, and its signs before and after."""
+    least = STANDS * max(np.abs(v).max(initial=0.0), 1e-300)
+    sign = np.where(np.abs(v) <= least, 0.0, np.sign(v))
+    found = [(k, sign[k], sign[k + 1]) for k in range(len(v) - 1) if sign[k] * sign[k + 1] < 0]
+    touched = [k for k in range(1, len(v) - 1) if sign[k] == 0 and sign[k - 1] * sign[k + 1] < 0]
+    return sorted([*found, *((k, sign[k - 1], sign[k + 1]) for k in touched)])
 
 
 def _by_rows(matrix: ca.SX) -> ca.SX:

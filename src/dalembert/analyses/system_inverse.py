@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.expressions import TIME
 from dalembert.modular import Subsystem
 from dalembert.trajectory import Certificate, Check
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dalembert.analyses.allocate import Allocation
     from dalembert.analyses.friction import Friction
 
-__all__ = ["Reversal", "SystemInverse"]
+__all__ = ["Quality", "Reversal", "SystemInverse"]
 
 RESIDUAL_LIMIT = 1e-9
 LEFT_LIMIT = 1e-8
@@ -37,6 +37,15 @@ class Reversal(NamedTuple):
     velocity: str
     before: dict[str, float]
     after: dict[str, float]
+
+
+class Quality(NamedTuple):
+    """How well the motion was followed: residual of the invariants, relative; worst pivot; what halving the steps of
+    integrated variables changed."""
+
+    residual: float
+    pivot: float
+    change: float | None
 
 
 class SystemInverse(SystemTrajectory):
@@ -63,7 +72,7 @@ class SystemInverse(SystemTrajectory):
     @classmethod
     def made(
         cls, subsystem: Subsystem, owner: Any, motion: tuple[np.ndarray, np.ndarray, np.ndarray], forces: Any,
-        events: list[Reversal], change: float | None, pivot: float, values: Mapping[str, float],
+        events: list[Reversal], quality: Quality, values: Mapping[str, float],
     ) -> SystemInverse:  # fmt: skip
         """From the numbers of the analysis."""
         times, states, want = motion
@@ -81,14 +90,19 @@ class SystemInverse(SystemTrajectory):
             times,
             {"states": states[:, :n], "tops": states[:, n:], "inputs": inputs},
             labels={"state": list(map(str, owner.state)), "top": list(map(str, owner.top)), "input": names},
-            attrs={"model": subsystem.name, "integrator": "prescribed motion", "seconds": 0.0, "order": equations.order},
+            attrs={
+                "model": subsystem.name,
+                "integrator": "prescribed motion",
+                "seconds": 0.0,
+                "order": equations.order,
+            },
         )
         made = cls(data, Certificate(False, ""), equations)
         made.unknowns, made.events = owner.unknowns, events
         made.unique, made.residual, made.multipliers = found.unique, found.left, found.multipliers
         made.friction = None if forces.friction is None else forces.friction.number
         made._speeds = _speeds(owner, forces.B, states)
-        made.certificate = _certificate(made, forces, change, pivot, dict(values))
+        made.certificate = _certificate(made, forces, quality, dict(values))
         return made
 
     _speeds: np.ndarray
@@ -97,7 +111,8 @@ class SystemInverse(SystemTrajectory):
         peaks = ", ".join(f"{name} up to {np.nanmax(np.abs(self.values(name))):.4g}" for name in self.unknowns)
         time = self.values("time")
         return (
-            f"<Inverse dynamics of {self.attrs['model']!r}: {len(time)} instants, {time[0]:g} … {time[-1]:g} s; {peaks}; "
+            f"<Inverse dynamics of {self.attrs['model']!r}: {len(time)} instants, {time[0]:g} … {time[-1]:g} s; "
+            f"{peaks}; "
             f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
         )
 
@@ -137,14 +152,17 @@ def _speeds(owner: Any, B: np.ndarray, states: np.ndarray) -> np.ndarray:
     return np.einsum("tij,ti->tj", B, rates)
 
 
-def _certificate(
-    made: SystemInverse, forces: Any, change: float | None, pivot: float, values: dict[str, float]
-) -> Certificate:
+def _certificate(made: SystemInverse, forces: Any, quality: Quality, values: dict[str, float]) -> Certificate:
     found: Allocation = forces.found
     friction: Friction | None = forces.friction
-    checks = [Check("conditioning", 1.0 / max(pivot, 1e-300), 1e5, "", "large near singular positions")]
-    if change is not None:
-        checks.append(Check("integrated variables", change, INTEGRATED_LIMIT, "", "change when steps are halved"))
+    checks = [
+        Check("invariants", quality.residual, RESIDUAL_LIMIT, "", "of all orders below the highest, relative"),
+        Check("conditioning", 1.0 / max(quality.pivot, 1e-300), 1e5, "", "large near singular positions"),
+    ]
+    if quality.change is not None:
+        checks.append(
+            Check("integrated variables", quality.change, INTEGRATED_LIMIT, "", "change when steps are halved")
+        )
     size = 1.0 + float(np.abs(found.e).max(initial=0.0))
     left = float(np.abs(found.left).max(initial=0.0)) / size
     checks.append(Check("feasibility residual", left, LEFT_LIMIT, "", "forces that no unknown can give, relative"))
@@ -157,10 +175,11 @@ def _certificate(
         number, t = float(friction.number[worst]), float(made.values("time")[worst])
         checks.append(Check("friction number", number, np.nextafter(1.0, 0.0), "", "μ|∂N/∂x|: unique below 1"))
         if number >= 1.0:
-            counted = {0: "no solution", 2: "two solutions"}.get(int(friction.solutions[worst]), "no or several solutions")
+            many = {0: "no solution", 2: "two solutions"}.get(int(friction.solutions[worst]), "none or several")
+            jams = int(np.sum(friction.number >= 1))
             remarks.append(
-                f"friction jams at {int(np.sum(friction.number >= 1))} instants: at t = {t:.4g} s μ|∂N/∂x| = {number:.4g} "
-                f"≥ 1, Coulomb's law has {counted} there (Painlevé)"
+                f"friction jams at {jams} instants: at t = {t:.4g} s μ|∂N/∂x| = {number:.4g} ≥ 1, Coulomb's law has "
+                f"{many} there (Painlevé)"
             )
     if not found.unique.all() and friction is None:
         remarks.append("more unknowns than freedoms: those with the least weighted squares are given")
@@ -187,7 +206,10 @@ def _forward(made: SystemInverse, values: dict[str, float]) -> list[Check]:
     for k in good:
         state = {name: float(made.values(name)[k]) for name in names}
         known = {name: value for name, value in values.items() if name in equations.parameters}
-        found = equations.acceleration({TIME.name: float(times[k]), **known, **state})
+        try:
+            found = equations.acceleration({TIME.name: float(times[k]), **known, **state})
+        except ModelError:  # what holds massless variables may be relaxed
+            return []
         mine = np.array([made.values(name)[k] for name in tops])
         theirs = np.array([found[equations.label(name)] for name in tops])
         off = max(off, float(np.abs(mine - theirs).max(initial=0.0)) / (1.0 + float(np.abs(mine).max(initial=0.0))))

@@ -66,9 +66,7 @@ def _rod() -> Subsystem:
     vx, vy, vz = rod.quasi_velocity("v.x v.y v.z")
     # ω = (θ̇ − ψ̇ sin φ, …) with no spin about x̂₂.
     turn = (sp.sin(theta) * wy + sp.cos(theta) * wz) / sp.cos(phi)
-    rod.kinematics(
-        {psi.d: turn, phi.d: sp.cos(theta) * wy - sp.sin(theta) * wz, theta.d: turn * sp.sin(phi)}
-    )
+    rod.kinematics({psi.d: turn, phi.d: sp.cos(theta) * wy - sp.sin(theta) * wz, theta.d: turn * sp.sin(phi)})
     rod.effective_forces({v: -m * v.d for v in (vx, vy, vz)})
     rod.effective_forces({w: -inertia * w.d for w in (wy, wz)})
     return rod
