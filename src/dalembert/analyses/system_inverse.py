@@ -13,7 +13,7 @@ from dalembert.expressions import TIME
 from dalembert.modular import Subsystem
 from dalembert.trajectory import Certificate, Check
 from dalembert.trajectory.recorded import Recorded
-from dalembert.trajectory.system_trajectory import SystemTrajectory
+from dalembert.trajectory.system_trajectory import MOST_PANELS, SystemTrajectory
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,9 +139,28 @@ class SystemInverse(SystemTrajectory):
         return self.speeds * np.stack([self.values(name) for name in self.unknowns], axis=1)
 
     def plot(self, path: str | Path | None = None, *, quantities: Any = None) -> Any:
-        """Curves over time: the unknowns, then variables; or those named. A gap is where nothing is unique."""
-        names = list(self.unknowns) + [n for n in self._recorded.labels["state"] if not n.endswith(".d")]
-        return super().plot(path, quantities=quantities or names[:8])
+        """Curves over time: the unknowns, then variables; or those named. Thin lines mark reversals of friction;
+        instants where friction jams are left out.
+
+        Args:
+            path: a PNG file.
+            quantities: names of unknowns and variables.
+        """
+        from dalembert.view import Plot, plot_series, write_png
+
+        default = [*self.unknowns, *(n for n in self._recorded.labels["state"] if not n.endswith(".d"))]
+        names = [quantities] if isinstance(quantities, str) else list(quantities or default[:MOST_PANELS])
+        good = np.all([np.isfinite(self.values(name)) for name in names], axis=0)
+        if not good.any():
+            raise DalembertError("nothing to plot: friction jams at all instants (see the certificate)")
+        plots = [Plot(name, "", {name: self.values(name)[good]}) for name in names]
+        note = "thin lines: reversals" if self.events else ""
+        marks = [event.time for event in self.events]
+        title = str(self.attrs["model"])
+        figure = plot_series(self.values("time")[good], plots, title=title, marks=marks, note=note)
+        if path is not None:
+            write_png(figure, path)
+        return figure
 
 
 def _speeds(owner: Any, B: np.ndarray, states: np.ndarray) -> np.ndarray:
