@@ -18,7 +18,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
 from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
-from dalembert.analyses.options import Options
+from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
 from dalembert.codegen import Kernel
@@ -31,8 +31,6 @@ from dalembert.modular import Subsystem
 from dalembert.state import State
 
 __all__ = ["inverse_dynamics"]
-
-INSTANTS = 1000
 
 
 def inverse_dynamics(
@@ -98,7 +96,7 @@ def _instants(duration: Any, output_step: float | None) -> np.ndarray:
     if np.ndim(duration) == 0:
         if duration is None:
             raise DalembertError("how long?  Fix: duration=2.0 (s), or an array of instants")
-        return Options(output_step=output_step).times(duration, INSTANTS)
+        return Options(output_step=output_step).times(duration, DEFAULT_OUTPUTS)
     times = np.ascontiguousarray(duration, dtype=float)
     if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
         raise DalembertError("duration: expected seconds, or one row of instants, each later than the one before")

@@ -22,9 +22,9 @@ from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
 
-__all__ = ["MethodOptions", "Options", "RunOptions", "show_options"]
+__all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
-MOST_OUTPUTS = 10_000_000
+DEFAULT_OUTPUTS, MOST_OUTPUTS = 1000, 10_000_000
 
 F = TypeVar("F", bound=Callable[..., Any])
 

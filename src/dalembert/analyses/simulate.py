@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.analyses.certify import certify
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.drive import Driver
-from dalembert.analyses.options import Options, RunOptions, show_options
+from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
 from dalembert.dynamics import Dynamics
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from dalembert.modular import Subsystem
 
 __all__ = ["simulate"]
-
-DEFAULT_OUTPUTS = 1000
 
 
 @show_options(RunOptions)

@@ -127,9 +127,7 @@ def _certificate(
     checks, size = [], 1.0 + float(np.abs(data["states"]).max(initial=0.0))
     for order, values in system.lower_residuals(data["time"], data["states"], p).items():
         left, about = float(np.abs(values).max()) / size, "relative to the largest variable"
-        checks.append(
-            Check(f"invariants of order {order}", left, RESIDUAL_LIMIT, "", about)
-        )
+        checks.append(Check(f"invariants of order {order}", left, RESIDUAL_LIMIT, "", about))
     if context.rows:
         about = f"|A q⟨{system.equations.order}⟩ + b|, relative"
         checks.append(Check("invariants, highest order", residual, TOP_LIMIT, "", about))

@@ -20,8 +20,9 @@ UNKNOWNS = ["u1", "Y", "Z"]
 OUT = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 
 slider = da.library.slider_crank_3d_modular()
-found = {mu: da.inverse_dynamics(slider, {"slider.s": LAW}, 0.5, unknowns=UNKNOWNS, parameters={"mu": mu}) for mu in (0.5, 0.0)}
-rough, smooth = found[0.5], found[0.0]
+rough, smooth = (
+    da.inverse_dynamics(slider, {"slider.s": LAW}, 0.5, unknowns=UNKNOWNS, parameters={"mu": mu}) for mu in (0.5, 0.0)
+)
 print(rough.certificate)
 assert rough.certificate.trusted and smooth.certificate.trusted
 
@@ -50,4 +51,4 @@ plots = [
     Plot("How close to jamming", "μ |∂N/∂x|", {"μ = 0.5": rough.friction, "μ = 1.2": jammed.friction}),
 ]
 figure = plot_series(t, plots, title="Friction in a guide", marks=[turn.time], note="thin line: the slider turns")
-print("wrote", write_png(figure, OUT / "friction_in_a_guide.png"))
+print("wrote", write_png(figure, OUT / "friction-in-a-guide.png"))
