@@ -49,6 +49,7 @@ FINER, FINEST = 8, 3
 MOST_HALVINGS = 10  # of the steps of integrated variables
 INTEGRATED = 1e-11
 RANK = 1e-8
+START_STEPS, STARTED = 60, 1e-11  # of Newton's method at the first instant; its residual, relative
 HIGHEST = 2  # order up to which prescribed functions are differentiated
 
 
@@ -85,7 +86,7 @@ def inverse_system(
     run.signals = Signals(
         [signal_of(text, v, (times[0], times[-1])) for text, v in [*values, *inputs.items()]], tuple(run.values)
     )
-    return run.solve(times, weights, limits, {**subsystem.guesses(), **initial})
+    return run.solve(times, weights, limits, {str(getattr(k, "name", k)): v for k, v in initial.items()})
 
 
 def _numbers(subsystem: Subsystem, parameters: Mapping[str, float]) -> dict[str, float]:
@@ -280,27 +281,54 @@ class _Run:
 
     # The motion
 
-    def begin(self, t: float, guess: Mapping[str, Any]) -> np.ndarray:
-        """A consistent state at the first instant, near the guess."""
+    def begin(self, t: float, guess: Mapping[str, Any], held: set[str]) -> np.ndarray:
+        """A consistent state at the first instant, near the guess; values that are held stay, if they can."""
         o = self.owner
-        want = dict(zip(o.want(), self.wanted(np.array([t]))[0], strict=True))
-        names = {str(label) for label in o.state}
+        names = [str(label) for label in o.state]
         unknown = [name for name in guess if name not in names]
         if unknown:
             raise DalembertError(f"initial: unknown {', '.join(unknown)}; the state is {', '.join(sorted(names))}")
-        eq = ModularEquations(
-            self.subsystem.name, o.system.description, self.values, {k: float(v) for k, v in guess.items()}, None,
-            Pivoted(),
-        )  # fmt: skip
+        near = {name: float(value) for name, value in guess.items()}
+        eq = ModularEquations(self.subsystem.name, o.system.description, self.values, near, None, Pivoted())
+        want = self.wanted(np.array([t]))[0]
+        given = dict(zip(o.want(), want, strict=True))
         fixed = dict.fromkeys(eq.inputs, 0.0)
-        fixed |= {name: value for name, value in want.items() if name in {*eq.inputs, *eq.casadi.input_rates}}
-        found = eq.consistent({TIME.name: t, **fixed})
-        y = np.array([found[str(label)] for label in o.state] + [0.0] * len(o.top))
-        J = np.asarray(o.kernel(t, y, np.array(list(want.values())), self.p).J).reshape(-1, len(o.state))
+        fixed |= {name: value for name, value in given.items() if name in {*eq.inputs, *eq.casadi.input_rates}}
+        start = eq.values({TIME.name: t, **fixed}, guess=True)
+        rest = [start[n] if label.order == 0 or n in near else 0.0 for n, label in zip(names, o.state, strict=True)]
+        y = self._by_orders(t, want, np.array(rest), held) if held else None
+        y = self._by_orders(t, want, np.array(rest), set()) if y is None else y
+        if y is None:
+            found = eq.consistent({TIME.name: t, **fixed})
+            y = np.array([found[name] for name in names])
+        y = np.concatenate([y, np.zeros(len(o.top))])
+        J = np.asarray(o.kernel(t, y, want, self.p).J).reshape(-1, len(o.state))
         sizes = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(0)
         rank = int(np.sum(sizes > RANK * max(sizes.max(initial=0.0), 1e-300)))
         self.record.integrates = rank < len(o.state)
         return y
+
+    def _by_orders(self, t: float, want: np.ndarray, start: np.ndarray, held: set[str]) -> np.ndarray | None:
+        """Positions first, then velocities: the state closest to the start, or None."""
+        o = self.owner
+        n, rows = len(o.state), np.array([label.order for label, _ in o.traced.lower])
+        y = np.concatenate([start, np.zeros(len(o.top))])
+        for order in range(o.equations.order):
+            free = np.array([label.order == order and str(label) not in held for label in o.state])
+            for _ in range(START_STEPS):
+                seen = o.kernel(t, y, want, self.p)
+                left = np.asarray(seen.h)[rows == order]
+                size = 1.0 + np.abs(y[:n]).max(initial=0.0)
+                if not np.all(np.isfinite(left)):
+                    return None
+                if np.abs(left).max(initial=0.0) <= STARTED * size:
+                    break
+                J = np.asarray(seen.J).reshape(-1, n)[rows == order][:, free]
+                step = np.linalg.lstsq(J, left, rcond=RANK)[0]
+                y[:n][free] -= step * min(1.0, 0.5 * size / max(np.abs(step).max(initial=0.0), 1e-300))
+            else:
+                return None
+        return y[:n]
 
     def along(self, times: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float | None]:
         """All variables at all instants; how much halving the steps changed, where something is integrated."""
@@ -441,12 +469,12 @@ class _Run:
         return t, moved(t)
 
     def solve(
-        self, times: np.ndarray, weights: Mapping[str, float], limits: np.ndarray, guess: Mapping[str, Any]
+        self, times: np.ndarray, weights: Mapping[str, float], limits: np.ndarray, initial: Mapping[str, Any]
     ) -> SystemInverse:
         o = self.owner
         w = np.array([float(weights.get(name, weights.get(name.rsplit(".", 1)[-1], 1.0))) for name in o.unknowns])
         try:
-            y = self.begin(float(times[0]), guess)
+            y = self.begin(float(times[0]), {**self.subsystem.guesses(), **initial}, set(initial))
         except ModelError as error:
             why = self.named(str(error))
             raise SimulationError(f"the prescribed motion cannot begin: {why}, or initial= near a branch") from None
