@@ -114,7 +114,7 @@ class Prepared:
         working = working_model(model, given, self.unknowns)
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
         self.dynamics = Dynamics(working, "auto", "relative")
-        self.follower = MotionFollower(self.dynamics, given)
+        self.follower = MotionFollower(self.dynamics, given, self.flat.parameters)
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
         self._signals: dict[Any, Signals] = {}
         _ = self.force_kernel

@@ -277,7 +277,7 @@ class _Run:
         self.record.set(kernel=o.kernel)
 
     def wanted(self, times: np.ndarray) -> np.ndarray:
-        return self.signals.at(times, np.array(list(self.values.values()))).reshape(len(times), -1)
+        return self.signals.at(times, self.values).reshape(len(times), -1)
 
     # The motion
 
