@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
@@ -18,7 +17,7 @@ from dalembert.modular.description import Description, Invariant, Part, interned
 from dalembert.modular.inertia_forces import appell_forces, energy_forces, nielsen_forces
 from dalembert.modular.labels import split_rate, with_rate
 from dalembert.modular.quasi import solve_kinematics
-from dalembert.modular.variables import Family, Group, Quantity, check_name, local
+from dalembert.modular.variables import Family, Group, Quantity, check_name, generic_value, local
 
 __all__ = ["PartView", "Subsystem"]
 
@@ -191,7 +190,9 @@ class Subsystem:
             self._forces[name] = self._forces.get(name, sp.S.Zero) + self._formula(value)
         self._version += 1
 
-    def kinetic_energy(self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None) -> None:
+    def kinetic_energy(
+        self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None
+    ) -> None:
         """Inertia forces from the kinetic energy, a formula of coordinates, rates and quasi-velocities of this subsystem.
 
         Args:
@@ -564,14 +565,3 @@ def _generic(expression: sp.Expr) -> float:
         return generic_value(symbol.name)
 
     return float(evaluate(NUMPY, expression, lookup))
-
-
-def generic_value(name: str) -> float:
-    """A number between 0.4 and 1.3 that follows from a name, the same in every process."""
-    digest = hashlib.sha256(name.encode()).digest()
-    return 0.4 + 0.9 * int.from_bytes(digest[:6], "big") / 2**48
-
-
-def names_of(quantities: Iterable[Any]) -> list[str]:
-    """Names of several quantities."""
-    return [str(one) for one in quantities]
