@@ -237,7 +237,7 @@ class ModularEquations(ModularSystem):
         return {name: child.inner for name, child in self.composed.children.items()}  # type: ignore[attr-defined]
 
     def singularities(self) -> list[sp.Expr]:
-        """Expressions whose zeros are singular for the choice of independent variables: denominators of C, all levels."""
+        """Expressions whose zeros are singular for the chosen independent variables: denominators of C."""
         found: dict[sp.Expr, None] = {}
 
         def visit(node: Node, one: Composed) -> None:
