@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.derivation.simplify import Budget, simplify_array
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import evaluate
 from dalembert.modular.complement import STRATEGIES, Strategy
@@ -19,6 +21,8 @@ from dalembert.modular.quasi import solve_kinematics
 from dalembert.modular.variables import Family, check_name, generic_value, local
 
 __all__ = ["PartView", "Subsystem"]
+
+SECONDS = 3.0  # for simplifying the forces that follow from one function
 
 
 class Subsystem(Declarations):
@@ -120,12 +124,18 @@ class Subsystem(Declarations):
             forces = energy_forces(self.name, d, T, given)
         else:
             forces = nielsen_forces(self.name, d, T, given, nielsen)
-        self.effective_forces({local(name): value for name, value in forces.items()})
+        self.effective_forces(self._simplified(forces))
 
     def gibbs_appell(self, function: Any) -> None:
         """Inertia forces from the Gibbs-Appell function, a formula of accelerations of this subsystem (A.1)."""
-        forces = appell_forces(self.description(), self._formula(function))
-        self.effective_forces({local(name): value for name, value in forces.items()})
+        self.effective_forces(self._simplified(appell_forces(self.description(), self._formula(function))))
+
+    def _simplified(self, forces: Mapping[str, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+        """Forces in short forms, as far as they are found in a moment."""
+        values = np.empty(len(forces), dtype=object)
+        values[:] = list(forces.values())
+        short = simplify_array(values, lambda symbol: symbol.name not in self._values, Budget(SECONDS))
+        return {local(name): value for name, value in zip(forces, short, strict=True)}
 
     def independent(self, *variables: Any) -> None:
         """Choose the variables by which variations are written (#); without it they are chosen."""
