@@ -225,7 +225,7 @@ def names(given: str) -> str | list[str]:
 
 def pairs(option: str, given: list[str] | None) -> dict[str, float]:
     """``name=number`` options as a dictionary."""
-    values = {}
+    values: dict[str, float] = {}
     for text in given or []:
         name, equals, number = text.partition("=")
         try:

@@ -58,10 +58,10 @@ class Mathematics:
     b: np.ndarray
     position: list[sp.Expr | None]
     Q: np.ndarray | None = None
-    functions: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=lambda: {})
     definitions: Definitions | None = None
-    assumptions: list[sp.Expr] = field(default_factory=list)
-    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    assumptions: list[sp.Expr] = field(default_factory=lambda: [])
+    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=lambda: {})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that can be simplified, by name."""
@@ -175,7 +175,8 @@ def _velocities(
     setup: Setup, derived: Any, is_rate: Callable[[int], int | None]
 ) -> tuple[list[sp.Symbol], list[sp.Symbol]]:
     """Symbols of w and ẇ; ``is_rate`` tells which entry of q̇ a velocity is."""
-    w, dw = [], []
+    w: list[sp.Symbol] = []
+    dw: list[sp.Symbol] = []
     for i, name in enumerate(derived.names):
         at = is_rate(i)
         pair = (setup.qd[at], setup.qdd[at]) if at is not None else setup.velocity(name)

@@ -162,7 +162,7 @@ class TrigonometricField:
     @staticmethod
     def _constants(parts: dict[Any, Any]) -> list[Any]:
         """Sines and cosines of multiples of π that SymPy knows, e.g. √3/2."""
-        found = []
+        found: list[Any] = []
         for term in parts:
             if term.has(sp.pi) and not term.free_symbols:
                 found += [v for v in (sp.sin(term), sp.cos(term)) if not v.has(sp.sin, sp.cos)]

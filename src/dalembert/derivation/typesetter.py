@@ -215,7 +215,8 @@ def _sign(term: Any) -> tuple[int, Any]:
 
 def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:
     """Factors above and below the line."""
-    above, below = [], []
+    above: list[Any] = []
+    below: list[Any] = []
     factors: Any = sp.Mul.make_args(expr)
     for factor in factors:
         if factor.is_Mul:
@@ -233,7 +234,7 @@ def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:
 
 def _split_number(factors: list[Any]) -> tuple[Any, list[Any]]:
     number = sp.S.One
-    rest = []
+    rest: list[Any] = []
     for factor in factors:
         if factor.is_Number:
             number *= factor

@@ -128,7 +128,9 @@ class _Reader:
         Returns:
             The inertia of the geoms; joints with the pose of their frame; bodies with that pose and their class.
         """
-        settings, total, joints, bodies = self.settings, Inertial(), [], []
+        joints: list[Any] = []
+        bodies: list[Any] = []
+        settings, total = self.settings, Inertial()
         for child in node.children:
             if child.tag == "geom":
                 inertial, shape = self.geoms.read(settings.full(child, childclass), X, link.name, weigh)

@@ -342,7 +342,7 @@ class _Reader:
 
     def _armatures(self) -> dict[str, float]:
         """Reflected rotor inertia  n² J  of each joint, from transmissions with Drake's elements."""
-        found = {}
+        found: dict[str, float] = {}
         for node in self.root.all("transmission"):
             joint, actuator = node.first("joint"), node.first("actuator")
             self.report.note("transmissions are not part of the model", node.get("name"))

@@ -35,7 +35,7 @@ class Node:
     attributes: dict[str, str]
     where: str
     file: Path | None = None
-    children: list[Node] = field(default_factory=list)
+    children: list[Node] = field(default_factory=lambda: [])
     text: str = ""
 
     def all(self, *tags: str) -> list[Node]:

@@ -50,9 +50,9 @@ class Parsed:
     """Plain data, the line of every path, how many values there are, and what is wrong."""
 
     data: Any = None
-    lines: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=lambda: {})
     nodes: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=lambda: [])
 
 
 def decode(raw: bytes, name: str) -> str:

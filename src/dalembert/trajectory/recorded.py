@@ -43,7 +43,7 @@ class Recorded:
     time: np.ndarray
     values: dict[str, np.ndarray]
     labels: Mapping[str, Sequence[str]]
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=lambda: {})
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A quantity, the times, or the labels along a dimension."""
