@@ -292,5 +292,6 @@ def _drawn(name: str, shapes: list[dict[str, Any]], X: Pose) -> list[Shape]:
     """Shapes of a link that has pose X in the body that carries it."""
     made: list[Shape] = []
     for fields in shapes:
-        made.append(Shape(**{"name": name[:200], **fields, "pose": placement(X @ fields["pose"]), "frame": "body"}))
+        own: dict[str, Any] = {"name": name[:200], **fields, "pose": placement(X @ fields["pose"]), "frame": "body"}
+        made.append(Shape(**own))
     return made

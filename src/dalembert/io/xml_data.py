@@ -6,7 +6,7 @@ elements are bounded. Prefixes such as ``drake:`` stay part of the name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,10 +110,18 @@ class _Builder:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        self.parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a document type (DOCTYPE) is not allowed")
-        self.parser.EntityDeclHandler = lambda *_: self._refuse("an ENTITY is not allowed")
-        self.parser.ExternalEntityRefHandler = lambda *_: self._refuse("an external entity is not allowed")
-        self.parser.SkippedEntityHandler = lambda *_: self._refuse("an entity is not allowed")
+        self.parser.StartDoctypeDeclHandler = self._refusal("a document type (DOCTYPE) is not allowed")
+        self.parser.EntityDeclHandler = self._refusal("an ENTITY is not allowed")
+        self.parser.ExternalEntityRefHandler = self._refusal("an external entity is not allowed")
+        self.parser.SkippedEntityHandler = self._refusal("an entity is not allowed")
+
+    def _refusal(self, message: str) -> Callable[..., None]:
+        """A handler that refuses."""
+
+        def refuse(*_: Any) -> None:
+            self._refuse(message)
+
+        return refuse
 
     def parse(self, raw: bytes) -> Node:
         try:

@@ -64,15 +64,16 @@ class Recorded:
         import h5netcdf
         import h5py
 
+        text_type: Any = h5py.string_dtype()
         with h5netcdf.File(path, "w") as file:
             file.dimensions = {"time": len(self.time)} | {name: len(entries) for name, entries in self.labels.items()}
             for name, values in self.values.items():
-                field = file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan)
+                field: Any = file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan)
                 field.attrs.update(_units(name))
             file.create_variable("time", ("time",), data=self.time, fillvalue=np.nan).attrs.update(_units("time"))
             for name, entries in self.labels.items():
                 text = np.array(list(entries), dtype=object)
-                file.create_variable(name, (name,), dtype=h5py.string_dtype(), data=text)
+                file.create_variable(name, (name,), dtype=text_type, data=text)
             file.attrs.update(self.attrs)
 
 

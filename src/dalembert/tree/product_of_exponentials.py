@@ -82,9 +82,9 @@ class _Step:
 
     @classmethod
     def of(cls, al: Algebra, motion: Motion, q: np.ndarray) -> _Step:
-        changes = motion.changes(al, q)
-        if changes is not None:
-            changes = tuple(tuple(along.T) for along in np.moveaxis(changes, 2, 0))
+        given, changes = motion.changes(al, q), None
+        if given is not None:
+            changes = tuple(tuple(along.T) for along in np.moveaxis(given, 2, 0))
         return cls(motion.u, motion.fixed_axes, tuple(motion.columns(al, q).T), changes)
 
     def carried(self, X: Pose) -> _Step:

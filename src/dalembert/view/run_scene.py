@@ -33,7 +33,7 @@ def scene(run: Trajectory) -> Scene:
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
     keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
     builder = _Builder(run)
-    bodies = []
+    bodies: list[SceneBody] = []
     for i, name in enumerate(str(body) for body in run.values("body")):
         if name in builder.hidden:
             continue
