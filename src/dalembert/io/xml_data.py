@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from dalembert.errors import ModelError, Problem
@@ -115,10 +115,10 @@ class _Builder:
         self.parser.ExternalEntityRefHandler = self._refusal("an external entity is not allowed")
         self.parser.SkippedEntityHandler = self._refusal("an entity is not allowed")
 
-    def _refusal(self, message: str) -> Callable[..., None]:
+    def _refusal(self, message: str) -> Callable[..., NoReturn]:
         """A handler that refuses."""
 
-        def refuse(*_: Any) -> None:
+        def refuse(*_: Any) -> NoReturn:
             self._refuse(message)
 
         return refuse
@@ -139,7 +139,7 @@ class _Builder:
     def _where(self) -> str:
         return f"{self.name}:{self.parser.CurrentLineNumber}"
 
-    def _refuse(self, reason: str) -> Any:
+    def _refuse(self, reason: str) -> NoReturn:
         raise ModelError(Problem(f"{self.name}: {reason} in a robot file", "", "remove it", self._where()))
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

@@ -192,8 +192,7 @@ class _Builder:
             parent.waiting = False
 
     def scalar(self, event: ScalarEvent, line: int, path: str) -> Any:
-        text: str = event.value
-        tag: str | None = event.tag
+        text, tag = cast(str, event.value), cast(str | None, event.tag)
         if tag not in (None, "!") and tag not in _SCALAR_TAGS:
             raise self.stop(line, f"the tag {_clip(tag)} is not read", "remove it; plain YAML is enough")
         if not printable(text):

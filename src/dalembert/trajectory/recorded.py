@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -64,11 +64,11 @@ class Recorded:
         import h5netcdf
         import h5py
 
-        text_type: Any = h5py.string_dtype()
+        text_type = cast(Any, h5py.string_dtype())
         with h5netcdf.File(path, "w") as file:
             file.dimensions = {"time": len(self.time)} | {name: len(entries) for name, entries in self.labels.items()}
             for name, values in self.values.items():
-                field: Any = file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan)
+                field = cast(Any, file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan))
                 field.attrs.update(_units(name))
             file.create_variable("time", ("time",), data=self.time, fillvalue=np.nan).attrs.update(_units("time"))
             for name, entries in self.labels.items():

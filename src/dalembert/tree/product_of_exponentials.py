@@ -82,9 +82,9 @@ class _Step:
 
     @classmethod
     def of(cls, al: Algebra, motion: Motion, q: np.ndarray) -> _Step:
-        given, changes = motion.changes(al, q), None
-        if given is not None:
-            changes = tuple(tuple(along.T) for along in np.moveaxis(given, 2, 0))
+        changes = motion.changes(al, q)
+        if changes is not None:
+            changes = tuple(tuple(along.T) for along in np.moveaxis(changes, 2, 0))
         return cls(motion.u, motion.fixed_axes, tuple(motion.columns(al, q).T), changes)
 
     def carried(self, X: Pose) -> _Step:
@@ -384,7 +384,7 @@ class LieGroupTree:
                 for l, c, K_c in screws:
                     F = _product_wrench(node, *((K_c, K_b) if placed.moves(l, j) else (K_b, K_c)))
                     if j == l and (changes := placed.path[j].changes) is not None:
-                        first = placed.path[j].u.start
+                        first: int = placed.path[j].u.start
                         F = F + node.inertia.apply(changes[b - first][c - first])
                     for _, a, K_a in screws:
                         out[a, b, c] = out[a, b, c] + K_a @ F

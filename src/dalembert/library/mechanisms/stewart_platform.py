@@ -48,8 +48,7 @@ def stewart_platform(
     # The wanted motion of the platform's center and its attitude; at t = 0 it stands as drawn.
     sine, cosine = sp.sin(w * model.t), sp.cos(w * model.t)
     p = sp.Matrix([s * sine, s * (1 - cosine), h + s * sp.sin(2 * w * model.t) / 2])
-    turns = sp.rot_ccw_axis1(tilt * sine), sp.rot_ccw_axis2(tilt * (cosine - 1)), sp.rot_ccw_axis3(tilt * sine)
-    R = cast(Any, turns[0] * turns[1] * turns[2])
+    R = cast(Any, sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine))
 
     platform = model.body("platform", color=ORANGE, **parts.disc(M, (0, 0, h), 1.1 * rb, 0.06))
     model.shape(model.ground, "cylinder", radius=1.15 * ra, length=0.06, axis="z", pose=(0, 0, -0.06))
