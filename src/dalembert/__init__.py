@@ -27,6 +27,7 @@ _HOMES = {
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
+    "Options": "dalembert.analyses",
     "State": "dalembert.state",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
@@ -59,6 +60,7 @@ __all__ = [
     "Generalized",
     "Model",
     "ModelError",
+    "Options",
     "Placement",
     "ReadWarning",
     "Recipe",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
         Comparison,
+        Options,
         assemble,
         compare,
         ignorable,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from rich.progress import Progress
+from support.pauses import leave_checkpoint
 
 from dalembert import library
-from dalembert.analyses import simulate  # imported here, so that no test pays for it
 from dalembert.cli import compare_command, main, run
 from dalembert.cli.progress import messages, working
 
@@ -255,14 +255,8 @@ def test_strict_writes_nothing_that_cannot_be_trusted(dalembert, tmp_path):
 def test_a_run_goes_on_from_its_checkpoint(dalembert, tmp_path, monkeypatch):
     path = tmp_path / "c.nc"
 
-    def stop(fraction):
-        if path.exists():
-            raise KeyboardInterrupt
-
-    model, options = library.build("four-bar"), {"checkpoint": path, "checkpoint_interval": 0.0}
-    simulate(model, 300.0, progress=stop, **options)
-    assert path.exists()
-    code, printed = dalembert("run", "four-bar", "--duration", "300", "--checkpoint", str(path), "--no-files")
+    leave_checkpoint(library.build("four-bar"), 20.0, path)
+    code, printed = dalembert("run", "four-bar", "--duration", "20", "--checkpoint", str(path), "--no-files")
     assert code == 0, printed
     assert f"going on from {path}" in printed
     assert "resumed from" in printed and "at t = " in printed

@@ -5,6 +5,7 @@ from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.many import simulate_many
+from dalembert.analyses.options import Options
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
 from dalembert.analyses.simulate import simulate
@@ -13,6 +14,7 @@ __all__ = [
     "Comparison",
     "Entry",
     "Inspection",
+    "Options",
     "Redundancy",
     "assemble",
     "compare",

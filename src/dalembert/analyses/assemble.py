@@ -7,6 +7,7 @@ little as the loops allow. Velocities are those of least norm that fit the given
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,15 +59,15 @@ def assemble(
 
 def assemble_state(
     dynamics: Dynamics,
-    initial: dict[str, Any] | None,
-    initial_rates: dict[str, Any] | None,
-    parameters: dict[str, float] | None,
+    initial: Mapping[str, Any] | None,
+    initial_rates: Mapping[str, Any] | None,
+    parameters: Mapping[str, float] | None,
     time: float,
 ) -> State:
     """As ``assemble``, with equations that are compiled already."""
     if dynamics.coordinates.name != "relative":
         raise DalembertError("assembly works in relative coordinates")
-    return _Assembler(dynamics, parameters or {}, time).run(initial or {}, initial_rates or {})
+    return _Assembler(dynamics, dict(parameters or {}), time).run(dict(initial or {}), dict(initial_rates or {}))
 
 
 def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:

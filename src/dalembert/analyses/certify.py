@@ -12,6 +12,7 @@ from dalembert.algebra import NUMPY
 from dalembert.dynamics import Context, Dynamics
 from dalembert.integrators.base import Status
 from dalembert.numerics.linear import RANK_TOLERANCE
+from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory import Certificate, Check
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
@@ -142,7 +143,7 @@ def passes_singularity(jacobians: np.ndarray) -> bool:
     """
     if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
         return False
-    sizes = np.linalg.svd(jacobians, compute_uv=False)
+    sizes = singular_values(jacobians)
     sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
     rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
     if rank == 0:

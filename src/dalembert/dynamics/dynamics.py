@@ -11,9 +11,9 @@ import numpy as np
 
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.evaluate import accelerations_along
-from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
@@ -46,7 +46,7 @@ class Residuals(NamedTuple):
 
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
-    return property(attrgetter(f"kernels.{name}"), doc=getattr(KernelSet, name).__doc__)
+    return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
 class Dynamics:
@@ -74,7 +74,7 @@ class Dynamics:
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
-        self.kernels = KernelSet(self.coordinates, self.formulation)
+        self.kernels = MechanismKernels(self.coordinates, self.formulation)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -128,14 +128,10 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form, way, yielding = map(
-        _of_kernels, ("traced", "symbols", "tau", "form", "way", "yielding")
+    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    dynamics_kernel, constraint_kernel, observer = map(
+        _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
-    dynamics_kernel, form_kernel, constraint_kernel, move_kernel, reaction_kernel, event_kernel = map(
-        _of_kernels,
-        ("dynamics_kernel", "form_kernel", "constraint_kernel", "move_kernel", "reaction_kernel", "event_kernel"),
-    )
-    observer = _of_kernels("observer")
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
@@ -200,7 +196,7 @@ class Dynamics:
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and the multipliers λ at one state or at a batch of them."""
-        context = self._evaluation(parameters)
+        context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
         shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
@@ -330,7 +326,7 @@ class Dynamics:
         """What native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
-    def _evaluation(self, parameters: dict[str, float] | None) -> Context:
+    def evaluation(self, parameters: dict[str, float] | None) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
         values = self.parameters(parameters).tobytes()
