@@ -8,6 +8,7 @@ little as the loops allow. Velocities are those of least norm that fit the given
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dalembert.joints import Joint
 from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
 from dalembert.state import State
+from dalembert.values import ARRAY
 
 __all__ = ["assemble", "assemble_state", "reference"]
 
@@ -89,7 +91,7 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
 
 def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
-    if isinstance(matrices[0], np.ndarray):
+    if isinstance(matrices[0], ARRAY):
         return np.concatenate(matrices)
     from scipy.sparse import vstack
 
@@ -98,7 +100,7 @@ def _stacked(matrices: list[Any]) -> Any:
 
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
-    if isinstance(A, np.ndarray):
+    if isinstance(A, ARRAY):
         return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
@@ -126,7 +128,7 @@ class _Assembler:
 
         What the model wants gives way to drives and to the caller.
         """
-        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven()
+        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven
         given = self._wanted(initial, {}, "initial", lambda joint: joint.nq)
         own_rates = self._wanted({}, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
         given_rates = self._wanted(rates, {}, "initial_rates", lambda joint: joint.nv)
@@ -181,9 +183,11 @@ class _Assembler:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
         return float(evaluate(NUMPY, formula, lambda atom: lookup[atom.name]))  # type: ignore[union-attr]
 
+    @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
         """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
-        found, off = {}, self.flat.off(self.parameters)
+        found: dict[str, np.ndarray] = {}
+        off = self.flat.off(self.parameters)
         for name, (constraint, _) in self.flat.constraints.items():
             for joint, _, formula in () if name in off or constraint.eliminates else constraint.gives():
                 if self._joint(joint).nq == 1:
@@ -311,7 +315,7 @@ class _Assembler:
 
     def _velocities(self, q: np.ndarray, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
         """Velocities of least norm that fit the constraints, the given ones, and the model's own where they can."""
-        driven = self._driven()
+        driven = self._driven
         own = {name: value for name, value in own.items() if name not in given and name not in driven}
         u, problem = self._least_velocities(q, own | given)
         if problem is not None and own and given:

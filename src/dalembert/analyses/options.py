@@ -21,10 +21,11 @@ from dalembert.integrators import Integrator
 from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
+from dalembert.values import NUMBER
 
-__all__ = ["MethodOptions", "Options", "RunOptions", "show_options"]
+__all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
-MOST_OUTPUTS = 10_000_000
+DEFAULT_OUTPUTS, MOST_OUTPUTS = 1000, 10_000_000
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,7 +147,7 @@ class Options:
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and math.isfinite(value) and bool(value > 0)
+    return isinstance(value, NUMBER) and math.isfinite(value) and bool(value > 0)
 
 
 def show_options(kind: type[Any]) -> Callable[[F], F]:

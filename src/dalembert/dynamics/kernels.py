@@ -19,6 +19,7 @@ from dalembert.equations import BlockEquations
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Form, Sizes
+from dalembert.native import Record
 
 __all__ = ["KernelSet"]
 
@@ -198,6 +199,11 @@ class KernelSet(ABC):
         if not self.formulation.explicit:
             return "solved"
         return "eliminated" if self.rows else "explicit"
+
+    @cached_property
+    def plan(self) -> Record | None:
+        """What the formulation's solver knows in advance (see ``Formulation.plan``)."""
+        return self.formulation.plan(self.traced) if self.way == "solved" else None
 
     @property
     def has_quaternions(self) -> bool:

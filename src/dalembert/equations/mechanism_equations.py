@@ -153,9 +153,12 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         return load
 
-    def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
-        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
-        al, tree = self.al, self.tree
+    def _applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
+        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out.
+
+        They are those of the model unless another load is given.
+        """
+        al, tree, load = self.al, self.tree, self.load if load is None else load
         wrenches = [al.zeros(6) for _ in tree.links]
         tau = self.tau.copy()
 
@@ -164,10 +167,10 @@ class Equations:
                 i = tree.index[body]
                 wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
 
-        for body, wrench, conservative in self.load.wrenches:
+        for body, wrench, conservative in load.wrenches:
             if not (conservative and only_work):
                 add(body, wrench)
-        for joint, force, conservative in self.load.joint_forces:
+        for joint, force, conservative in load.joint_forces:
             if conservative and only_work:
                 continue
             slot = tree.coordinates.slot_of_joint.get(joint)
@@ -185,6 +188,11 @@ class Equations:
         """Forces on all velocities that have no potential."""
         wrenches, tau = self._applied(only_work=True)
         return tau + self.tree.generalized_forces(self.states, wrenches)
+
+    def forces_of(self, load: Load) -> np.ndarray:
+        """Forces on all velocities of a load instead of the model's own."""
+        wrenches, tau = self._applied(load=load)
+        return tau - self.tau + self.tree.generalized_forces(self.states, wrenches)
 
     def active_forces(self) -> np.ndarray:
         """All forces on velocities, those of gravity and of potentials among them."""
@@ -251,7 +259,7 @@ class Equations:
     @cached_property
     def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
         """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
-        found = []
+        found: list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]] = []
         for name, a in self._outside_armatures:
             bias = self._joint_acceleration(name, self.al.zeros(self.nv))
             B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
@@ -260,7 +268,7 @@ class Equations:
 
     def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
         """Joints with an armature, the armature, and the joint's velocities."""
-        found = []
+        found: list[tuple[Joint, Any, np.ndarray]] = []
         for name in self.flat.joints:
             a, slot = self.tree.mechanism.armature(name), self.tree.coordinates.slot_of_joint.get(name)
             if a is not None:
@@ -275,7 +283,7 @@ class Equations:
 
     def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
         """Joint, B and the joint force that its armature takes."""
-        loads = []
+        loads: list[tuple[PlacedJoint, np.ndarray, np.ndarray]] = []
         for placed, a, B, bias in self._cut_rotors:
             rate = bias if du is None else B @ du + bias
             loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
@@ -401,7 +409,7 @@ class Equations:
 
     def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
-        found = {}
+        found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for name, (event, scope) in self.flat.events.items():
             motion = self.motion.within(scope)
             parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))

@@ -10,12 +10,13 @@ Reference: T. A. Davis, "Direct Methods for Sparse Linear Systems", SIAM 2006, c
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 
 from dalembert.native import Int, Integers, Record, native
 
-__all__ = ["Pattern", "factor", "multiply", "pattern_of", "substitute"]
+__all__ = ["Pattern", "factor", "multiply", "packed", "pattern_of", "substitute"]
 
 
 class Pattern(Record):
@@ -83,7 +84,7 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
             columns.append([*range(k + 1, spans[block].stop)] + [i for other in after for i in spans[other]])
     parts: dict[str, np.ndarray] = {}
     for name, lists in (("", index), ("column_", columns), ("row_", rows)):
-        parts[name + "start"], parts[name + "index"] = _packed(lists)
+        parts[name + "start"], parts[name + "index"] = packed(lists)
     sizes_of = {"n": len(place), "entries": len(parts["index"]), "fill": len(parts["column_index"])}
     return Pattern(**sizes_of, place=place.astype(np.int64), **parts)
 
@@ -109,7 +110,8 @@ def _eliminate(neighbors: list[set[int]]) -> tuple[list[int], list[set[int]]]:
     return order, later
 
 
-def _packed(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def packed(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lists one after the other: where each begins, and the end; their entries."""
     start = np.concatenate([[0], np.cumsum([len(part) for part in lists])]).astype(np.int64)
     return start, np.array([i for part in lists for i in part], dtype=np.int64)
 
