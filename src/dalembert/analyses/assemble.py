@@ -22,6 +22,7 @@ from dalembert.joints import Joint
 from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
 from dalembert.state import State
+from dalembert.values import ARRAY
 
 __all__ = ["assemble", "assemble_state", "reference"]
 
@@ -90,7 +91,7 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
 
 def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
-    if isinstance(matrices[0], np.ndarray):
+    if isinstance(matrices[0], ARRAY):
         return np.concatenate(matrices)
     from scipy.sparse import vstack
 
@@ -99,7 +100,7 @@ def _stacked(matrices: list[Any]) -> Any:
 
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
-    if isinstance(A, np.ndarray):
+    if isinstance(A, ARRAY):
         return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
@@ -212,7 +213,8 @@ class _Assembler:
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
         """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
-        found, off = {}, self.flat.off(self.parameters)
+        found: dict[str, np.ndarray] = {}
+        off = self.flat.off(self.parameters)
         for name, (constraint, _) in self.flat.constraints.items():
             for joint, _, formula in () if name in off or constraint.eliminates else constraint.gives():
                 if self._joint(joint).nq == 1:

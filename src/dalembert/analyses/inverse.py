@@ -29,6 +29,7 @@ from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.modular import Subsystem
 from dalembert.state import State
+from dalembert.values import TUPLE
 
 __all__ = ["inverse_dynamics"]
 
@@ -82,14 +83,14 @@ def inverse_dynamics(
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     motion = dict(motion or {})
     names = tuple(unknowns) if isinstance(unknowns, (Mapping, list, tuple)) else unknowns
-    asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, tuple) else names)
+    asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, TUPLE) else names)
     prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
 
 
 def _key(name: Any) -> Any:
     key = getattr(name, "name", name)
-    return (key[0], tuple(key[1])) if isinstance(key, tuple) and len(key) == 2 else key
+    return (key[0], tuple(key[1])) if isinstance(key, TUPLE) and len(key) == 2 else key
 
 
 def _instants(duration: Any, output_step: float | None) -> np.ndarray:

@@ -22,6 +22,7 @@ from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
+from dalembert.values import NUMBER
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
@@ -171,7 +172,7 @@ def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any],
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and math.isfinite(value)
+    return isinstance(value, NUMBER) and math.isfinite(value)
 
 
 def _positive(value: Any) -> bool:

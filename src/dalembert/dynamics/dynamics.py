@@ -322,7 +322,7 @@ class Dynamics:
         seen = self.observe(t, q, u, parameters)
         names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
-        found = {}
+        found: dict[str, Bodies] = {}
         for i, name in enumerate(names):
             X, V = pose[..., 12 * i : 12 * i + 12], twist[..., 6 * i : 6 * i + 6]
             rotation = X[..., :9].reshape(*X.shape[:-1], 3, 3)

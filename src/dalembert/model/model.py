@@ -73,7 +73,7 @@ class Model(ElementMethods):
 
     def parameters(self, **values: float) -> Any:
         """Define parameters; returns their symbols (one symbol if one is given)."""
-        symbols = []
+        symbols: list[sp.Symbol] = []
         for name, value in values.items():
             if name in self.parameter_values:
                 raise ModelError(Problem(f"parameter {name!r} is defined twice", "parameters", "choose another name"))
