@@ -43,6 +43,7 @@ LAYERS = (
     ("dynamics",),
     ("derivation",),
     ("view",),  # draws runs too, but reads them through their methods: it imports nothing of ``trajectory``
+    ("planar",),
     ("io",),
     ("trajectory",),
     ("analyses",),
