@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Model": "dalembert.model",
     "Placement": "dalembert.elements",
+    "Planar": "dalembert.planar",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.kinematics",
@@ -60,6 +61,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Placement",
+    "Planar",
     "ReadWarning",
     "Recipe",
     "SimulationError",
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
+    from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

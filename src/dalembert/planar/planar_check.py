@@ -123,7 +123,8 @@ class _Check:
             value = math.nan if unknown or formula.has(self.planar.t) else self.drawn.value(formula)
             if unknown or formula.has(self.planar.t) or has_references(formula):
                 names = ", ".join(unknown) or "the motion"
-                fix = nearest(unknown[0], self.planar.parameter_values) if unknown else "give a number"
+                known = self.planar.parameter_values
+                fix = nearest(unknown[0], known) if unknown and known else "give a number, or define the parameter"
                 self.report(path, f"{title} may name parameters only, it names {names}", fix)
             elif not math.isfinite(value):
                 self.report(path, f"{title} has no finite value", "give a number")

@@ -34,7 +34,9 @@ OF_NODE = ("x", "y", "vx", "vy")
 
 def _word(value: Any) -> str:
     value = getattr(value, "name", value)
-    if not isinstance(value, str) or not _WORD.fullmatch(value) or len(value) > 100 or keyword.iskeyword(value):
+    if isinstance(value, str) and keyword.iskeyword(value):
+        raise ValueError(f"{value!r} is a word of the formula language; choose another name")
+    if not isinstance(value, str) or not _WORD.fullmatch(value) or len(value) > 100:
         raise ValueError(f"expected a name (letters, digits, _; a letter first), got {value!r}")
     return value
 

@@ -1,0 +1,112 @@
+"""Where the bodies of a planar mechanism are: as drawn, in a state, or along a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.planar.planar_data import BASE
+from dalembert.planar.planar_geometry import Drawn, ends
+
+if TYPE_CHECKING:
+    from dalembert.planar.planar_mechanism import Planar
+
+__all__ = ["Poses", "poses_at", "poses_of"]
+
+Array = NDArray[np.float64]
+
+
+class Poses:
+    """Angle and center of mass of every body, of one time or of many.
+
+    Args:
+        motion: by body, angle (…,) and center (…, 2).
+    """
+
+    def __init__(self, planar: Planar, motion: dict[str, tuple[Array, Array]]):
+        self.planar, self.drawn, self.motion = planar, Drawn(planar), motion
+        self._com = {
+            body.name: np.array([self.drawn.value(part) for part in self.drawn.com(body)]) for body in planar.bodies
+        }
+
+    @property
+    def count(self) -> int:
+        """Number of times."""
+        return len(next(iter(self.motion.values()))[0])
+
+    def angle(self, body: str) -> Any:
+        return 0.0 if body == BASE else self.motion[body][0]
+
+    def com(self, body: str) -> Array:
+        return self.motion[body][1]
+
+    def fixed(self, body: str, place: Any) -> Array:
+        """Where a point is that was drawn at a place and is fixed to a body."""
+        place = np.asarray(place, dtype=float)
+        if body == BASE:
+            return place
+        (angle, center), arm = self.motion[body], place - self._com[body]
+        c, s = np.cos(angle), np.sin(angle)
+        return center + np.stack([c * arm[0] - s * arm[1], s * arm[0] + c * arm[1]], axis=-1)
+
+    def node(self, node: str) -> Array:
+        """Where a node is."""
+        return self.fixed(node.partition(".")[0], self.drawn.point(node))
+
+    def way(self, body: str, node: str, place: Any, e: Any) -> Array:
+        """How far a node has come along a line of a body through a place."""
+        start = self.fixed(body, place)
+        along = self.fixed(body, np.asarray(place) + e) - start
+        return np.sum((self.node(node) - start) * along, axis=-1)
+
+    def slide(self, joint: Any, e: Any) -> Array:
+        """Displacement of a sliding joint."""
+        slider = self.drawn.slider(joint)
+        return self.way(ends(joint)[0], slider, self.drawn.point(slider), e)
+
+
+def poses_at(planar: Planar, at: Any, time: float | None) -> Poses:
+    """Poses of one time."""
+    if at is None:
+        if time is not None:
+            raise DalembertError("draw: time is that of a run.  Fix: at=run, with run = da.simulate(…)")
+        drawn = Drawn(planar)
+        com = {body.name: np.array([drawn.value(part) for part in drawn.com(body)]) for body in planar.bodies}
+        return Poses(planar, {name: (np.zeros(()), place) for name, place in com.items()})
+    if _is_state(at):
+        motion = {}
+        for body in planar.bodies:
+            X, _ = at.body(body.name)
+            motion[body.name] = (np.arctan2(X.R[1, 0], X.R[0, 0]), np.asarray(X.p[:2], dtype=float))
+        return Poses(planar, motion)
+    if not hasattr(at, "resample"):
+        raise DalembertError(
+            f"draw: at must be a state or a run, got {type(at).__name__}.  Fix: at=da.assemble(mechanism, {{…}})"
+        )
+    times = at.values("time")
+    when = float(times[-1] if time is None else time)
+    if not times[0] <= when <= times[-1]:
+        raise DalembertError(f"draw: the run lasts from {times[0]:g} to {times[-1]:g} s, got time {when:g} s")
+    one = poses_of(planar, at if np.any(times == when) else at.resample([when]))
+    assert one is not None
+    k = int(np.argmin(np.abs(times - when))) if np.any(times == when) else 0
+    return Poses(planar, {name: (angle[k], center[k]) for name, (angle, center) in one.motion.items()})
+
+
+def poses_of(planar: Planar, run: Any) -> Poses | None:
+    """Poses along a whole run; None if there is none."""
+    if run is None or _is_state(run):
+        return None
+    motion = {}
+    for body in planar.bodies:
+        moving = run.body(body.name)
+        w, _, _, z = np.moveaxis(np.asarray(moving.quaternion), -1, 0)
+        motion[body.name] = (np.unwrap(2 * np.arctan2(z, w)), np.asarray(moving.position)[:, :2])
+    return Poses(planar, motion)
+
+
+def _is_state(at: Any) -> bool:
+    return hasattr(at, "coordinates") and hasattr(at, "body")
