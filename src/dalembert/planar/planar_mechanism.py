@@ -279,6 +279,33 @@ class Planar:
             self._made = (now, build_model(self))
         return self._made[1]
 
+    def prescribed_model(self, motion: Any, unknowns: Any = None) -> Model:
+        """The model for inverse dynamics: unknown inputs as parameters, prescribed quantities as outputs.
+
+        ``da.inverse_dynamics`` makes it by itself.
+        """
+        from dalembert.planar.planar_model import build_model
+        from dalembert.planar.planar_names import quantities
+
+        self.validate()
+        known = quantities(self)
+        asked = [str(name) for name in motion if str(name) in known]
+        return build_model(self, tuple(self.input_laws if unknowns is None else unknowns), asked)
+
+    def inverse_by_nodes(self, motion: Any, times: Any, unknowns: Any = None) -> Any:
+        """Inverse dynamics of the node model by Theorem 4.3 of the thesis: C with C.u = 1, then u = −Cᵀ f*.
+
+        ``da.inverse_dynamics`` does the same by joint coordinates, with reactions, certificate and animation.
+
+        Args:
+            motion: quantities such as ``crank.angle`` and formulas of t, as many as there are degrees of freedom.
+            times: instants (s).
+            unknowns: inputs to find; all by default.
+        """
+        from dalembert.planar.node_inverse import inverse_by_nodes
+
+        return inverse_by_nodes(self, motion, times, unknowns)
+
     def draw(self, path: str | Path | None = None, *, at: Any = None, time: float | None = None, **options: Any) -> Any:
         """A picture of the mechanism, as drawn or at another time; a matplotlib figure, written to ``path`` if given.
 

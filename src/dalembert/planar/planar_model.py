@@ -7,6 +7,7 @@ a plane across the slot (one), a slide two equations of its own. Bodies that no 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -26,9 +27,20 @@ __all__ = ["build_model"]
 _HIDDEN = {"kind": "sphere", "radius": 1e-9, "opacity": 0.0}  # of a body that only carries a coordinate
 
 
-def build_model(planar: Planar) -> Model:
-    """The model of a mechanism that is valid."""
-    return _Builder(planar).build()
+def build_model(planar: Planar, unknowns: Collection[str] = (), quantities: Collection[str] = ()) -> Model:
+    """The model of a mechanism that is valid.
+
+    Args:
+        unknowns: inputs that become parameters whatever their laws; those whose law is a number always do.
+        quantities: of the motion, recorded as outputs of that name.
+    """
+    model = _Builder(planar, unknowns).build()
+    tree = PlanarTree(planar, unknowns)
+    known = {output.name for output in model.outputs}
+    for name in quantities:
+        if name not in known:
+            model.output(name, tree.quantity(name))
+    return model
 
 
 def _space(place: Any) -> tuple[Any, Any, Any]:
@@ -36,8 +48,8 @@ def _space(place: Any) -> tuple[Any, Any, Any]:
 
 
 class _Builder:
-    def __init__(self, planar: Planar):
-        self.planar, self.tree = planar, PlanarTree(planar)
+    def __init__(self, planar: Planar, unknowns: Collection[str]):
+        self.planar, self.tree = planar, PlanarTree(planar, unknowns)
         self.drawn = self.tree.drawn
         self.tree.check_starts()
         g = planar.gravity
@@ -45,8 +57,11 @@ class _Builder:
 
     def build(self) -> Model:
         planar, model = self.planar, self.model
-        if planar.parameter_values:
-            model.parameters(**planar.parameter_values)
+        for name, value in planar.parameter_values.items():
+            model.set_parameter(name, value)
+        for name, law in planar.input_laws.items():
+            if name not in self.tree.laws:
+                model.set_parameter(name, float(law) if law.is_number else 0.0)
         for level, body in enumerate(planar.bodies):
             shapes = shapes_of(self.drawn, body, level)
             fields: dict[str, Any] = {"mass": body.mass, "com": _space(self.drawn.com(body)), "color": body.color}

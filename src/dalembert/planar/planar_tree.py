@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,14 @@ class PlanarTree:
 
     Sliding joints come first into the tree, since closing one takes an equation of angles; then those with initial
     values and with forces; pins in slots come last, since closing one takes a single equation.
+
+    Args:
+        unknowns: inputs whose laws are not used: they stay in formulas.
     """
 
-    def __init__(self, planar: Planar):
+    def __init__(self, planar: Planar, unknowns: Collection[str] = ()):
         self.planar, self.drawn = planar, Drawn(planar)
+        self.laws = {n: law for n, law in planar.input_laws.items() if n not in unknowns and not law.is_number}
         self.tree, self.cut = self._span()
         self.free: list[str] = []
         self.placed = self._place()
@@ -174,14 +179,13 @@ class PlanarTree:
         terms = [sp.diff(plain, dummy) * self._rates[atom] for atom, dummy in dummies.items()]
         return sp.Add(sp.diff(plain, TIME), *terms).xreplace({dummy: atom for atom, dummy in dummies.items()})
 
-    def formula(self, formula: sp.Expr, inputs: dict[str, sp.Expr] | None = None) -> sp.Expr:
-        """A formula of the mechanism in the coordinates of the tree."""
-        laws = self.planar.input_laws if inputs is None else inputs
+    def formula(self, formula: sp.Expr) -> sp.Expr:
+        """A formula of the mechanism in the coordinates of the tree; inputs without a law stay."""
         swap = {}
         for symbol in symbols_of(formula):
-            if symbol.name in laws:
-                swap[symbol] = self.formula(laws[symbol.name], {})
-            elif symbol.name not in self.planar.parameter_values:
+            if symbol.name in self.laws:
+                swap[symbol] = self.formula(self.laws[symbol.name])
+            elif symbol.name not in (*self.planar.parameter_values, *self.planar.input_laws):
                 swap[symbol] = self.quantity(symbol.name)
         return formula.xreplace(swap)
 
