@@ -95,7 +95,7 @@ class Planar:
         self.initial_values: dict[str, tuple[float, ...]] = {}
         self.initial_rates: dict[str, tuple[float, ...]] = {}
         self.sources: dict[str, str] = {}
-        self._made: tuple[Any, Model] | None = None
+        self._made: tuple[Any, dict[Any, Model]] = (None, {})
 
     # Numbers and inputs
 
@@ -271,26 +271,30 @@ class Planar:
 
     def to_model(self) -> Model:
         """The same mechanism with joint coordinates; loops are closed in the plane only. Kept until it changes."""
+        return self._model((), ())
+
+    def _model(self, unknowns: tuple[str, ...], quantities: tuple[str, ...]) -> Model:
         from dalembert.planar.planar_model import build_model
 
         now = self._contents()
-        if self._made is None or self._made[0] != now:
+        if self._made[0] != now:
             self.validate()
-            self._made = (now, build_model(self))
-        return self._made[1]
+            self._made = (now, {})
+        made = self._made[1]
+        if (unknowns, quantities) not in made:
+            made[unknowns, quantities] = build_model(self, unknowns, quantities)
+        return made[unknowns, quantities]
 
     def prescribed_model(self, motion: Any, unknowns: Any = None) -> Model:
         """The model for inverse dynamics: unknown inputs as parameters, prescribed quantities as outputs.
 
         ``da.inverse_dynamics`` makes it by itself.
         """
-        from dalembert.planar.planar_model import build_model
         from dalembert.planar.planar_names import quantities
 
-        self.validate()
         known = quantities(self)
-        asked = [str(name) for name in motion if str(name) in known]
-        return build_model(self, tuple(self.input_laws if unknowns is None else unknowns), asked)
+        asked = tuple(str(name) for name in motion if str(name) in known)
+        return self._model(tuple(self.input_laws if unknowns is None else unknowns), asked)
 
     def inverse_by_nodes(self, motion: Any, times: Any, unknowns: Any = None) -> Any:
         """Inverse dynamics of the node model by Theorem 4.3 of the thesis: C with C.u = 1, then u = −Cᵀ f*.
@@ -326,7 +330,7 @@ class Planar:
         return (self.name, self.gravity, copies, [list(getattr(self, key)) for key in SECTIONS])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": None}
+        return {**self.__dict__, "_made": (None, {})}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Planar) and self.to_data() == other.to_data()
