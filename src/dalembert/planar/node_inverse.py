@@ -10,25 +10,24 @@ integrated. Reference: thesis, section 4.4, equation (4.15).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
 
-from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError, SimulationError
-from dalembert.expressions import TIME, evaluate, parse
+from dalembert.expressions import parse
 from dalembert.planar.node_model import NodeModel
+from dalembert.planar.node_numbers import NodeNumbers, rate_name
 from dalembert.planar.planar_names import quantities, symbols_of
+from dalembert.planar.planar_poses import at_all_times
 
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
 __all__ = ["NodeInverse", "inverse_by_nodes"]
 
-CLOSED = 1e-13  # residual of positions where Newton's method stops, relative to the size of the mechanism
+CLOSED = 1e-12  # residual of positions that counts as closed, relative to the size of the mechanism
 NEWTON_STEPS = 30
 SINGULAR = 1e-9  # smallest singular value of what determines the motion, relative to the largest
 JUMP = 0.2  # correction of a predicted position, relative to the size of the mechanism, from which steps are divided
@@ -58,17 +57,7 @@ class NodeInverse:
         missing = [symbol.name for symbol in symbols_of(formula) if symbol.name not in self.values]
         if missing:
             raise DalembertError(f"{name!r} needs {missing[0]!r}, which this motion does not give")
-        return _along(formula, self.values, len(self.time))
-
-
-def _along(formula: sp.Expr, values: Mapping[str, np.ndarray], count: int) -> np.ndarray:
-    from dalembert.algebra import NUMPY
-
-    rows = [
-        evaluate(NUMPY, formula, lambda atom, k=k: values[atom.name][k])  # type: ignore[union-attr]
-        for k in range(count)
-    ]
-    return np.array(rows, dtype=float)
+        return at_all_times(formula, lambda atom: self.values[atom.name], len(self.time))
 
 
 def inverse_by_nodes(
@@ -86,18 +75,16 @@ class _Follower:
         self.planar, self.model = planar, NodeModel(planar)
         self.unknowns = list(planar.input_laws if unknowns is None else unknowns)
         self._check_unknowns()
-        self.prescribed = {name: self._law(name, law) for name, law in motion.items()}
-        model = self.model
-        self.own = [name for name in model.coordinates if name not in model.kinematics]
-        self.w_names = [*(f"{name}.d" for name in self.own), *model.velocities]
-        used = {s.name for e in (*model.invariants.values(), *self.prescribed.values()) for s in symbols_of(e)}
-        loose = sorted(used & set(model.kinematics))
+        self.prescribed = {f"{name} given": self._law(name, law) for name, law in motion.items()}
+        self.numbers = NodeNumbers(self.model, self.unknowns, self.prescribed)
+        self.w_names, self.size = self.numbers.w_names, max(self.model.drawn.extent, 1e-9)
+        formulas = [*self.numbers.invariants.values(), *self.model.active.values(), *planar.input_laws.values()]
+        loose = sorted({s.name for e in formulas for s in symbols_of(e)} & set(self.model.kinematics))
         if loose:
             raise DalembertError(
-                f"{loose[0]!r} follows from velocities only, so that positions cannot be found instant by instant.  "
+                f"{loose[0]!r} follows from velocities only, so that it cannot be found instant by instant.  "
                 f"Fix: da.inverse_dynamics(mechanism, …), which integrates it"
             )
-        self.levels = {name: _is_fast(e, self.w_names) for name, e in self.rows.items()}
 
     def _check_unknowns(self) -> None:
         known = self.model.inputs
@@ -117,119 +104,59 @@ class _Follower:
             raise DalembertError(f"motion of {name!r}: expected a formula of t and parameters, it names {unknown[0]!r}")
         return self.model.prescribed(name, formula)
 
-    @property
-    def rows(self) -> dict[str, sp.Expr]:
-        """All invariants: the mechanism's and, last, those that are prescribed."""
-        return {**self.model.invariants, **{f"{name} given": e for name, e in self.prescribed.items()}}
-
-    @cached_property
-    def kernel(self) -> Kernel:
-        """Residuals of all rows at position level (zero for those of velocities), A, b, Ȧ w + ḃ, f*, and M = −∂f/∂ẇ."""
-        al, model = CASADI, self.model
-        t, q = al.symbols("t", 1), al.symbols("q", len(self.own))
-        w, p = al.symbols("w", len(self.w_names)), al.symbols("p", len(self.planar.parameter_values))
-        dw = al.symbols("dw", len(self.w_names))
-        names = {TIME.name: t[1][0], **dict(zip(self.own, q[1], strict=True))}
-        names |= dict(zip(self.w_names, w[1], strict=True))
-        names |= dict(zip(self.planar.parameter_values, p[1], strict=True))
-        names |= {_next(name): value for name, value in zip(self.w_names, dw[1], strict=True)}
-
-        def value(formula: sp.Expr) -> Any:
-            laws = {sp.Symbol(k, real=True): sp.Integer(0) for k in self.unknowns}
-            others = {k: v for k, v in self.planar.input_laws.items() if k not in self.unknowns}
-            laws |= {sp.Symbol(k, real=True): model.formula(v) for k, v in others.items()}
-            return evaluate(al, formula.xreplace(laws), lambda atom: names[atom.name])  # type: ignore[union-attr]
-
-        rates = al.array([names[f"{name}.d"] for name in self.own])
-        moving = np.concatenate([t[1], q[1]])
-        along = al.concatenate([al.array([al.constant(1)]), rates])
-        held = [(value(e), self.levels[name]) for name, e in self.rows.items()]
-        position = al.array([al.constant(0) if fast else e for e, fast in held])
-        velocity = al.array([e if fast else al.rate(al.array([e]), moving, along)[0] for e, fast in held])
-        A = al.jacobian(velocity, w[1])
-        bias = al.rate(velocity, moving, along)
-        inertia, active = self._forces(value)
-        outputs = {
-            "position": position, "J": al.jacobian(position, q[1]), "velocity": velocity, "A": A, "bias": bias,
-            "active": active, "M": -al.jacobian(inertia, dw[1]),
-        }  # fmt: skip
-        dense = {key: al.to_sx(array) for key, array in outputs.items()}
-        import casadi as ca
-
-        columns = {"t": t[0], "q": q[0], "w": w[0], "p": p[0]}
-        shapes = {"t": (), **{key: array.shape for key, array in outputs.items()}}
-        return compile_function(
-            "node_inverse", columns, {k: ca.densify(v) for k, v in dense.items()}, batch=False, shapes=shapes
-        )
-
-    def _forces(self, value: Any) -> tuple[np.ndarray, np.ndarray]:
-        zero = sp.Integer(0)
-        variables = [*self.own, *self.model.velocities]
-        return tuple(  # type: ignore[return-value]
-            CASADI.array([value(sp.sympify(table.get(name, zero), strict=True)) for name in variables])
-            for table in (self.model.inertia, self.model.active)
-        )
-
     # Along the motion
 
     def run(self, times: np.ndarray) -> NodeInverse:
-        p = np.array(list(self.planar.parameter_values.values()))
-        self.p, self.size = p, max(self.model.drawn.extent, 1e-9)
-        q = np.array([self.model.drawn.value(self.model.coordinates[name]) for name in self.own])
-        q = self.close(times[0], q, None)
-        found = [self.at(times[0], q)]
+        found = [self.at(times[0], self.close(times[0], self.numbers.drawn))]
         for start, end in zip(times, times[1:], strict=False):
             found.append(self.step(start, end, found[-1], FINEST))
-        table = [np.array(column) for column in zip(*found, strict=True)]
-        q, w, dw, u, residual = table
-        values = {name: q[:, i] for i, name in enumerate(self.own)}
+        q, w, dw, u, residual = (np.array(column) for column in zip(*found, strict=True))
+        own = [i for i, name in enumerate(self.numbers.q_names) if name not in self.model.kinematics]
+        values = {self.numbers.q_names[i]: q[:, i] for i in own}
         values |= {name: w[:, i] for i, name in enumerate(self.w_names)}
-        values |= {_next(name): dw[:, i] for i, name in enumerate(self.w_names)}
+        values |= {rate_name(name): dw[:, i] for i, name in enumerate(self.w_names)}
         return NodeInverse(self.planar, times, values | {n: u[:, i] for i, n in enumerate(self.unknowns)}, residual)
 
     def step(self, start: float, end: float, now: Any, finer: int) -> Any:
-        """Predicted by velocity and acceleration, then closed; long steps are divided so that the branch is kept."""
-        q, w, dw = now[:3]
-        n, h = len(self.own), end - start
-        guess = q + h * w[:n] + h * h / 2 * dw[:n]
+        """Predicted by velocity, then closed; long steps are divided so that the branch is kept."""
+        q, w = now[:2]
+        guess = q + (end - start) * np.asarray(self.numbers(start, q, w).rates)
         try:
-            closed = self.close(end, guess, q)
+            closed = self.close(end, guess)
+            near = np.abs(closed - guess).max(initial=0.0) <= JUMP * self.size
         except SimulationError:
-            closed = None
-        if closed is None or np.abs(closed - guess).max(initial=0.0) > JUMP * self.size:
             if not finer:
-                raise SimulationError(f"at t = {end:.6g} s the prescribed motion cannot be reached")
-            middle = (start + end) / 2
-            return self.step(middle, end, self.step(start, middle, now, finer - 1), finer - 1)
-        return self.at(end, closed)
+                raise
+            near = False
+        if near or not finer:
+            return self.at(end, closed)
+        middle = (start + end) / 2
+        return self.step(middle, end, self.step(start, middle, now, finer - 1), finer - 1)
 
-    def close(self, t: float, q: np.ndarray, _: Any) -> np.ndarray:
-        """Newton's method with steps of least norm."""
-        zero = np.zeros(len(self.w_names))
-        for _k in range(NEWTON_STEPS):
-            seen = self.kernel(t, q, zero, self.p)
-            off = np.asarray(seen.position)
-            if np.abs(off).max(initial=0.0) <= CLOSED * self.size**2:
+    def close(self, t: float, q: np.ndarray) -> np.ndarray:
+        """Newton's method with steps of least norm, until residuals are at rounding."""
+        off = np.array([np.inf])
+        for _ in range(NEWTON_STEPS):
+            seen = self.numbers(t, q)
+            before, off = np.abs(off).max(initial=0.0), np.asarray(seen.position)
+            worst = np.abs(off).max(initial=0.0)
+            if worst <= CLOSED * self.size**2 and worst >= before / 4:
                 return q
             q = q - np.linalg.lstsq(np.asarray(seen.J), off, rcond=1e-12)[0]
-            if not np.all(np.isfinite(q)):
-                break
-        names = [name for name, value in zip(self.rows, off, strict=True) if abs(value) > CLOSED * self.size**2]
-        if np.abs(off).max() <= 1e3 * CLOSED * self.size**2:
+        names = [n for n, value in zip(self.numbers.rows, off, strict=True) if abs(value) > CLOSED * self.size**2]
+        if not names:
             return q
         raise SimulationError(f"at t = {t:.6g} s the prescribed motion cannot be reached: {', '.join(names)} stay open")
 
     def at(self, t: float, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """Velocities, accelerations and unknowns at one instant."""
-        zero = np.zeros(len(self.w_names))
-        seen = self.kernel(t, q, zero, self.p)
+        seen = self.numbers(t, q)
         A = np.asarray(seen.A)
-        left, sizes, right = np.linalg.svd(A)
-        rank = int(np.sum(sizes > SINGULAR * max(sizes[0], 1e-300)))
-        if rank < A.shape[1]:
+        _, sizes, right = np.linalg.svd(A)
+        if int(np.sum(sizes > SINGULAR * sizes[0])) < A.shape[1]:
             raise self._undetermined(t, A, right)
         w = -np.linalg.lstsq(A, np.asarray(seen.velocity), rcond=None)[0]
-        seen = self.kernel(t, q, w, self.p)
+        seen = self.numbers(t, q, w)
         dw = -np.linalg.lstsq(A, np.asarray(seen.bias), rcond=None)[0]
         residual = [np.asarray(seen.position), np.asarray(seen.velocity), A @ dw + np.asarray(seen.bias)]
         u = self._unknowns(t, A[: len(self.model.invariants)], np.asarray(seen.active) - np.asarray(seen.M) @ dw)
@@ -237,7 +164,7 @@ class _Follower:
 
     def _unknowns(self, t: float, A: np.ndarray, f: np.ndarray) -> np.ndarray:
         """u = −Cᵀ f*  with  C.u = 1."""
-        variables = [name.removesuffix(".d") for name in self.w_names]
+        variables = self.numbers.variables
         chosen = [variables.index(self.model.inputs[name]) for name in self.unknowns]
         rest = [i for i in range(len(variables)) if i not in chosen]
         rank = np.linalg.matrix_rank(A[:, rest]) if A.size else 0
@@ -262,12 +189,3 @@ class _Follower:
                 f"freedom; {', '.join(loose)} are free.  Fix: prescribe {freedom - given} more"
             )
         return SimulationError(f"at t = {t:.6g} s the mechanism is in a singular position: {', '.join(loose)} are free")
-
-
-def _next(name: str) -> str:
-    """The name of the rate of a velocity."""
-    return f"{name}d" if name.endswith(".d") else f"{name}.d"
-
-
-def _is_fast(formula: sp.Expr, velocities: list[str]) -> bool:
-    return any(symbol.name in velocities for symbol in symbols_of(formula))

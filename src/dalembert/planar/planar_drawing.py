@@ -61,6 +61,7 @@ def draw(planar: Planar, path: Any, at: Any, time: float | None, **options: Any)
     if suffix not in (None, ".svg", ".png"):
         raise ViewError(f"draw: {Path(path).name!r} must end in .svg or .png")
     planar.validate()
+    at = getattr(at, "motion", at)  # of inverse dynamics
     figure = _Picture(planar, poses_at(planar, at, time), poses_of(planar, at), Options(**options)).figure()
     if suffix == ".png":
         write_png(figure, path)
@@ -436,7 +437,7 @@ def _beside(places: Any) -> list[tuple[Any, Any]]:
     if len(places) == 1:
         return [(places[0], np.array(n, dtype=float)) for n in ((0, 1.2), (1.2, 0), (-1.2, 0), (0, -1.2))]
     if len(places) > 2:
-        return [(places.mean(axis=0), np.zeros(2))]
+        return [(places.mean(axis=0), np.array(n, dtype=float)) for n in ((0, -0.8), (0, 0.8))]
     d = places[1] - places[0]
     normal = np.array([-d[1], d[0]]) / np.hypot(*d)
     normal = normal if normal[1] > 1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] > 0) else -normal

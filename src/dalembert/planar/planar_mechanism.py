@@ -310,14 +310,21 @@ class Planar:
 
         return inverse_by_nodes(self, motion, times, unknowns)
 
+    def values(self, run: Any, name: str) -> Any:
+        """Any quantity that formulas may name, over a run or along a motion, e.g. ``w.values(run, "crank.pin.x")``."""
+        from dalembert.planar.planar_poses import values_along
+
+        return values_along(self, getattr(run, "motion", run), name)
+
     def draw(self, path: str | Path | None = None, *, at: Any = None, time: float | None = None, **options: Any) -> Any:
         """A picture of the mechanism, as drawn or at another time; a matplotlib figure, written to ``path`` if given.
 
         Args:
             path: an SVG or PNG file.
-            at: joint coordinates, a state of ``da.assemble``, or a run.
+            at: a state of ``da.assemble``, a run, or a result of inverse dynamics.
             time: of a run (s); its last by default.
-            options: ``paths`` (nodes whose way through a run is drawn), ``labels``, ``title``, ``size`` (inches).
+            options: ``paths`` (nodes whose way through the run is drawn), ``ghosts`` (number of other positions that
+                are hinted at), ``labels``, ``title``, ``size`` (of the longer side, inches).
         """
         from dalembert.planar.planar_drawing import draw
 

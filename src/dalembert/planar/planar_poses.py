@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.algebra import NUMPY
 from dalembert.errors import DalembertError
+from dalembert.expressions import TIME, evaluate
+from dalembert.expressions.symbols import Reference
+from dalembert.model.fields import nearest
 from dalembert.planar.planar_data import BASE
 from dalembert.planar.planar_geometry import Drawn, ends
+from dalembert.planar.planar_names import quantities
+from dalembert.planar.planar_tree import PlanarTree
 
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["Poses", "poses_at", "poses_of"]
+__all__ = ["Poses", "at_all_times", "poses_at", "poses_of", "values_along"]
 
 Array = NDArray[np.float64]
 
@@ -110,3 +116,38 @@ def poses_of(planar: Planar, run: Any) -> Poses | None:
 
 def _is_state(at: Any) -> bool:
     return hasattr(at, "coordinates") and hasattr(at, "body")
+
+
+def values_along(planar: Planar, run: Any, name: str) -> Array:
+    """A quantity of the motion at every time of a run."""
+    known = quantities(planar)
+    if name not in known:
+        near = [one for one in known if one.partition(".")[0] == str(name).partition(".")[0]] or list(known)
+        raise DalembertError(f"unknown quantity {name!r}.  Fix: {nearest(name, near[:20])}")
+    time = run.values("time")
+    entries = {"q": [str(e) for e in run.values("joint_q")], "u": [str(e) for e in run.values("joint_u")]}
+    arrays = {"q": run.values("joint_coordinates"), "u": run.values("joint_velocities")}
+
+    def lookup(atom: Any) -> Any:
+        if isinstance(atom, Reference):
+            labels = entries[atom.quantity]
+            indexed = f"{atom.element}[{atom.index}]"
+            return arrays[atom.quantity][:, labels.index(indexed if indexed in labels else atom.element)]
+        return time if atom == TIME else planar.parameter_values[atom.name]
+
+    return at_all_times(PlanarTree(planar).quantity(name), lookup, len(time))
+
+
+def at_all_times(formula: Any, lookup: Any, count: int) -> Array:
+    """The values of a formula whose symbols and references stand for arrays over time, or for numbers."""
+    known: dict[Any, Any] = {}
+
+    def value(atom: Any) -> Any:
+        if atom not in known:
+            known[atom] = np.broadcast_to(lookup(atom), (count,)).tolist()
+        return known[atom][k]
+
+    found = np.empty(count)
+    for k in range(count):
+        found[k] = evaluate(NUMPY, formula, value)
+    return found
