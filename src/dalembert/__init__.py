@@ -31,6 +31,7 @@ _HOMES = {
     "Inverse": "dalembert.analyses",
     "Samples": "dalembert.analyses",
     "State": "dalembert.state",
+    "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -71,6 +72,7 @@ __all__ = [
     "Samples",
     "SimulationError",
     "State",
+    "Subsystem",
     "System",
     "Trajectory",
     "assemble",
@@ -80,6 +82,7 @@ __all__ = [
     "ignorable",
     "inspect",
     "inverse_dynamics",
+    "leaves",
     "library",
     "load",
     "read",
@@ -113,6 +116,7 @@ if TYPE_CHECKING:
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
     from dalembert.planar import Planar
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 
@@ -124,6 +128,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "library":
         return import_module("dalembert.library")
+    if name == "leaves":
+        return import_module("dalembert.modular.leaves")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 
