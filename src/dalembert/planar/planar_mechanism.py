@@ -32,6 +32,7 @@ from dalembert.planar.planar_names import bare_name
 
 if TYPE_CHECKING:
     from dalembert.model import Model
+    from dalembert.modular import Labelled, ModularEquations, Subsystem
 
 __all__ = ["BaseNodes", "Planar"]
 
@@ -284,6 +285,41 @@ class Planar:
         if (unknowns, quantities) not in made:
             made[unknowns, quantities] = build_model(self, unknowns, quantities)
         return made[unknowns, quantities]
+
+    def to_subsystem(self, *, independent: Any = None, groups: Any = None) -> Subsystem:
+        """The node model as a subsystem.
+
+        Args:
+            independent: variables by which all others vary, e.g. ``["A.omega"]``; chosen if left out.
+            groups: bodies by group, e.g. ``{"leg": ["crank", "coupler"], …}``: each becomes a part, derived by itself;
+                pins between groups become external invariants.
+        """
+        from dalembert.planar.node_subsystem import build_subsystem
+
+        return build_subsystem(self, independent, groups)
+
+    def equations(self, *, independent: Any = None) -> ModularEquations:
+        """Dynamic equations of the node model: labelled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""
+        return self.to_subsystem(independent=independent).equations()
+
+    def constraint_matrix(self, at: Any = None, *, independent: Any = None) -> Labelled:
+        """C, the orthogonal complement of the constraint matrix: over SymPy, or in numbers.
+
+        Args:
+            at: values by variable, e.g. ``{"crank.pin.x": 0.1}``, else as drawn; without it the matrix is symbolic.
+            independent: see ``to_subsystem``.
+        """
+        found = self.equations(independent=independent)
+        if at is None:
+            return found.S
+        return found.at(found.values(at, guess=True)).S_rows(found.top)
+
+    def inertia_matrix(self) -> Labelled:
+        """The generalized inertia matrix of the node model, (5.26)."""
+        from dalembert.planar.node_model import NodeModel
+        from dalembert.planar.node_subsystem import inertia_matrix
+
+        return inertia_matrix(NodeModel(self))
 
     def prescribed_model(self, motion: Any, unknowns: Any = None) -> Model:
         """The model for inverse dynamics: unknown inputs as parameters, prescribed quantities as outputs.
