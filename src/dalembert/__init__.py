@@ -115,8 +115,8 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
-    from dalembert.planar import Planar
     from dalembert.modular import Subsystem, leaves
+    from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

@@ -81,9 +81,9 @@ def puck() -> da.Planar:
     return w
 
 
-def ring_and_disc(angle: float = 0.6) -> da.Planar:
-    """Example 5.1 of the thesis on a level floor: a ring that rolls, a disc that rolls inside it."""
-    w = da.Planar("ring and disc", gravity=(0, -9.8))
+def ring_and_disc(angle: float = 0.6, gravity: tuple[float, float] = (0, -9.8)) -> da.Planar:
+    """Example 5.1 of the thesis: a ring that rolls along x, a disc that rolls inside it."""
+    w = da.Planar("ring and disc", gravity=gravity)
     ring = w.body("ring", c=(0, 1), mass=0.67, inertia=0.67)
     place = (0.7 * math.sin(angle), 1 - 0.7 * math.cos(angle))
     disc = w.body("disc", c=place, mass=0.08, inertia=0.08 * 0.3**2 / 2)
@@ -112,7 +112,9 @@ def own_variables() -> da.Planar:
     m = w.parameters(m=1.5)
     w.base(O=(0, 0))
     upper = w.body("upper", O=(0, 0), P=(1, 0), mass=m, inertia=m / 12)
-    lower = w.body("lower", P=(1, 0), end=(1.5, 0.5), mass=1, inertia=0.04, torque="-0.1*lower.omega", force=("0.2*t", 0))
+    lower = w.body(
+        "lower", P=(1, 0), end=(1.5, 0.5), mass=1, inertia=0.04, torque="-0.1*lower.omega", force=("0.2*t", 0)
+    )
     w.revolute("O", "base.O", upper.O)
     w.revolute("P", upper.P, lower.P)
     w.coordinate("phi", "upper.omega - 2*lower.omega", start=0.1)

@@ -48,8 +48,8 @@ def inverse_dynamics(
 
     Args:
         model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion too,
-            unless ``motion`` names the same coordinate. A planar mechanism: its quantities (``"crank.angle"``) are
-            prescribed, its inputs are the unknowns.
+            unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as ``"crank.angle"`` are
+            prescribed, and its inputs are the unknowns.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair

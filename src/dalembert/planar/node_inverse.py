@@ -1,7 +1,7 @@
 """Inverse dynamics of the node model by Theorem 4.3:  C with C.u = 1,  u = −Cᵀ f*.
 
-Legend:  q coordinates,  w velocities (rates of coordinates, and quasi-velocities),  A w + b = 0 the invariants at velocity
-level,  P the same for the prescribed quantities,  f* the generalized forces without the unknown inputs.
+Legend:  q coordinates,  w velocities (rates of coordinates, and quasi-velocities),  A w + b = 0 the invariants at
+velocity level,  f* the generalized forces without the unknown inputs.
 
 Positions, velocities and accelerations follow from invariants and prescribed quantities at each instant; nothing is
 integrated. Reference: thesis, section 4.4, equation (4.15).
@@ -10,6 +10,7 @@ integrated. Reference: thesis, section 4.4, equation (4.15).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ FINEST = 12  # halvings of a step
 
 
 class NodeInverse:
-    """Forces behind a prescribed motion, and the motion, by the node model: ``inverse["u1"]``, ``inverse["crank.omega"]``.
+    """Forces behind a prescribed motion, and the motion, by the node model: ``found["u1"]``, ``found["crank.omega"]``.
 
     Attributes:
         time: instants (s).
@@ -108,7 +109,7 @@ class _Follower:
 
     def run(self, times: np.ndarray) -> NodeInverse:
         found = [self.at(times[0], self.close(times[0], self.numbers.drawn))]
-        for start, end in zip(times, times[1:], strict=False):
+        for start, end in pairwise(times):
             found.append(self.step(start, end, found[-1], FINEST))
         q, w, dw, u, residual = (np.array(column) for column in zip(*found, strict=True))
         own = [i for i, name in enumerate(self.numbers.q_names) if name not in self.model.kinematics]
@@ -172,7 +173,7 @@ class _Follower:
         if freedom != len(chosen) or rank < len(rest):
             raise DalembertError(
                 f"at t = {t:.6g} s {len(chosen)} unknown inputs ({', '.join(self.unknowns)}) do not move the "
-                f"mechanism's {freedom} degrees of freedom independently.  Fix: as many independent inputs as freedoms; "
+                f"mechanism's {freedom} degrees of freedom independently.  Fix: as many inputs as freedoms; "
                 f"da.inverse_dynamics(mechanism, …) also shares forces among more"
             )
         C = np.zeros((len(variables), len(chosen)))

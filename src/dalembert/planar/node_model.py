@@ -1,7 +1,7 @@
 """The node model: coordinates of nodes with their rates, angular velocities, invariants and forces, as formulas.
 
-Legend (thesis, section 5.3):  p node,  d = p₂ − p₁ between the first two nodes of a body,  a = |d|,  ω angular velocity,
-γ, ρ weights of the center of mass,  e unit direction of a guide,  s displacement along it.
+Legend (thesis, section 5.3):  p node,  d = p₂ − p₁ between the first two nodes of a body,  a = |d|,  ω angular
+velocity,  γ, ρ weights of the center of mass,  e unit direction of a guide,  s displacement along it.
 
     |d|² = a²                        length                     (holonomic)
     d × ḋ = a² ω                     angular velocity           (order 1)
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from dalembert.errors import ModelError, Problem
-
 from dalembert.expressions.symbols import parameter
 from dalembert.planar.planar_data import BASE, ContactOnLine, PlanarBody, PrismaticJoint, RevoluteJoint
 from dalembert.planar.planar_geometry import Drawn, Pair, across, body_of, dot, ends, minus, plus, turned
@@ -293,7 +292,7 @@ class NodeModel:
         """A formula of the mechanism in the variables of the node model; inputs and parameters stay."""
         known = {*self.planar.parameter_values, *self.planar.input_laws}
         swap = {s: self.quantity(s.name) for s in symbols_of(formula) if s.name not in known}
-        return formula.xreplace(swap)
+        return formula.xreplace(swap)  # type: ignore[return-value]
 
     def quantity(self, name: str) -> Any:
         """A quantity of the motion in the variables of the node model."""
@@ -356,5 +355,3 @@ def _merged(names: list[str], pairs: Any) -> dict[str, str]:
         first, second = sorted((root(a), root(b)), key=order.__getitem__)
         parent[second] = first
     return {name: root(name) for name in names}
-
-

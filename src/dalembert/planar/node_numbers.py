@@ -79,7 +79,9 @@ class NodeNumbers:
             plain = sp.sympify(formula, strict=True).xreplace(laws)
             return evaluate(al, plain, lambda atom: names[atom.name])  # type: ignore[union-attr]
 
-        rates = al.array([value(model.kinematics[n]) if n in model.kinematics else names[f"{n}.d"] for n in self.q_names])
+        rates = al.array(
+            [value(model.kinematics[n]) if n in model.kinematics else names[f"{n}.d"] for n in self.q_names]
+        )
         moving, along = np.concatenate([t[1], q[1]]), al.concatenate([al.array([al.constant(1)]), rates])
         held = [(value(e), self.is_fast(e)) for e in self.invariants.values()]
         position = al.array([al.constant(0) if fast else e for e, fast in held])

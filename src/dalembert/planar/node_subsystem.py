@@ -114,7 +114,8 @@ def _owners(planar: Planar, groups: Mapping[str, Sequence[str]]) -> dict[str, st
     for joint in planar.joints:
         sides = {owner.get(body) for body in ends(joint)} - {None}
         if len(sides) > 1 and (not isinstance(joint, RevoluteJoint) or joint.torque is not None):
-            message = f"joint {joint.name!r} connects the groups {' and '.join(sorted(map(str, sides)))}; only passive pins do"
+            both = " and ".join(sorted(map(str, sides)))
+            message = f"joint {joint.name!r} connects the groups {both}; only passive pins do"
             raise ModelError(Problem(message, "groups", "put its bodies into one group"))
     for name in ("contacts", "springs", "coordinates", "quasi_velocities", "constraints"):
         if getattr(planar, name):

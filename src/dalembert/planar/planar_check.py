@@ -231,7 +231,9 @@ class _Check:
         unknown = sorted(symbol.name for symbol in symbols_of(formula) if symbol.name not in known)
         for name in unknown:
             shown = sorted(known, key=lambda word: (word.partition(".")[0] != name.partition(".")[0], word))[:20]
-            self.report(path, f"{title}: unknown name {name!r}", nearest(name, shown) + (" …" if len(known) > 20 else ""))
+            self.report(
+                path, f"{title}: unknown name {name!r}", nearest(name, shown) + (" …" if len(known) > 20 else "")
+            )
         return not unknown
 
     def linear(self, path: str, title: str, formula: sp.Expr, own: str = "") -> None:
@@ -268,7 +270,9 @@ class _Check:
             if isinstance(joint, RevoluteJoint):
                 places = [self.drawn.point(node) for node in joint.nodes]
                 if math.dist(*places) > near:
-                    words = " and ".join(f"{n} at ({p[0]:g}, {p[1]:g})" for n, p in zip(joint.nodes, places, strict=True))
+                    words = " and ".join(
+                        f"{n} at ({p[0]:g}, {p[1]:g})" for n, p in zip(joint.nodes, places, strict=True)
+                    )
                     self.report(path, f"{title}: its nodes must be drawn at one place, got {words}", "move one of them")
                 continue
             assert isinstance(joint, (PrismaticJoint, PinInSlot))

@@ -36,6 +36,8 @@ def _word(value: Any) -> str:
     value = getattr(value, "name", value)
     if isinstance(value, str) and keyword.iskeyword(value):
         raise ValueError(f"{value!r} is a word of the formula language; choose another name")
+    if isinstance(value, str) and set(value) == {"d"}:
+        raise ValueError(f"the name {value!r} would read as a derivative; choose another name")
     if not isinstance(value, str) or not _WORD.fullmatch(value) or len(value) > 100:
         raise ValueError(f"expected a name (letters, digits, _; a letter first), got {value!r}")
     return value
@@ -133,9 +135,7 @@ class PlanarBody(Record):
     name: Word = Field(description="unique name")
     nodes: dict[NodeWord, Point] = Field(min_length=1, description="name and drawn place of each node (m)")
     mass: Formula = Field(0, validate_default=True, description="mass (kg)")
-    inertia: Formula = Field(
-        0, validate_default=True, description="moment of inertia about the center of mass (kg m²)"
-    )
+    inertia: Formula = Field(0, validate_default=True, description="moment of inertia about the center of mass (kg m²)")
     com: NodeWord | Point | None = Field(
         None, description="a node, or (γ, ρ); default: halfway between the first two nodes"
     )

@@ -126,7 +126,9 @@ class _Reader:
         self.found: list[Problem] = []
 
     def report(self, path: str, message: str, fix: str = "") -> None:
-        message, fix = (text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix))
+        message, fix = (
+            text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix)
+        )
         where = where_of(self.sources, path) or self.sources.get("", "")
         self.found.append(Problem(f"{message}.", path, fix, where))
 
@@ -198,8 +200,8 @@ class _Reader:
     def explain(self, kind: type[Record], part: Any, path: str, title: str) -> None:
         steps, message, fix = _explain(kind, part)
         if part["type"] == "extra_forbidden":
-            fields = [key for key in kind.model_fields]
-            self.report(f"{path}.{steps}", f"{title}: unknown field {steps!r}", nearest(part["loc"][0], fields))
+            fix = nearest(part["loc"][0], kind.model_fields)
+            self.report(f"{path}.{steps}", f"{title}: unknown field {steps!r}", fix)
         elif part["type"] == "missing":
             self.report(path, f"{title}: {steps} {message}", fix)
         else:
@@ -208,5 +210,3 @@ class _Reader:
 
 def _fields() -> list[str]:
     return list(PlanarDocument.model_fields)
-
-

@@ -57,16 +57,15 @@ def draw(planar: Planar, path: Any, at: Any, time: float | None, **options: Any)
     unknown = [key for key in options if key not in known]
     if unknown:
         raise ViewError(f"draw: unknown option {unknown[0]!r}.  Fix: one of {', '.join(known)}")
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix not in (None, ".svg", ".png"):
-        raise ViewError(f"draw: {Path(path).name!r} must end in .svg or .png")
+    target = None if path is None else Path(path)
+    if target is not None and target.suffix.lower() not in (".svg", ".png"):
+        raise ViewError(f"draw: {target.name!r} must end in .svg or .png")
     planar.validate()
     at = getattr(at, "motion", at)  # of inverse dynamics
     figure = _Picture(planar, poses_at(planar, at, time), poses_of(planar, at), Options(**options)).figure()
-    if suffix == ".png":
-        write_png(figure, path)
-    elif suffix == ".svg":
-        write_svg(figure, path)
+    if target is not None:
+        write = write_png if target.suffix.lower() == ".png" else write_svg
+        write(figure, target)
     return figure
 
 
@@ -93,9 +92,7 @@ class _Picture:
         self.planar, self.now, self.run, self.options = planar, now, run, options
         self.drawn = Drawn(planar)
         self.r = LINK * self.drawn.extent
-        self.color = {
-            body.name: body.color or PALETTE[i % len(PALETTE)] for i, body in enumerate(planar.bodies)
-        }
+        self.color = {body.name: body.color or PALETTE[i % len(PALETTE)] for i, body in enumerate(planar.bodies)}
         self.color[BASE] = RAIL
         self.slots = {joint.slot for joint in planar.joints if isinstance(joint, PinInSlot)}
         self.discs = {node: r for contact in planar.contacts for node, r in radii_of(contact).items()}
@@ -152,7 +149,8 @@ class _Picture:
     def write(self, place: Any, text: str, color: Any, size: float = 9.0, **style: Any) -> None:
         from matplotlib import patheffects
 
-        drawn = self.axes.text(*place, text, color=color, fontsize=size, zorder=60, parse_math=False, **style)
+        x, y = (float(part) for part in place)
+        drawn = self.axes.text(x, y, text, color=color, fontsize=size, zorder=60, parse_math=False, **style)
         drawn.set_path_effects([patheffects.withStroke(linewidth=2.5, foreground="white")])
 
     # Bodies
@@ -200,7 +198,10 @@ class _Picture:
         self.fill(symbols.circle(place, radius), "white", INK, order, 0.7)
         for quarter in (0, 1):
             start = angle + quarter * np.pi
-            arc = [place, *(place + radius * np.array([np.cos(a), np.sin(a)]) for a in np.linspace(start, start + np.pi / 2, 8))]
+            arc = [
+                place,
+                *(place + radius * np.array([np.cos(a), np.sin(a)]) for a in np.linspace(start, start + np.pi / 2, 8)),
+            ]
             self.fill(np.array(arc), INK, "none", order + 0.1, 0.0)
 
     # Lines, guides and slots
@@ -217,7 +218,10 @@ class _Picture:
         else:
             low, high = ways[0], ways[0]
         if isinstance(joint, PinInSlot) and joint.axis is None:
-            inner = [float((np.array(self.drawn.point(f"{first}.{n}")) - place) @ e) for n in list(self.drawn.nodes(first))[:2]]
+            inner = [
+                float((np.array(self.drawn.point(f"{first}.{n}")) - place) @ e)
+                for n in list(self.drawn.nodes(first))[:2]
+            ]
             low, high = min(low, inner[0] + 2.4 * self.r), max(high, inner[1] - 2.4 * self.r)
         elif self.run is None:
             low, high = low - REACH * self.drawn.extent, high + REACH * self.drawn.extent
@@ -274,8 +278,8 @@ class _Picture:
 
     def springs(self) -> None:
         for spring in self.planar.springs:
-            ends_ = [self.now.node(node) for node in spring.nodes]
-            self.line(symbols.zigzag(*ends_, 0.8 * self.r), MUTED, 9.0, 1.3)
+            first, second = (self.now.node(node) for node in spring.nodes)
+            self.line(symbols.zigzag(first, second, 0.8 * self.r), MUTED, 9.0, 1.3)
 
     # Joints
 
@@ -383,9 +387,9 @@ class _Picture:
             elif isinstance(joint, PrismaticJoint):
                 start, end = self.travel(joint)
                 found.append(("", start + np.linspace(0, 1, 25)[:, None] * (end - start) + [0, -1.6 * self.r]))
-        for given in self.options.paths if self.run is not None else ():
+        for given in self.options.paths:
             node = str(getattr(given, "name", given))
-            if node.partition(".")[0] in self.drawn.body:
+            if self.run is not None and node.partition(".")[0] in self.drawn.body:
                 found.append(("", self.run.node(node)[:: max(1, self.run.count // 200)]))
         return found
 

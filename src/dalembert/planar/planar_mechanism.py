@@ -173,9 +173,7 @@ class Planar:
         fields = {"center": center, "radius": radius, "line": line, "axis": axis}
         return self.append("contacts", checked(ContactOnLine, f"contact {name!r}", name=name, **fields))
 
-    def rolling_on_disc(
-        self, name: str, first: Any, second: Any, radii: Any, *, inside: bool = False
-    ) -> ContactOnDisc:
+    def rolling_on_disc(self, name: str, first: Any, second: Any, radii: Any, *, inside: bool = False) -> ContactOnDisc:
         """Two discs, by their centers, roll on each other without slip."""
         fields = {"centers": (first, second), "radii": radii, "inside": inside}
         return self.append("contacts", checked(ContactOnDisc, f"contact {name!r}", name=name, **fields))

@@ -111,9 +111,9 @@ class _Builder:
             model.prismatic(joint.name, first, second, point=point, axis=_space(self.drawn.axis(joint)))
         else:
             self.closed_slide(joint)
-        if joint.turns and joint.torque is not None:
+        if getattr(joint, "torque", None) is not None:
             self.torque(joint, first, second, cut)
-        if joint.slides and joint.force is not None:
+        if getattr(joint, "force", None) is not None:
             self.push(joint, first, second, cut)
 
     def pin_in_slot(self, joint: PinInSlot, first: str, second: str) -> None:
@@ -136,7 +136,9 @@ class _Builder:
         first, second = ends(joint)
         shift = minus(self.tree.node(self.drawn.slider(joint)), self._point(first, joint))
         normal = self.tree.direction(first, across(self.drawn.axis(joint)))
-        self.model.constraint(f"{joint.name} angle", self.tree.angle(second) - self.tree.angle(first))
+        turn = self.tree.angle(second) - self.tree.angle(first)
+        if turn != 0:  # a loop of slides alone keeps its angles
+            self.model.constraint(f"{joint.name} angle", turn)
         self.model.constraint(f"{joint.name} offset", dot(normal, shift))
 
     def _point(self, body: str, joint: Any) -> Pair:
@@ -244,5 +246,3 @@ class _Builder:
                 slope = sp.diff(formula.xreplace({u: dummy}), dummy)
                 title = f"{name} force {ref.element}{f' {ref.index}' if ref.index else ''}"
                 self.model.joint_force(title, ref.element, force * slope, index=ref.index)
-
-

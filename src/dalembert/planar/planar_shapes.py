@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -48,7 +49,7 @@ def shapes_of(drawn: Drawn, body: PlanarBody, level: int) -> tuple[dict[str, Any
             shapes.append({**disc, "opacity": 0.6})
             shapes += _bar(place, (place[0] + radii[node], place[1]), width / 2, z + 0.2 * width)
     places = [place for _, place in nodes]
-    pairs = list(zip(places, places[1:], strict=False))
+    pairs = list(pairwise(places))
     if len(places) > 2:
         pairs.append((places[-1], places[0]))
     for start, end in pairs:

@@ -177,7 +177,8 @@ class PlanarTree:
         dummies = {atom: sp.Dummy() for atom in found}
         plain = formula.xreplace(dummies)
         terms = [sp.diff(plain, dummy) * self._rates[atom] for atom, dummy in dummies.items()]
-        return sp.Add(sp.diff(plain, TIME), *terms).xreplace({dummy: atom for atom, dummy in dummies.items()})
+        back = {dummy: atom for atom, dummy in dummies.items()}
+        return sp.Add(sp.diff(plain, TIME), *terms).xreplace(back)  # type: ignore[return-value]
 
     def formula(self, formula: sp.Expr) -> sp.Expr:
         """A formula of the mechanism in the coordinates of the tree; inputs without a law stay."""
@@ -187,7 +188,7 @@ class PlanarTree:
                 swap[symbol] = self.formula(self.laws[symbol.name])
             elif symbol.name not in (*self.planar.parameter_values, *self.planar.input_laws):
                 swap[symbol] = self.quantity(symbol.name)
-        return formula.xreplace(swap)
+        return formula.xreplace(swap)  # type: ignore[return-value]
 
     def quantity(self, name: str) -> sp.Expr:
         """A quantity of the motion in the coordinates of the tree."""
@@ -216,5 +217,3 @@ class PlanarTree:
             if name not in tree:
                 message = f"initial of joint {name!r}: too many joints of one loop have initial values"
                 raise ModelError(Problem(message, "initial", f"leave this one out; the loop gives {name!r}"))
-
-

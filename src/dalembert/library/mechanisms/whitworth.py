@@ -1,4 +1,4 @@
-"""The Whitworth quick-return mechanism, as in section 5.3.1 of the thesis by R. M. M. Orsino (its data from the listing).
+"""The Whitworth quick-return mechanism of section 5.3.1 of the thesis by R. M. M. Orsino, data from its listing.
 
                  tip
                   o────────────────────□═══  slider P
