@@ -62,6 +62,26 @@ def ignorable(path: Path) -> None:
         shutil.copy(Path(folder) / "tables.png", path)
 
 
+def planar_rrr(path: Path) -> None:
+    """The 3-RRR mechanism on its way, with the paths of the platform's center and of a pin."""
+    import dalembert as da
+
+    w = da.library.three_rrr()
+    laws = ("-sin(pi*t/2)", "sin(pi*t/4)", "pi/6*sin(pi*t/4)**4")
+    motion = dict(zip(("platform.center.x", "platform.center.y", "platform.angle"), laws, strict=True))
+    found = da.inverse_dynamics(w, motion, 16.0)
+    w.draw(path, at=found, time=5.3, paths=["platform.center", "coupler1.top"], title="")
+
+
+def planar_whitworth(path: Path) -> None:
+    """The Whitworth mechanism on its quick return."""
+    import dalembert as da
+
+    w = da.library.whitworth()
+    found = da.inverse_dynamics(w, {"crank.angle": "pi/2*t"}, 4.0)
+    w.draw(path, at=found, time=2.3, paths=["rocker.tip", "crank.pin"], ghosts=6, title="")
+
+
 def benchmark(name: str, *arguments: str) -> Callable[[Path], None]:
     """A benchmark that draws; those without arguments know the place of their picture."""
     return lambda path: _run(str(ROOT / "benchmarks" / f"{name}.py"), *(a.format(path=path) for a in arguments))
@@ -74,6 +94,8 @@ PICTURES = {
     "four-bar": Picture(four_bar, "seconds, Chromium"),
     "ignorable": Picture(ignorable, "minutes"),
     "long-run": Picture(benchmark("long_run"), "minutes"),
+    "planar-rrr": Picture(planar_rrr, "seconds"),
+    "planar-whitworth": Picture(planar_whitworth, "seconds"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),
 }
@@ -109,7 +131,7 @@ def main() -> None:
         print(f"wrote docs/images/{name}.png")
     if not wanted:
         for name, picture in PICTURES.items():
-            print(f"{name:<12} {picture.needs}")
+            print(f"{name:<18} {picture.needs}")
 
 
 if __name__ == "__main__":

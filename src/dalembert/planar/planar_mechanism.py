@@ -313,11 +313,23 @@ class Planar:
         return found.at(found.values(at, guess=True)).S_rows(found.top)
 
     def inertia_matrix(self) -> Labelled:
-        """The generalized inertia matrix of the node model, (5.26)."""
+        """The generalized inertia matrix of the node model, eq. 5.26 of the thesis."""
         from dalembert.planar.node_model import NodeModel
         from dalembert.planar.node_subsystem import inertia_matrix
 
         return inertia_matrix(NodeModel(self))
+
+    def active_forces(self) -> dict[str, sp.Expr]:
+        """Generalized active forces on the variables of the node model, eq. 5.25 of the thesis."""
+        from dalembert.planar.node_model import NodeModel
+
+        return dict(NodeModel(self).active)
+
+    def inertia_forces(self) -> dict[str, sp.Expr]:
+        """Generalized inertia forces on the variables of the node model, eq. 5.26 of the thesis."""
+        from dalembert.planar.node_model import NodeModel
+
+        return dict(NodeModel(self).inertia)
 
     def prescribed_model(self, motion: Any, unknowns: Any = None) -> Model:
         """The model for inverse dynamics: unknown inputs as parameters, prescribed quantities as outputs.

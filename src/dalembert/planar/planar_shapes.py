@@ -7,13 +7,13 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.planar.planar_data import BASE, PlanarBody, PrismaticJoint
+from dalembert.planar.planar_data import BASE, PinInSlot, PlanarBody, PrismaticJoint
 from dalembert.planar.planar_geometry import Drawn, dot, ends, minus, radii_of
 
 __all__ = ["ground_shapes", "shapes_of"]
 
 WIDTH = 0.028  # of bars, in parts of the drawing's extent
-RAIL = 0.35  # half length of a drawn guide, in parts of the extent
+RAIL = 0.75  # half length of a drawn guide, in parts of the extent
 _GRAY = "#8a949e"
 
 
@@ -52,8 +52,15 @@ def shapes_of(drawn: Drawn, body: PlanarBody, level: int) -> tuple[dict[str, Any
     pairs = list(pairwise(places))
     if len(places) > 2:
         pairs.append((places[-1], places[0]))
-    for start, end in pairs:
-        shapes += _bar(start, end, width, z)
+    slotted = any(isinstance(j, PinInSlot) and j.slot == body.name and j.axis is None for j in drawn.planar.joints)
+    for i, (start, end) in enumerate(pairs):
+        if slotted and i == 0:  # two rails, with the pin between
+            d = drawn.unit(minus(end, start))
+            for side in (-0.75 * width, 0.75 * width):
+                rail = [(p[0] - side * d[1], p[1] + side * d[0]) for p in (start, end)]
+                shapes += _bar(rail[0], rail[1], 0.45 * width, z)
+        else:
+            shapes += _bar(start, end, width, z)
     if len(places) > 1:
         shapes += [_eye(place, width, z) for place in places]
     elif not shapes:
