@@ -20,7 +20,7 @@ from dalembert.errors import DalembertError, SimulationError
 from dalembert.expressions import parse
 from dalembert.planar.node_model import NodeModel
 from dalembert.planar.node_numbers import NodeNumbers, rate_name
-from dalembert.planar.planar_names import quantities, symbols_of
+from dalembert.planar.planar_names import near_quantities, quantities, symbols_of
 from dalembert.planar.planar_poses import at_all_times
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ class _Follower:
     def _law(self, name: str, law: Any) -> sp.Expr:
         levels = quantities(self.planar)
         if name not in levels:
-            near = [one for one in levels if one.partition(".")[0] == str(name).partition(".")[0]] or list(levels)
-            raise DalembertError(f"motion: unknown quantity {name!r}.  Fix: one of {', '.join(near[:20])}")
+            raise DalembertError(f"motion: unknown quantity {name!r}.  Fix: {near_quantities(name, levels)}")
         formula = parse(law) if isinstance(law, str) else sp.sympify(law, strict=True)
         unknown = [s.name for s in symbols_of(formula) if s.name not in self.planar.parameter_values]
         if unknown:

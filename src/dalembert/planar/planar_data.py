@@ -13,9 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import sympy as sp
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dalembert.elements import Formula, Record
+from dalembert.elements.base import _formula
 from dalembert.expressions import parameter
 
 __all__ = [
@@ -47,6 +48,24 @@ def _node_word(value: Any) -> str:
     value = _word(value)
     if value in OF_BODY or value in PlanarBody.model_fields:
         raise ValueError(f"a node cannot be called {value!r}; the name is taken")
+    return value
+
+
+def _center(value: Any) -> Any:
+    """A node of the body, or two numbers."""
+    if isinstance(value, Node):
+        value = value.name.rpartition(".")[2]
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return tuple(_formula(part) for part in _point(value))
+    except ValueError:
+        raise ValueError(f"expected a node, or two numbers (γ, ρ), got {value!r}") from None
+
+
+def _some(value: Any) -> Any:
+    if isinstance(value, dict) and not value:
+        raise ValueError("expected at least one node, e.g. A=(0, 0)")
     return value
 
 
@@ -93,6 +112,13 @@ NodeWord = Annotated[str, BeforeValidator(_node_word), _text("name")]
 NodeName = Annotated[str, BeforeValidator(_node_name), _text("node")]
 EndName = Annotated[str, BeforeValidator(_end_name), _text("body or node")]
 Point = Annotated[tuple[Formula, Formula], BeforeValidator(_point), WithJsonSchema({**_PAIR, "x-type": "point"})]
+Nodes = Annotated[dict[NodeWord, Point], BeforeValidator(_some)]
+Center = Annotated[
+    str | tuple[sp.Expr, sp.Expr] | None,
+    BeforeValidator(_center),
+    PlainSerializer(lambda value: value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _PAIR], "x-type": "node or point"}),
+]
 Direction = Annotated[
     tuple[Formula, Formula],
     BeforeValidator(_direction),
@@ -133,12 +159,10 @@ class PlanarBody(Record):
     """
 
     name: Word = Field(description="unique name")
-    nodes: dict[NodeWord, Point] = Field(min_length=1, description="name and drawn place of each node (m)")
+    nodes: Nodes = Field(description="name and drawn place of each node (m)")
     mass: Formula = Field(0, validate_default=True, description="mass (kg)")
     inertia: Formula = Field(0, validate_default=True, description="moment of inertia about the center of mass (kg m²)")
-    com: NodeWord | Point | None = Field(
-        None, description="a node, or (γ, ρ); default: halfway between the first two nodes"
-    )
+    com: Center = Field(None, description="a node, or (γ, ρ); default: halfway between the first two nodes")
     force: Point | None = Field(None, description="force at the center of mass, world axes (N)")
     torque: Formula | None = Field(None, description="torque (N m)")
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")

@@ -135,7 +135,9 @@ class _Picture:
         codes = [c for loop in loops for c in [Outline.MOVETO, *[Outline.LINETO] * (len(loop) - 1), Outline.CLOSEPOLY]]
         patch = PathPatch(Outline(points, codes), facecolor=face, edgecolor=edge, linewidth=width, zorder=order)
         patch.set_joinstyle("round")
-        self.axes.add_patch(patch)
+        # As a patch, its limits would be sought piece by piece.
+        self.axes.add_artist(patch)
+        self.axes.update_datalim(points)
 
     def line(self, points: Any, color: Any, order: float, width: float = 1.4, **style: Any) -> None:
         x, y = np.asarray(points).T
@@ -351,28 +353,31 @@ class _Picture:
 
     def labels(self) -> None:
         """Names of bodies, each where it has the most room beside its body."""
-        taken = self.obstacles()
         letter = 0.011 * self.drawn.extent
+        found = self.obstacles()
+        points = np.concatenate([part for _, part in found])
+        owners = np.array([name for name, part in found for _ in part])
         for body in self.planar.bodies:
             places = np.array([self.now.node(f"{body.name}.{name}") for name in body.nodes])
             reach = (3.0 if body.name in self.slots else 2.2) * self.r
             half = np.array([letter * len(body.name), 0.0])
-            best, room = places.mean(axis=0), -1.0
+            others = points[owners != body.name]
+            best, room = places.mean(axis=0), -np.inf
             for anchor, normal in _beside(places):
-                place = anchor + reach * normal + abs(normal[0]) * np.sign(normal[0]) * half
-                word = np.array([place - half, place - half / 2, place, place + half / 2, place + half])
-                others = [points for name, points in taken if name != body.name]
-                free = min(np.min(np.hypot(*(word[:, None] - points[None]).transpose(2, 0, 1))) for points in others)
-                free = min(free, 4 * self.r) - 0.02 * self.r * (normal[1] < -0.1)
+                place = anchor + reach * normal + normal[0] * half
+                word = place + np.linspace(-1, 1, 5)[:, None] * half
+                gaps = np.hypot(*(word[:, None] - others[None]).transpose(2, 0, 1))
+                free = min(float(gaps.min(initial=np.inf)), 4 * self.r) - 0.02 * self.r * (normal[1] < -0.1)
                 if free > room:
                     best, room = place, free
-            taken.append(("", np.array([best - half, best, best + half])))
+            points = np.vstack([points, best - half, best, best + half])
+            owners = np.append(owners, [" ", " ", " "])
             self.axes.update_datalim([best - half - self.r, best + half + self.r])
             self.write(best, body.name, self.color[body.name], ha="center", va="center")
 
     def obstacles(self) -> list[tuple[str, Any]]:
         """What a name should not cover, by the body it belongs to."""
-        found: list[tuple[str, Any]] = [("", np.array([[np.inf, np.inf]]))]
+        found: list[tuple[str, Any]] = [("", np.empty((0, 2)))]
         for body in self.planar.bodies:
             places = np.array([self.now.node(f"{body.name}.{name}") for name in body.nodes])
             for start, end in zip(places, np.roll(places, -1, axis=0), strict=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-from dalembert.errors import ModelError, Problem
+from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, parameter
 from dalembert.model.fields import caller, checked
 from dalembert.planar.planar_data import (
@@ -336,10 +336,14 @@ class Planar:
 
         ``da.inverse_dynamics`` makes it by itself.
         """
-        from dalembert.planar.planar_names import quantities
+        from dalembert.planar.planar_names import near_quantities, quantities
 
         known = quantities(self)
         asked = tuple(str(name) for name in motion if str(name) in known)
+        others = [*known, *(joint.name for joint in self.joints), *(output.name for output in self.outputs)]
+        for name in motion:
+            if isinstance(name, str) and name not in others and "(" not in name and "[" not in name:
+                raise DalembertError(f"motion: unknown quantity {name!r}.  Fix: {near_quantities(name, others)}")
         return self._model(tuple(self.input_laws if unknowns is None else unknowns), asked)
 
     def inverse_by_nodes(self, motion: Any, times: Any, unknowns: Any = None) -> Any:

@@ -13,18 +13,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from dalembert.expressions import TIME
+from dalembert.model.fields import nearest
 from dalembert.planar.planar_data import BASE, OF_BODY, OF_NODE
 
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["POSITION", "VELOCITY", "bare_name", "level_of", "quantities", "symbols_of"]
+__all__ = ["POSITION", "VELOCITY", "bare_name", "near_quantities", "quantities", "symbols_of"]
 
 POSITION, VELOCITY = "position", "velocity"
 _LEVELS = {
@@ -47,14 +49,15 @@ def quantities(planar: Planar) -> dict[str, str]:
     return levels | {velocity.name: VELOCITY for velocity in planar.quasi_velocities}
 
 
+def near_quantities(name: Any, known: Iterable[str]) -> str:
+    """A fix for an unknown quantity: those of the same owner first."""
+    known, owner = list(known), str(name).partition(".")[0]
+    return nearest(name, ([one for one in known if one.partition(".")[0] == owner] or known)[:20])
+
+
 def symbols_of(formula: sp.Expr) -> set[sp.Symbol]:
     """The names in a formula, time excepted."""
     return {symbol for symbol in formula.free_symbols if symbol != TIME}  # type: ignore[misc]
-
-
-def level_of(formula: sp.Expr, levels: dict[str, str]) -> str:
-    """``velocity`` if a formula names one, else ``position``."""
-    return VELOCITY if any(levels.get(symbol.name) == VELOCITY for symbol in symbols_of(formula)) else POSITION
 
 
 def bare_name(value: Any) -> str | None:

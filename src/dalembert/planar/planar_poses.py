@@ -11,10 +11,9 @@ from dalembert.algebra import NUMPY
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate
 from dalembert.expressions.symbols import Reference
-from dalembert.model.fields import nearest
-from dalembert.planar.planar_data import BASE
+from dalembert.planar.planar_data import BASE, OF_NODE
 from dalembert.planar.planar_geometry import Drawn, ends
-from dalembert.planar.planar_names import quantities
+from dalembert.planar.planar_names import near_quantities, quantities
 from dalembert.planar.planar_tree import PlanarTree
 
 if TYPE_CHECKING:
@@ -106,12 +105,14 @@ def poses_of(planar: Planar, run: Any) -> Poses | None:
     """Poses along a whole run; None if there is none."""
     if run is None or _is_state(run):
         return None
-    motion = {}
-    for body in planar.bodies:
-        moving = run.body(body.name)
-        w, _, _, z = np.moveaxis(np.asarray(moving.quaternion), -1, 0)
-        motion[body.name] = (np.unwrap(2 * np.arctan2(z, w)), np.asarray(moving.position)[:, :2])
-    return Poses(planar, motion)
+    return Poses(planar, {body.name: _along(run, body.name) for body in planar.bodies})
+
+
+def _along(run: Any, body: str) -> tuple[Array, Array]:
+    """Angle and center of a body along a run."""
+    moving = run.body(body)
+    w, _, _, z = np.moveaxis(np.asarray(moving.quaternion), -1, 0)
+    return np.unwrap(2 * np.arctan2(z, w)), np.asarray(moving.position)[:, :2]
 
 
 def _is_state(at: Any) -> bool:
@@ -122,9 +123,11 @@ def values_along(planar: Planar, run: Any, name: str) -> Array:
     """A quantity of the motion at every time of a run."""
     known = quantities(planar)
     if name not in known:
-        near = [one for one in known if one.partition(".")[0] == str(name).partition(".")[0]] or list(known)
-        raise DalembertError(f"unknown quantity {name!r}.  Fix: {nearest(name, near[:20])}")
+        raise DalembertError(f"unknown quantity {name!r}.  Fix: {near_quantities(name, known)}")
     time = run.values("time")
+    owner, _, key = name.rpartition(".")
+    if key in OF_NODE:
+        return _node_along(planar, run, owner)[key[0] == "v"][:, "xy".index(key[-1])]
     entries = {"q": [str(e) for e in run.values("joint_q")], "u": [str(e) for e in run.values("joint_u")]}
     arrays = {"q": run.values("joint_coordinates"), "u": run.values("joint_velocities")}
 
@@ -136,6 +139,19 @@ def values_along(planar: Planar, run: Any, name: str) -> Array:
         return time if atom == TIME else planar.parameter_values[atom.name]
 
     return at_all_times(PlanarTree(planar).quantity(name), lookup, len(time))
+
+
+def _node_along(planar: Planar, run: Any, node: str) -> tuple[Array, Array]:
+    """Places and velocities of a node along a run."""
+    body = node.partition(".")[0]
+    poses = Poses(planar, {} if body == BASE else {body: _along(run, body)})
+    place = np.broadcast_to(poses.node(node), (len(run.values("time")), 2))
+    if body == BASE:
+        return place, np.zeros_like(place)
+    moving = run.body(body)
+    arm, omega = place - poses.com(body), np.asarray(moving.angular_velocity)[:, 2]
+    velocity = np.asarray(moving.velocity)[:, :2]
+    return place, velocity + omega[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=1)
 
 
 def at_all_times(formula: Any, lookup: Any, count: int) -> Array:
