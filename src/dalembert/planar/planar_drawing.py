@@ -163,17 +163,33 @@ class _Picture:
         for name, place in zip(body.nodes, places, strict=True):
             if f"{body.name}.{name}" in self.discs:
                 self.disc(f"{body.name}.{name}", place, color, order - 1)
-        slides = self.sliding(body.name)
-        if len(places) > 1:
-            width = self.r * (1.75 if body.name in self.slots else 1.0)
-            self.fill(symbols.rounded(np.array(places), width), symbols.lighter(color, 0.30), color, order)
-            for joint in self.planar.joints:
-                if isinstance(joint, PinInSlot) and joint.slot == body.name:
-                    start, end = self.travel(joint)
-                    self.fill(symbols.capsule(start, end, 0.85 * self.r), "white", color, order + 0.5, 1.1)
-            self.center(body, order + 1)
-        elif not slides and f"{body.name}.{next(iter(body.nodes))}" not in self.discs:
+        single = len(places) == 1
+        if single and not self.sliding(body.name) and f"{body.name}.{next(iter(body.nodes))}" not in self.discs:
             self.fill(symbols.circle(places[0], 1.5 * self.r), symbols.lighter(color, 0.30), color, order)
+        for outline in self.outlines(body, places):
+            self.fill(outline, symbols.lighter(color, 0.30), color, order)
+        for joint in self.planar.joints:
+            if isinstance(joint, PinInSlot) and joint.slot == body.name:
+                start, end = self.travel(joint)
+                self.fill(symbols.capsule(start, end, 0.85 * self.r), "white", color, order + 0.5, 1.1)
+        if not single:
+            self.center(body, order + 1)
+
+    def outlines(self, body: Any, places: list[Any]) -> list[Any]:
+        """A bar or plate through nodes and center of mass, and what surrounds slots beside them."""
+        found = []
+        own = any(isinstance(j, PinInSlot) and j.slot == body.name and j.axis is None for j in self.planar.joints)
+        if len(places) > 1:
+            corners = np.array([*places, self.now.com(body.name)])
+            found.append(symbols.rounded(corners, self.r * (1.75 if own else 1.0)))
+        for joint in self.planar.joints:
+            if isinstance(joint, PinInSlot) and joint.slot == body.name and joint.axis is not None:
+                start, end = self.travel(joint)
+                along = (end - start) / np.hypot(*(end - start))
+                way = np.clip((places[0] - start) @ along, 0.0, np.hypot(*(end - start)))
+                found.append(symbols.capsule(places[0], start + way * along, 0.8 * self.r))
+                found.append(symbols.capsule(start, end, 1.75 * self.r))
+        return found
 
     def sliding(self, body: str) -> bool:
         return any(isinstance(joint, PrismaticJoint) and ends(joint)[1] == body for joint in self.planar.joints)
@@ -225,10 +241,15 @@ class _Picture:
                 for n in list(self.drawn.nodes(first))[:2]
             ]
             low, high = min(low, inner[0] + 2.4 * self.r), max(high, inner[1] - 2.4 * self.r)
-        elif self.run is None:
-            low, high = low - REACH * self.drawn.extent, high + REACH * self.drawn.extent
         else:
-            low, high = low - 3 * self.r, high + 3 * self.r
+            reach = 3 * self.r if self.run is not None else REACH * self.drawn.extent
+            low, high = low - reach, high + reach
+            # A guide reaches to those nodes of its body that lie on it.
+            arms = [
+                np.array(self.drawn.point(f"{first}.{n}")) - place for n in self.drawn.nodes(first) if first != BASE
+            ]
+            ways = [float(arm @ e) for arm in arms if abs(e[0] * arm[1] - e[1] * arm[0]) < self.r]
+            low, high = min([low, *ways]), max([high, *ways])
         return tuple(self.now.fixed(first, place + way * e) for way in (low, high))  # type: ignore[return-value]
 
     def guides(self) -> None:
@@ -245,7 +266,7 @@ class _Picture:
                 if first == BASE:
                     self.rail(start, end)
                 else:
-                    self.line([start, end], self.color[first], 8.0, 2.4)
+                    self.fill(symbols.capsule(start, end, 0.35 * self.r), self.color[first], "none", 8.0, 0.0)
             elif isinstance(joint, PinInSlot) and first == BASE:
                 start, end = self.travel(joint)
                 self.fill(symbols.capsule(start, end, 0.95 * self.r), "white", RAIL, 2.0, 1.3)
@@ -281,7 +302,7 @@ class _Picture:
     def springs(self) -> None:
         for spring in self.planar.springs:
             first, second = (self.now.node(node) for node in spring.nodes)
-            self.line(symbols.zigzag(first, second, 0.8 * self.r), MUTED, 9.0, 1.3)
+            self.line(symbols.zigzag(first, second, 0.8 * self.r), MUTED, 29.0, 1.3)
 
     # Joints
 
