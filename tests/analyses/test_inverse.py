@@ -111,7 +111,9 @@ def test_equals_the_reactions_of_a_driven_run():
 
 def test_platform_of_the_thesis():
     """Numbers recomputed with Newton-Euler and every joint force (thesis 5.3.2)."""
-    inverse = da.inverse_dynamics(three_rrr(), PLATFORM, np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.3]), unknowns="A1 A2 A3".split())
+    inverse = da.inverse_dynamics(
+        three_rrr(), PLATFORM, np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.3]), unknowns=["A1", "A2", "A3"]
+    )
     forces = np.stack([inverse[name].values for name in inverse.names], axis=1)
     np.testing.assert_allclose(forces[0], (1.256327099, -0.7037541426, 1.228120405), atol=2e-9)
     np.testing.assert_allclose(forces[2], (7.174202351, 4.166600174, -0.6128158164), atol=2e-9)
@@ -267,7 +269,7 @@ def test_samples_and_points_and_velocities():
     np.testing.assert_allclose(speed["A"].values, exact["A"].values, atol=1e-8)
     point = {("crank", (0.4, 0, 0)): [None, "0.4*sin(sin(3*t))", None]}
     tip = da.inverse_dynamics(model, point, 0.5, unknowns=["A"])
-    np.testing.assert_allclose(tip["A"].values[:500], np.interp(tip.time.values[:500], exact.time.values, exact["A"].values), atol=1e-3)
+    np.testing.assert_allclose(tip["A"].values[::2], exact["A"].values[:501], atol=1e-9)
 
 
 def test_redundant_but_compatible_motion_is_taken():
@@ -333,7 +335,7 @@ def test_parameters_that_are_no_forces_are_refused():
 def test_inverse_of_a_state_refuses_constraints():
     dynamics = da.compile(da.library.four_bar())
     zero = np.zeros(dynamics.nv)
-    with pytest.raises(da.DalembertError, match="has constraints .* da.inverse_dynamics"):
+    with pytest.raises(da.DalembertError, match=r"has constraints .* da\.inverse_dynamics"):
         dynamics.inverse(zero, zero, zero)
 
 
@@ -353,7 +355,7 @@ def test_sizing_files_and_pictures(tmp_path):
     momentum = found.motion.momentum.linear.sel(axis="y").values
     rate = make_interp_spline(found.time.values, momentum, k=5).derivative()(found.time.values)
     np.testing.assert_allclose(load.sel(axis="y").values - weight, rate, atol=1e-5)
-    assert "bearing" not in str(sizing) and "A " in str(sizing)
+    assert str(sizing).splitlines()[1].split()[:2] == ["A", f"{motor.peak:.4g}"]
     for name in ("a.nc", "a.csv"):
         assert found.save(tmp_path / name).stat().st_size > 1000
     import xarray as xr

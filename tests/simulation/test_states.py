@@ -6,11 +6,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.pauses import pause_every
 
 import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses import drive
 from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.choose_integrator import Choice
 from dalembert.dynamics.make_context import project_states
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
@@ -85,7 +87,7 @@ def test_state_counts():
     dynamics = da.compile(model, formulation=Independent(state="mixed"))
     state = da.assemble(model)
     x = np.concatenate([*state.to(dynamics.coordinates), [0.0]])
-    driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.array([0.0, 1.0]), x, {})
+    driver = drive.Driver(dynamics, Choice(INTEGRATORS["dopri8"]()), np.array([0.0, 1.0]), x, {})
     y = driver.memory.y
     rate = np.empty_like(y)
     moving = y.copy()
@@ -165,7 +167,8 @@ def test_violations_of_the_augmented_form_die_out():
     def settle(context):
         project_states(context, None)
 
-    driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.linspace(0, 1, 101), x, {}, settle=settle)
+    choice = Choice(INTEGRATORS["dopri8"](), settle=settle)
+    driver = drive.Driver(dynamics, choice, np.linspace(0, 1, 101), x, {})
     states = driver.run().result.states
     open_by = dynamics.residuals(np.linspace(0, 1, 101), states[:, :3], states[:, 3:6]).position
     assert np.abs(open_by[0]).max() > 5e-4
@@ -236,11 +239,11 @@ def test_a_killed_run_resumes_bit_for_bit(state, integrator, tmp_path, monkeypat
         write(self, run)
         raise _Killed
 
-    monkeypatch.setattr(drive, "WATCH_PERIOD", 1e-3)
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "save", save)
+        pause_every(patch, 50)
         with pytest.raises(_Killed):
-            da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=0.0, **options)
+            da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
     resumed = da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
     assert any("resumed" in remark for remark in resumed.certificate.remarks)
     np.testing.assert_array_equal(plain.q.values, resumed.q.values)

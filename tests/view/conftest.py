@@ -98,14 +98,13 @@ _SWITCH_FLOOR = """
   document.querySelectorAll("[data-layer=grid], [data-layer=shadows]").forEach((button) => button.click());
 """
 _ONLY_BODIES = f"""(() => {{
-  const style = document.createElement("style");
-  style.id = "only-bodies";
-  style.textContent = ".stage {{ background: #fff }} .stage > :not(.view) {{ visibility: hidden }}";
-  document.head.append(style);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(".stage {{ background: #fff }} .stage > :not(.view) {{ visibility: hidden }}");
+  document.adoptedStyleSheets = [sheet];
   {_SWITCH_FLOOR}
 }})()"""
 _EVERYTHING = f"""(() => {{
-  document.querySelector("#only-bodies").remove();
+  document.adoptedStyleSheets = [];
   {_SWITCH_FLOOR}
 }})()"""
 

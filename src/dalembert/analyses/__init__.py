@@ -6,7 +6,11 @@ from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
+from dalembert.analyses.linear_chart import LinearChart
+from dalembert.analyses.linear_model import LinearModel
+from dalembert.analyses.linearize import linearize, linearize_over
 from dalembert.analyses.many import simulate_many
+from dalembert.analyses.options import Options
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
@@ -18,6 +22,9 @@ __all__ = [
     "Entry",
     "Inspection",
     "Inverse",
+    "LinearChart",
+    "LinearModel",
+    "Options",
     "Redundancy",
     "Samples",
     "Sizing",
@@ -26,6 +33,8 @@ __all__ = [
     "ignorable",
     "inspect",
     "inverse_dynamics",
+    "linearize",
+    "linearize_over",
     "load",
     "redundancy",
     "simulate",

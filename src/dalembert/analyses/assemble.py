@@ -7,6 +7,8 @@ little as the loops allow. Velocities are those of least norm that fit the given
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,15 +60,15 @@ def assemble(
 
 def assemble_state(
     dynamics: Dynamics,
-    initial: dict[str, Any] | None,
-    initial_rates: dict[str, Any] | None,
-    parameters: dict[str, float] | None,
+    initial: Mapping[str, Any] | None,
+    initial_rates: Mapping[str, Any] | None,
+    parameters: Mapping[str, float] | None,
     time: float,
 ) -> State:
     """As ``assemble``, with equations that are compiled already."""
     if dynamics.coordinates.name != "relative":
         raise DalembertError("assembly works in relative coordinates")
-    return _Assembler(dynamics, parameters or {}, time).run(initial or {}, initial_rates or {})
+    return _Assembler(dynamics, dict(parameters or {}), time).run(dict(initial or {}), dict(initial_rates or {}))
 
 
 def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
@@ -125,7 +127,7 @@ class _Assembler:
 
         What the model wants gives way to drives and to the caller.
         """
-        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven()
+        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven
         given = self._wanted(initial, {}, "initial", lambda joint: joint.nq)
         own_rates = self._wanted({}, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
         given_rates = self._wanted(rates, {}, "initial_rates", lambda joint: joint.nv)
@@ -180,6 +182,7 @@ class _Assembler:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
         return float(evaluate(NUMPY, formula, lambda atom: lookup[atom.name]))  # type: ignore[union-attr]
 
+    @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
         """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
         found, off = {}, self.flat.off(self.parameters)
@@ -310,7 +313,7 @@ class _Assembler:
 
     def _velocities(self, q: np.ndarray, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
         """Velocities of least norm that fit the constraints, the given ones, and the model's own where they can."""
-        driven = self._driven()
+        driven = self._driven
         own = {name: value for name, value in own.items() if name not in given and name not in driven}
         u, problem = self._least_velocities(q, own | given)
         if problem is not None and own and given:

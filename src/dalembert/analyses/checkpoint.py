@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 4
+_FORMAT = 5
 
 
 def fingerprint(*parts: Any) -> str:

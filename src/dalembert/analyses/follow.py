@@ -185,7 +185,7 @@ class _Following:
                 return states, du
             if status not in (JUMP, NO_CONVERGENCE) or not finer or not more or done >= n:
                 at = min(done, n - 1)
-                raise self.trouble(status, times[at], states[at], self.wanted(times[at : at + 1])[0])
+                raise self.trouble(status, float(times[at]), states[at], self.wanted(times[at : at + 1])[0])
             inner = np.linspace(times[done - 1], times[done], FINER + 1)
             y = self.walk(inner, states[done - 1], finer - 1)[0][-1]
 
@@ -208,7 +208,8 @@ class _Following:
         if status == SINGULAR:
             return SimulationError(
                 f"{when} the mechanism is in a singular position: there {self._loose(J)} can move while "
-                f"{', '.join(o.names)} stand still (a dead point), or the given quantities depend on each other.  Fix: prescribe another quantity, or end before"
+                f"{', '.join(o.names)} stand still (a dead point), or the given quantities depend on each other.  "
+                f"Fix: prescribe another quantity, or end before"
             )
         if status == CONTRADICTION or wanted > freedoms:
             return DalembertError(

@@ -16,11 +16,11 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
-from dalembert.analyses.follow import Followed, MotionFollower
-from dalembert.analyses.inverse_result import Inverse, certify_inverse
+from dalembert.analyses.follow import MotionFollower
+from dalembert.analyses.inverse_result import Inverse, Solved
+from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
-from dalembert.analyses.simulate import output_times
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
@@ -47,9 +47,9 @@ def inverse_dynamics(
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
     Args:
-        model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion too,
-            unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as ``"crank.angle"`` are
-            prescribed, and its inputs are the unknowns.
+        model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
+            too, unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as
+            ``"crank.angle"`` are prescribed, and its inputs are the unknowns.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -93,7 +93,7 @@ def _instants(duration: Any, output_step: float | None) -> np.ndarray:
     if np.ndim(duration) == 0:
         if duration is None:
             raise DalembertError("how long?  Fix: duration=2.0 (s), or an array of instants")
-        return output_times(0.0, duration, output_step)
+        return Options(output_step=output_step).times(duration, DEFAULT_OUTPUTS)
     times = np.ascontiguousarray(duration, dtype=float)
     if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
         raise DalembertError("duration: expected seconds, or one row of instants, each later than the one before")
@@ -169,7 +169,9 @@ class Prepared:
             _weights(self.unknowns, weights), _limits(self.unknowns),
         )  # fmt: skip
         power = np.asarray(seen.power).reshape(-1)
-        return _result(self, times, followed, found, B, power, {**parameters, **nothing})
+        return Inverse(
+            self.model, d, self.unknowns, Solved(times, followed, found, B, power, {**parameters, **nothing})
+        )
 
 
 def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarray:
@@ -185,15 +187,3 @@ def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarra
 def _limits(unknowns: list[Unknown]) -> np.ndarray:
     free = (-np.inf, np.inf)
     return np.array([one.limits or free for one in unknowns], dtype=float).reshape(-1, 2)
-
-
-def _result(
-    prepared: Prepared, times: np.ndarray, followed: Followed, found: Any, B: np.ndarray, power: np.ndarray,
-    parameters: dict[str, float],
-) -> Inverse:  # fmt: skip
-    speeds = np.einsum("tij,ti->tj", B, followed.u)
-    certificate = certify_inverse(prepared.dynamics, times, followed, found, B, parameters)
-    return Inverse(
-        prepared.model, prepared.dynamics, prepared.unknowns, times, followed, found, speeds, power, certificate,
-        parameters,
-    )  # fmt: skip

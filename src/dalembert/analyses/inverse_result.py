@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators.base import Result, Status
 from dalembert.model import Model
+from dalembert.state import State
 from dalembert.trajectory import Certificate, Check, Trajectory
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import record
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from dalembert.analyses.sizing import Sizing
 
-__all__ = ["Inverse", "certify_inverse"]
+__all__ = ["Inverse", "Solved"]
 
 POSITION_LIMIT = 1e-9
 VELOCITY_LIMIT = 1e-9
@@ -42,11 +43,21 @@ INTEGRATED_LIMIT = 1e-8
 PIVOT_LIMIT = 1e-5
 
 
-def certify_inverse(
-    dynamics: Dynamics, times: np.ndarray, followed: Followed, found: Allocation, B: np.ndarray,
-    parameters: dict[str, float],
-) -> Certificate:  # fmt: skip
+class Solved(NamedTuple):
+    """Instants, the motion, the forces, their columns B, the power of other forces without potential, parameters with
+    the unknowns at zero."""
+
+    times: np.ndarray
+    followed: Followed
+    found: Allocation
+    B: np.ndarray
+    power: np.ndarray
+    parameters: dict[str, float]
+
+
+def certify_inverse(dynamics: Dynamics, solved: Solved) -> Certificate:
     """What the motion leaves open, what nobody balances, and whether the forces give the motion back."""
+    times, followed, found, _, _, parameters = solved
     checks: list[Check] = []
     if dynamics.rows:
         seen = dynamics.residuals(times, followed.q, followed.u, parameters) if not dynamics.is_large else None
@@ -62,7 +73,7 @@ def certify_inverse(
     size = 1.0 + _largest(found.e)
     about = "forces that no unknown can give, relative to those that are needed"
     checks.append(Check("feasibility residual", _largest(found.left) / size, LEFT_LIMIT, "", about))
-    checks += _forward(dynamics, times, followed, found, B, parameters)
+    checks += _forward(dynamics, solved)
     remarks = []
     if not found.unique.all():
         remarks.append("more unknowns than freedoms: those with the least weighted squares are given")
@@ -73,14 +84,12 @@ def certify_inverse(
     return Certificate(feasible, message, tuple(checks), tuple(remarks), {"instants": len(times)})
 
 
-def _forward(
-    dynamics: Dynamics, times: np.ndarray, followed: Followed, found: Allocation, B: np.ndarray,
-    parameters: dict[str, float],
-) -> list[Check]:  # fmt: skip
+def _forward(dynamics: Dynamics, solved: Solved) -> list[Check]:
     """Accelerations that the forces produce, against those of the motion."""
-    forces = np.einsum("tij,tj->ti", B, found.tau) + found.left
+    followed, found = solved.followed, solved.found
+    forces = np.einsum("tij,tj->ti", solved.B, found.tau) + found.left
     try:
-        du, _ = dynamics.solve(followed.q, followed.u, forces, t=times, parameters=parameters)
+        du, _ = dynamics.solve(followed.q, followed.u, forces, t=solved.times, parameters=solved.parameters)
     except DalembertError:
         return []
     off = _largest(du - followed.du) / (1.0 + _largest(followed.du))
@@ -106,14 +115,12 @@ class Inverse:
         unique: True at the instants where no other forces give the same motion.
     """
 
-    def __init__(
-        self, model: Model, dynamics: Dynamics, unknowns: list[Unknown], times: np.ndarray, followed: Followed,
-        found: Allocation, speeds: np.ndarray, power: np.ndarray, certificate: Certificate, parameters: dict[str, float],
-    ):  # fmt: skip
-        self.model, self.dynamics, self.certificate = model, dynamics, certificate
+    def __init__(self, model: Model, dynamics: Dynamics, unknowns: list[Unknown], solved: Solved):
+        self.model, self.dynamics, self.certificate = model, dynamics, certify_inverse(dynamics, solved)
         self.names = [one.name for one in unknowns]
-        self._unknowns, self._t, self._followed, self._found = unknowns, times, followed, found
-        self._speeds, self._power, self._parameters = speeds, power, parameters
+        self._unknowns = unknowns
+        self._t, self._followed, self._found, B, self._power, self._parameters = solved
+        self._speeds = np.einsum("tij,ti->tj", B, self._followed.u)
 
     def __repr__(self) -> str:
         peaks = np.abs(self._found.tau).max(axis=0)
@@ -203,15 +210,11 @@ class Inverse:
         """The motion as a trajectory."""
         states = np.concatenate([self._followed.q, self._followed.u, self._work()[:, None]], axis=1)
         result = Result(self._t, states, Status.FINISHED, self._t[-1], states[-1], 0, 0, len(self._t))
-        outcome = Outcome(result, [(0, {k: v for k, v in self._parameters.items()})])
+        outcome = Outcome(result, [(0, dict(self._parameters))])
 
-        def start(name: str) -> np.ndarray:
-            placed = self.dynamics.coordinates
-            from dalembert.state import State
-
-            return State(self._t[0], self._followed.q[0], self._followed.u[0], placed, self._parameters).joint(name)[0]
-
-        data = record(self.dynamics, outcome, "prescribed", start)
+        q, u = self._followed.q[0], self._followed.u[0]
+        first = State(self._t[0], q, u, self.dynamics.coordinates, self._parameters)
+        data = record(self.dynamics, outcome, "prescribed", lambda name: first.joint(name)[0])
         data.attrs |= {"reason": "prescribed motion", "seconds": 0.0}
         return Trajectory(data, self.certificate, self.dynamics, resample)
 

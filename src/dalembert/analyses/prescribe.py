@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import sympy as sp
 
 from dalembert.dynamics.prescribed import Target
@@ -19,7 +20,17 @@ from dalembert.expressions.symbols import references
 from dalembert.model import Flat, Mechanism, Model
 from dalembert.model.flatten import Scope
 
-__all__ = ["Given", "Point", "Unknown", "add_turns", "given_motion", "output_name", "targets_of", "unknowns_of", "working_model"]
+__all__ = [
+    "Given",
+    "Point",
+    "Unknown",
+    "add_turns",
+    "given_motion",
+    "output_name",
+    "targets_of",
+    "unknowns_of",
+    "working_model",
+]
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 ROOT = Scope("", None, None)
@@ -157,8 +168,8 @@ def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
         raise DalembertError(f"motion: unknown body {point.body!r}; the model has {', '.join(flat.bodies)}")
     if len(point.at) != 3 or not isinstance(value, (list, tuple)) or len(value) != 3:
         raise DalembertError(
-            f"motion of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None where "
-            f"a component is free"
+            f"motion of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
+            f"where a component is free"
         )
     at = tuple(sp.sympify(x, strict=True) if not isinstance(x, str) else parse(x) for x in point.at)
     place = ", ".join(f"{float(x):g}" if x.is_Number else str(x) for x in at)
@@ -236,14 +247,16 @@ def unknowns_of(flat: Flat, given: list[Given], asked: Any) -> list[Unknown]:
 def _limits(name: str, bounds: Any) -> tuple[float, float] | None:
     if bounds is None:
         return None
-    if isinstance(bounds, (int, float)) and bounds > 0:
-        bounds = (-bounds, bounds)
     try:
-        low, high = (float(bound) for bound in bounds)
+        if np.ndim(bounds) == 0:
+            bounds = (-abs(float(bounds)), abs(float(bounds)))
+        low, high = map(float, bounds)
     except (TypeError, ValueError):
         low, high = 1.0, 0.0
     if not low <= high:
-        raise DalembertError(f"unknown {name!r}: limits must be (least, largest) or one positive number, got {bounds!r}")
+        raise DalembertError(
+            f"unknown {name!r}: limits must be (least, largest) or one positive number, got {bounds!r}"
+        )
     return low, high
 
 
@@ -257,7 +270,7 @@ def _unknown(flat: Flat, name: Any, title: str, limits: tuple[float, float] | No
         slug += "_"
     if base in flat.joints:
         nv = _joint(flat, base).nv
-        if index is not None and index >= nv or nv == 0:
+        if (index is not None and index >= nv) or nv == 0:
             raise DalembertError(f"unknowns: joint {base!r} has {nv} velocities to drive, got {name!r}")
         if nv == 1 or index is not None:
             return [Unknown(title, slug, joint=(base, index or 0), limits=limits)]
@@ -313,7 +326,9 @@ def output_name(name: str) -> str:
 def add_turns(model: Model, given: list[Given], cut: tuple[str, ...]) -> bool:
     """Outputs for prescribed angles of cut joints, so that their turns are counted; False if there are none."""
     known = {output.name for output in model.outputs}
-    more = [one for one in given if one.joint is not None and one.joint[0] in cut and output_name(one.name) not in known]
+    more = [
+        one for one in given if one.joint is not None and one.joint[0] in cut and output_name(one.name) not in known
+    ]
     for one in more:
         model.output(output_name(one.name), one.formula)
     return bool(more)

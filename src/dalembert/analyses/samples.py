@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assemble import assemble_state, reference
+from dalembert.analyses.options import Options
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -46,20 +47,15 @@ class Samples:
         return {name: float(column[i]) for name, column in self.given.items()}
 
 
-def read_samples(
-    dynamics: Dynamics,
-    time: float,
-    initial: Mapping[str, Any] | None,
-    initial_rates: Mapping[str, Any] | None,
-    parameters: Mapping[str, Any] | None,
-    q: Any,
-    u: Any,
-) -> Samples:
+def read_samples(dynamics: Dynamics, options: Options, q: Any, u: Any) -> Samples:
     """Check what was given, all of it at once, and complete it."""
+    initial, initial_rates, time = options.initial or {}, options.initial_rates or {}, options.start
+    if isinstance(initial, State):
+        raise DalembertError("initial: simulate_many takes arrays by joint.  Fix: q=state.q, u=state.u, or joint names")
     reader = _Reader(dynamics)
-    positions = reader.joints("initial", initial or {}, "nq")
-    rates = reader.joints("initial_rates", initial_rates or {}, "nv")
-    values = reader.parameters(parameters or {})
+    positions = reader.joints("initial", initial, "nq")
+    rates = reader.joints("initial_rates", initial_rates, "nv")
+    values = reader.parameters(options.parameters or {})
     states = {
         name: reader.rows(name, given, size) for name, given, size in (("q", q, dynamics.nq), ("u", u, dynamics.nv))
     }

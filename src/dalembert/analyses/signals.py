@@ -1,4 +1,4 @@
-"""Given functions of time with their first and second rates: formulas, splines through samples, smoothed measurements."""
+"""Given functions of time with their first two rates: formulas, splines through samples, smoothed measurements."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class Samples:
         known = self.smoothing in (None, "auto")
         if not known and not (isinstance(self.smoothing, (int, float)) and self.smoothing > 0):
             raise DalembertError(
-                f"samples: smoothing must be None, 'auto' or the standard deviation of the noise, got {self.smoothing!r}"
+                f"samples: smoothing must be None, 'auto' or the standard deviation of the noise, "
+                f"got {self.smoothing!r}"
             )
 
     @cached_property
@@ -72,7 +73,7 @@ class Samples:
                 raise DalembertError(f"samples: smoothing='auto' needs at least {DEGREE} samples, got {n}")
             return make_smoothing_spline(self.times, self.values)
         weights = np.full(n, 1.0 / float(self.smoothing))
-        return UnivariateSpline(self.times, self.values, w=weights, k=degree, s=n, ext="raise")
+        return UnivariateSpline(self.times, self.values, w=weights, k=degree, s=n, ext=2)
 
     def at(self, t: np.ndarray) -> np.ndarray:
         """Value, first and second rate: one row for each time."""
@@ -99,10 +100,11 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
         if references(given):
             raise DalembertError(f"motion of {what}: expected a formula of t and parameters, got {given}")
         return given
-    if hasattr(given, "dims") and hasattr(given, "coords"):
-        if given.dims != ("time",):
-            raise DalembertError(f"motion of {what}: expected a DataArray along 'time', got {given.dims}")
-        return Samples(given.coords["time"].values, given.values)
+    dims = getattr(given, "dims", None)
+    if dims is not None:
+        if dims != ("time",):
+            raise DalembertError(f"motion of {what}: expected a DataArray along 'time', got {dims}")
+        return Samples(np.asarray(given["time"]), np.asarray(given))
     if isinstance(given, tuple) and len(given) == 2 and all(np.ndim(part) == 1 for part in given):
         return Samples(*given)
     if isinstance(given, (Sequence, np.ndarray)) and np.ndim(given) == 1 and len(given) >= FEWEST:

@@ -98,9 +98,7 @@ class Sizing:
         motors = [["drive", "peak", "at (s)", "effective", "unit", "speed", "power (W)", "braking (W)", "mean (W)"]]
         for m in self.motors:
             numbers = (m.speed, m.power, m.braking, m.mean_power)
-            motors.append(
-                [m.name, _text(m.peak), f"{m.worst:.3g}", _text(m.effective), m.unit, *map(_text, numbers)]
-            )
+            motors.append([m.name, _text(m.peak), f"{m.worst:.3g}", _text(m.effective), m.unit, *map(_text, numbers)])
         bearings = [["joint", "force (N)", "effective", "moment (N m)", "effective"]]
         for b in self.bearings:
             numbers = (b.peak_force, b.effective_force, b.peak_moment, b.effective_moment)

@@ -18,13 +18,7 @@ TABLE_WIDTH = 180  # columns that the table needs; a terminal that is narrower w
 
 
 def compare_model(
-    name: str,
-    *,
-    duration: float,
-    options: dict[str, Any],
-    csv: Path | None,
-    plot: Path | None,
-    quiet: bool = False,
+    name: str, duration: float, options: dict[str, Any], csv: Path | None, plot: Path | None, quiet: bool = False
 ) -> bool:
     """Run, print the table, write files; True if some run can be trusted."""
     console = Console(highlight=False)

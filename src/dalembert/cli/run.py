@@ -42,7 +42,6 @@ def get_model(name: str) -> Any:
 
 def run_model(
     name: str,
-    *,
     duration: float,
     options: dict[str, Any],
     folder: Path,

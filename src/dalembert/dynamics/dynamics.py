@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics.choose import choose
+from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
-from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
@@ -46,7 +47,7 @@ class Residuals(NamedTuple):
 
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
-    return property(attrgetter(f"kernels.{name}"), doc=getattr(KernelSet, name).__doc__)
+    return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
 class Dynamics:
@@ -74,7 +75,7 @@ class Dynamics:
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
-        self.kernels = KernelSet(self.coordinates, self.formulation)
+        self.kernels = MechanismKernels(self.coordinates, self.formulation)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -200,7 +201,7 @@ class Dynamics:
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and the multipliers λ at one state or at a batch of them."""
-        context = self._evaluation(parameters)
+        context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
         shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
@@ -292,12 +293,18 @@ class Dynamics:
         parameters: dict[str, float] | None = None,
         out: Any = None,
     ) -> Any:
-        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ of a tree, at one state or a batch.
+        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ, at one state or a batch.
 
         Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
-        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays.
+        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays, of trees
+        only. With constraints they are those of the equations as they stand, for changes of q and u in any direction;
+        ``da.linearize`` gives those on the constraints.
         """
         given = self._no_force if tau is None else tau
+        if self.rows:
+            q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
+            solved = self.solve(q, u, given, t=t, parameters=parameters)
+            return constrained_derivatives(self.kernels, (t, q, u, self.parameters(parameters), given), solved)
         kernel = self.kernels.derivative_kernel("forward")
         return kernel(t, q, u, self.parameters(parameters), given, out=out)
 
@@ -346,7 +353,7 @@ class Dynamics:
         """What native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
-    def _evaluation(self, parameters: dict[str, float] | None) -> Context:
+    def evaluation(self, parameters: dict[str, float] | None) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
         values = self.parameters(parameters).tobytes()

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
 
 __all__ = [
-    "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close", "follow",
-    "prescribed_kernel",
+    "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close",
+    "follow", "prescribed_kernel",
 ]  # fmt: skip
 
 # How following a motion ended.
@@ -208,9 +208,7 @@ def _rates(c: Follower, t: float, want: np.ndarray, y: np.ndarray, du: np.ndarra
     y[nq:] = u
     e = Wanted.of(c, c.kernel(t, y, c.parameters))
     qdot[:] = e.qdot
-    constrained_solution(
-        unit, none, e.bias - want[c.n_positions + rows :], rank, Q, R, pivots, free, du, multipliers
-    )
+    constrained_solution(unit, none, e.bias - want[c.n_positions + rows :], rank, Q, R, pivots, free, du, multipliers)
     for x in du:
         if not np.isfinite(x):
             return NOT_FINITE

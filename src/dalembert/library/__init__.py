@@ -56,6 +56,7 @@ __all__ = [
     "build",
     "cart_pendulum",
     "crank_rocker",
+    "delta_robot",
     "double_pendulum",
     "four_bar",
     "knife_edge",

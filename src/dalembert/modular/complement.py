@@ -17,23 +17,24 @@ choice (``Choice.columns``). A numeric C may also be an orthonormal basis, or me
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from dalembert.algebra import NUMPY, Algebra
-from dalembert.algebra.dense_solve import MOST_BY_MINORS, solve
-from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.algebra.dense_solve import solve
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.modular.labelled import Labelled
 from dalembert.modular.labels import Label, match
+from dalembert.modular.sparse_solve import dependent_rows
 
 __all__ = ["STRATEGIES", "SVD", "Choice", "Given", "LeastSquares", "Pivoted", "Strategy", "Symbolic", "choose"]
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value; consistent states are found to 1e-12
+LARGE = 40  # rows; more are eliminated sparsely
 THRESHOLD = 0.03  # of the largest entry left: smaller ones are no pivots, however pleasant they are
 
 
@@ -141,56 +142,29 @@ class Choice:
             return _svd(B, len(self.independent))
         if not self.pivots:
             return Labelled.identity(al, self.independent)
-        stars = [column for _, column in self.pivots]
-        rows = B.rows if isinstance(self.strategy, LeastSquares) else [row for row, _ in self.pivots]
-        left = B.part(rows, stars).to_array()
-        right = B.part(rows, self.independent).to_array()
-        if isinstance(self.strategy, LeastSquares) and self.residual:
-            w = [self.strategy.weight(row) ** 2 for row in rows]
-            weighted = np.array(
-                [[al.constant(w[i]) * value for value in line] for i, line in enumerate(left)], dtype=object
-            )
-            left, right = weighted.T @ left, weighted.T @ right
-        X = _solved(al, left, right, short)
-        found = Labelled.from_array(al, stars, self.independent, -X)
         one = Labelled.identity(al, self.independent)
-        return Labelled(al, B.columns, self.independent, {**found.entries, **one.entries})
+        if al is not NUMPY and not self.residual:
+            found = dependent_rows(B, self.pivots, self.independent, short)
+            return Labelled(al, B.columns, self.independent, {**found, **one.entries})
+        stars = [column for _, column in self.pivots]
+        rows = B.rows if self.residual else [row for row, _ in self.pivots]
+        left, right = B.part(rows, stars).to_array(), B.part(rows, self.independent).to_array()
+        if self.residual and isinstance(self.strategy, LeastSquares):
+            weights = [al.constant(self.strategy.weight(row) ** 2) for row in rows]
+            weighted = np.array([weight * line for weight, line in zip(weights, left, strict=True)], dtype=object)
+            left, right = weighted.T @ left, weighted.T @ right
+        X = -_solved(al, left, right)
+        return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
 
 
-def _solved(al: Algebra, left: np.ndarray, right: np.ndarray, short: Callable[[Any], Any] | None) -> np.ndarray:
+def _rows(al: Algebra, rows: Sequence[Label], columns: Sequence[Label], X: np.ndarray) -> dict[Label, dict[Label, Any]]:
+    return Labelled.from_array(al, rows, columns, X).entries
+
+
+def _solved(al: Algebra, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     if al is NUMPY:
         return np.linalg.solve(np.asarray(left, dtype=float), np.asarray(right, dtype=float))
-    if right.shape[1] == 0:
-        return al.zeros(len(left), 0)
-    if al.name != "sympy":
-        return solve(al, left, right)
-    return _eliminate(left, right, short or (lambda value: value))
-
-
-def _eliminate(A: np.ndarray, B: np.ndarray, short: Callable[[Any], Any]) -> np.ndarray:
-    """A⁻¹ B over SymPy; rows and columns stand in the order of their pivots, long entries get names.
-
-    A small rest is solved by minors, which have no fractions inside.
-    """
-    T, n = np.concatenate([A, B], axis=1).astype(object), len(A)
-    X, k = np.empty(B.shape, dtype=object), 0
-    while k < n:
-        if n - k <= MOST_BY_MINORS and not T[k, k].is_number:
-            X[k:] = solve(SYMPY, T[k:, k:n], T[k:, n:])
-            break
-        for i in range(k + 1, n):
-            if T[i, k] != 0:
-                factor = short(T[i, k] / T[k, k])
-                for j in range(k + 1, T.shape[1]):
-                    if T[k, j] != 0:
-                        T[i, j] = short(T[i, j] - factor * T[k, j])
-                T[i, k] = sp.S.Zero
-        k += 1
-    for i in reversed(range(k)):
-        for j in range(B.shape[1]):
-            known = [T[i, m] * X[m, j] for m in range(i + 1, n) if T[i, m] != 0 and X[m, j] != 0]
-            X[i, j] = short(sp.Add(T[i, n + j], *(-term for term in known)) / T[i, i])
-    return X
+    return solve(al, left, right) if right.shape[1] else al.zeros(len(left), 0)
 
 
 def _svd(B: Labelled, freedom: int) -> Labelled:
@@ -223,12 +197,13 @@ def choose(
     asked = [match(B.columns, key, f"independent variable of {owner!r}") for key in (strategy.given() or independent)]
     degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
     rows = [row for row in B.rows if row not in degenerate]
-    best = int(np.argmax([_rank(d) for d in dense])) if dense else 0
+    large = len(rows) > LARGE
+    best = 0 if large else int(np.argmax([_rank(d) for d in dense]))
     number = {row: i for i, row in enumerate(B.rows)}
     values = dense[best][[number[row] for row in rows]] if rows else np.zeros((0, len(B.columns)))
     if asked:
         return _asked(owner, strategy, B, rows, values, asked, degenerate, pleasant)
-    pivots = _pivots(values, rows, B.columns, list(B.columns), pleasant)
+    pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, list(B.columns), pleasant)
     taken = {column for _, column in pivots}
     used = {row for row, _ in pivots}
     free = tuple(column for column in B.columns if column not in taken)
@@ -279,6 +254,49 @@ def _pivots(
     return found
 
 
+def _sparse_pivots(
+    values: np.ndarray, rows: Sequence[Label], columns: Sequence[Label], allowed: Sequence[Label], pleasant: Any
+) -> list[tuple[Label, Label]]:
+    """The same for many rows: always the row with the fewest entries left, in it a large entry."""
+    may = {j for j, column in enumerate(columns) if column in set(allowed)}
+    left = {i: {int(j): float(line[j]) for j in np.flatnonzero(line) if int(j) in may} for i, line in enumerate(values)}
+    users: dict[int, set[int]] = {}
+    for i, line in left.items():
+        for j in line:
+            users.setdefault(j, set()).add(i)
+    heap = [(len(line), i) for i, line in left.items()]
+    heapq.heapify(heap)
+    found: list[tuple[Label, Label]] = []
+    while heap:
+        count, i = heapq.heappop(heap)
+        if i not in left or count != len(left[i]):
+            continue
+        line = left.pop(i)
+        for j in line:
+            users[j].discard(i)
+        largest = max(map(abs, line.values()), default=0.0)
+        if largest <= RANK_TOLERANCE * len(rows):
+            continue  # says nothing new
+        good = [j for j, value in line.items() if abs(value) >= THRESHOLD * largest]
+        j = min(good, key=lambda j: (*pleasant(rows[i], columns[j]), len(users[j])) if pleasant else (-abs(line[j]),))
+        found.append((rows[i], columns[j]))
+        for k in list(users[j]):
+            other = left[k]
+            factor = other.pop(j) / line[j]
+            users[j].discard(k)
+            for m, value in line.items():
+                if m == j:
+                    continue
+                new = other.get(m, 0.0) - factor * value
+                if abs(new) > 1e-15:
+                    other[m] = new
+                    users[m].add(k)
+                elif other.pop(m, None) is not None:
+                    users[m].discard(k)
+            heapq.heappush(heap, (len(other), k))
+    return found
+
+
 def _largest(block: np.ndarray, rows: list[int], columns: list[int]) -> tuple[int, int]:
     a, b = np.unravel_index(int(np.argmax(block)), block.shape)
     return rows[int(a)], columns[int(b)]
@@ -296,7 +314,8 @@ def _asked(
 ) -> Choice:
     """The choice with the independent columns that were asked for."""
     stars = [column for column in B.columns if column not in asked]
-    pivots = _pivots(values, rows, B.columns, stars, pleasant)
+    large = len(rows) > LARGE
+    pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, stars, pleasant)
     rank = _rank(values)
     if len(pivots) < len(stars):
         names = ", ".join(map(str, asked))

@@ -98,13 +98,14 @@ def compose(
     depth: int = 0,
     short: Tidy | None = None,
     tidy: Tidy | None = None,
+    rules: Tidy | None = None,
 ) -> Composed:
     """The matrices of a subsystem from its own rows and its parts.
 
     Args:
         decide: what the complement of B is written by.
         short: gives long expressions names.
-        tidy: how expressions are to read (identities).
+        tidy: how entries of matrices are to read;  rules: the same for forces.
     """
     al, found = own.al, Composed(own, children, depth, tidy)
     free = found.free
@@ -123,7 +124,7 @@ def compose(
         parts.append(found.R_rows(foreign).T @ own.forces.part(foreign))
     total = assemble(*parts, al=al)  # a column of forces, or of their coefficients
     f = Labelled(al, free, total.columns or (ONE,), total.entries)
-    found.f = f if tidy is None else f.map(tidy)
+    found.f = f if rules is None else f.map(rules)
     f_bar = found.C.T @ found.f
     found.f_bar = f_bar if short is None else f_bar.map(short)
     return found

@@ -23,19 +23,21 @@ from dalembert.modular.variables import local
 __all__ = ["Names", "composed_symbolic", "seen_composed"]
 
 LONG = 150  # operations; longer expressions get a name
+LONG_IN_LARGE = 25  # the same in large trees: what is passed up must stay short
+LARGE = 30  # subsystems in a tree
 SHORT = 60  # operations; shorter expressions are multiplied out, to see whether that makes them shorter
 
 
 class Names:
     """Names for long expressions of one subsystem."""
 
-    def __init__(self, description: Description):
-        self.description = description
+    def __init__(self, description: Description, longest: int):
+        self.description, self.longest = description, longest
         self.definitions: dict[sp.Symbol, sp.Expr] = {}
         self._known: dict[sp.Expr, sp.Symbol] = {}
 
     def __call__(self, value: Any) -> Any:
-        if _size(value, LONG) <= LONG:
+        if _size(value, self.longest) <= self.longest:
             return value
         if value not in self._known:
             k = len(self.definitions) + 1
@@ -83,16 +85,23 @@ def composed_symbolic(
     d: Description, order: int, choices: dict[tuple[str, ...], Choice], path: tuple[str, ...] = ()
 ) -> Composed:
     """The matrices of a description over SymPy, for choices made for each place in the tree (seen from there)."""
-    choice = choices[path]
-    key = ("composed", order, choice.independent, choice.pivots, choice.strategy)
+    choice, longest = choices[path], LONG if len(choices) <= LARGE else LONG_IN_LARGE
+    key = ("composed", order, longest, choice.independent, choice.pivots, choice.strategy)
     below = {part.name: composed_symbolic(part.description, order, choices, (*path, part.name)) for part in d.parts}
     if key in d.memo and all(d.memo[key][1][name] is inner for name, inner in below.items()):
         return d.memo[key][0]
     COUNTS["composed"] += 1
     children = {part.name: SeenComposed(d, part, below[part.name]) for part in d.parts}
-    names, rules = Names(d), _rules(d, order)
+    names, rules = Names(d, longest), _rules(d, order)
     short = names if order <= 2 else None  # prolongation differentiates what it finds
-    found = compose(own_rows(SYMPY, d, order), children, lambda _: choice, short=short, tidy=lambda v: _tidy(v, rules))
+    found = compose(
+        own_rows(SYMPY, d, order),
+        children,
+        lambda _: choice,
+        short=short,
+        tidy=lambda value: _tidy(value, rules),
+        rules=(lambda value: value.xreplace(rules)) if rules else None,
+    )
     found.definitions = names.definitions
     d.memo[key] = (found, below)
     return found

@@ -98,22 +98,30 @@ class TracedSystem:
 
     def _node(self, node: Node) -> TracedNode:
         own = self.own[node.path]
-        top = np.array([self.symbols[str(label)] for label in self.equations.top], dtype=object)
         rows = [row for row in own.forces.rows if row in own.forces.entries]
         f = CASADI.vector([own.forces.get(row, ONE) for row in rows])
-        M = CASADI.jacobian(f, top) if rows else CASADI.zeros(0, len(top))
-        where = {name for line in M for entry in line if type(entry) is not float for name in _names(entry)}
-        if where & {str(label) for label in self.equations.top}:
+        used = {name for value in f if type(value) is not float for name in _names(value)}
+        tops = [label for label in self._tops if label in used]
+        top = CASADI.vector([self.symbols[label] for label in tops])
+        M = CASADI.jacobian(f, top)
+        if any(_names(entry) & set(tops) for line in M for entry in line if type(entry) is not float):
+            name = node.name or self.equations.name
             raise ModelError(
                 Problem(
-                    f"subsystem {node.name or self.equations.name!r}: forces are not affine in the highest derivatives"
+                    f"subsystem {name!r}: its effective forces are not affine in the derivatives of order {self.order}",
+                    fix="forces may name accelerations only linearly",
                 )
             )
-        k = CASADI.substitute(f, top, CASADI.zeros(len(top))) if rows else f
+        k = CASADI.substitute(f, top, CASADI.zeros(len(top))) if tops else f
+        columns = [self._tops[label] for label in tops]
         return TracedNode(
-            node, own.labels, own.rows, own.A, own.b, Labelled.from_array(CASADI, rows, self.equations.top, M),
+            node, own.labels, own.rows, own.A, own.b, Labelled.from_array(CASADI, rows, columns, M),
             Labelled.vector(CASADI, dict(zip(rows, k, strict=True))), own.lower, own,
         )  # fmt: skip
+
+    @cached_property
+    def _tops(self) -> dict[str, Label]:
+        return {str(label): label for label in self.equations.top}
 
     @cached_property
     def lower(self) -> tuple[tuple[Label, Any], ...]:

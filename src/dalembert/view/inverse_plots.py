@@ -74,7 +74,7 @@ def sizing_figure(sizing: Sizing) -> Any:
     for j, motor in enumerate(motors):
         color, force, speed = PALETTE[j % len(PALETTE)], inverse[motor.name].values, inverse.speeds.values[:, j]
         cloud.plot(speed, force, color=color, linewidth=1.2, label=f"{motor.name}: peak {motor.peak:.3g} {motor.unit}")
-        cloud.axhline(motor.effective, color=color, linewidth=0.9, linestyle="--")
+        cloud.axhline(np.copysign(motor.effective, force.mean()), color=color, linewidth=0.9, linestyle="--")
         power.plot(time, inverse.power.values[:, j], color=color, linewidth=1.4)
     units = {"N m": ("rad/s", "torque (N m)"), "N": ("m/s", "force (N)")}
     kinds = {motor.unit for motor in motors}
