@@ -68,8 +68,12 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        if not isinstance(model, Model):
+            raise DalembertError(
+                f"expected a model, got {model!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')"
+            )
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
@@ -129,14 +133,10 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form, way, yielding = map(
-        _of_kernels, ("traced", "symbols", "tau", "form", "way", "yielding")
+    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    dynamics_kernel, constraint_kernel, observer = map(
+        _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
-    dynamics_kernel, form_kernel, constraint_kernel, move_kernel, reaction_kernel, event_kernel = map(
-        _of_kernels,
-        ("dynamics_kernel", "form_kernel", "constraint_kernel", "move_kernel", "reaction_kernel", "event_kernel"),
-    )
-    observer = _of_kernels("observer")
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
@@ -380,6 +380,11 @@ class Dynamics:
             active: the rows to keep instead.
         """
         return make_problem(self.kernels, parameters, needs, start, active)
+
+
+def not_a_model(given: Any) -> DalembertError:
+    """What to say where something else than a model was given."""
+    return DalembertError(f"expected a model, got {given!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')")
 
 
 def compile(

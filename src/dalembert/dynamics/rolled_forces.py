@@ -22,11 +22,11 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.elements import Load
 from dalembert.elements.base import replace_names
-from dalembert.expressions import TIME, Reference, evaluate, number, reference
+from dalembert.expressions import TIME, number, reference
 from dalembert.expressions.symbols import JOINT_QUANTITIES, as_reference
 from dalembert.forces import Force
 from dalembert.kinematics import TreeKinematics
-from dalembert.kinematics.moving import quantity
+from dalembert.kinematics.moving import FormulaMotion
 from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
 from dalembert.native import Int, Integers, Kernels, Record, Vector
@@ -237,7 +237,7 @@ class ForceKind:
     energy: Kernel
 
 
-class _FormMotion:
+class _FormMotion(FormulaMotion):
     """The motion that a form asks about, over symbols; it remembers what was asked. Implements ``elements.Motion``."""
 
     al: Algebra = CASADI
@@ -255,15 +255,8 @@ class _FormMotion:
             self.data[key] = (query, *CASADI.symbols("data", count))
         return self.data[key][2]
 
-    def evaluate(self, formula: sp.Expr) -> Any:
-        return evaluate(self.al, formula, self._lookup)
-
-    def _lookup(self, atom: sp.Symbol | Reference) -> Any:
-        if isinstance(atom, Reference):
-            return quantity(self, atom)
-        if atom == TIME:
-            return self.t
-        return self._datum(atom, 1, lambda form: np.array([form.number(atom)]))[0]
+    def parameter(self, symbol: sp.Symbol) -> Any:
+        return self._datum(symbol, 1, lambda form: np.array([form.number(symbol)]))[0]
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         if name == "ground":

@@ -383,6 +383,12 @@ class ModularEquations:
         visit(self.root, self.composed)
         return found
 
+    def inverse(self, *inputs: Any) -> dict[str, sp.Expr]:
+        """Inputs as formulas of the motion: the open-loop law of theorem 4.3 (see ``inverse_law``)."""
+        from dalembert.modular.inverse_law import inverse_law
+
+        return inverse_law(self, inputs or None)
+
     # Numbers
 
     def at(self, values: Mapping[Any, float] | None = None, strategy: Strategy | None = None) -> Composed:

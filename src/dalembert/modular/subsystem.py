@@ -191,7 +191,9 @@ class Subsystem:
             self._forces[name] = self._forces.get(name, sp.S.Zero) + self._formula(value)
         self._version += 1
 
-    def kinetic_energy(self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None) -> None:
+    def kinetic_energy(
+        self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None
+    ) -> None:
         """Inertia forces from the kinetic energy, a formula of coordinates, rates and quasi-velocities of this subsystem.
 
         Args:
@@ -340,12 +342,16 @@ class Subsystem:
         head = split_rate(name)[0]
         if head in self._orders:
             return "variable"
-        if head in self._inputs or any(head in rows.values() for path, rows in self._relaxed.items() if not path):
+        if head in self._inputs or head in self._relaxed_names():
             return "input"
         if name in self._values:
             return "parameter"
         first, _, rest = name.partition(".")
         return self._parts[first].part._kind(rest) if rest and first in self._parts else None
+
+    def _relaxed_names(self) -> set[str]:
+        """Constraint forces that were asked for here, by their paths."""
+        return {".".join((*path, force)) for path, rows in self._relaxed.items() for force in rows.values()}
 
     def _formula(self, given: Any) -> sp.Expr:
         """A formula in plain symbols of this subsystem.
