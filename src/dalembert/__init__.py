@@ -27,8 +27,13 @@ _HOMES = {
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
+    "LinearChart": "dalembert.analyses",
+    "LinearModel": "dalembert.analyses",
     "Options": "dalembert.analyses",
+    "Inverse": "dalembert.analyses",
+    "Samples": "dalembert.analyses",
     "State": "dalembert.state",
+    "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -36,6 +41,9 @@ _HOMES = {
     "derive": "dalembert.derivation",
     "ignorable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
+    "inverse_dynamics": "dalembert.analyses",
+    "linearize": "dalembert.analyses",
+    "linearize_over": "dalembert.analyses",
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
@@ -58,14 +66,19 @@ __all__ = [
     "Dynamics",
     "ExpressionError",
     "Generalized",
+    "Inverse",
+    "LinearChart",
+    "LinearModel",
     "Model",
     "ModelError",
     "Options",
     "Placement",
     "ReadWarning",
     "Recipe",
+    "Samples",
     "SimulationError",
     "State",
+    "Subsystem",
     "System",
     "Trajectory",
     "assemble",
@@ -74,7 +87,11 @@ __all__ = [
     "derive",
     "ignorable",
     "inspect",
+    "inverse_dynamics",
+    "leaves",
     "library",
+    "linearize",
+    "linearize_over",
     "load",
     "read",
     "redundancy",
@@ -87,11 +104,18 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
         Comparison,
+        Inverse,
+        LinearChart,
+        LinearModel,
         Options,
+        Samples,
         assemble,
         compare,
         ignorable,
         inspect,
+        inverse_dynamics,
+        linearize,
+        linearize_over,
         load,
         redundancy,
         simulate,
@@ -104,6 +128,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 
@@ -115,6 +140,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "library":
         return import_module("dalembert.library")
+    if name == "leaves":
+        return import_module("dalembert.modular.leaves")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

@@ -24,6 +24,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("values",),
     ("native",),
     ("codegen",),
     ("numerics",),
@@ -42,6 +43,7 @@ LAYERS = (
     ("integrators",),
     ("dynamics",),
     ("derivation",),
+    ("modular",),
     ("view",),  # draws runs too, but reads them through their methods: it imports nothing of ``trajectory``
     ("io",),
     ("trajectory",),

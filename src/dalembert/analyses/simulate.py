@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from dalembert.analyses.certify import certify
+from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.drive import Driver
-from dalembert.analyses.options import Options, RunOptions, show_options
+from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
 from dalembert.dynamics import Dynamics
-from dalembert.errors import SimulationError
+from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.record import record
 
-__all__ = ["simulate"]
+if TYPE_CHECKING:
+    from dalembert.modular import Subsystem
 
-DEFAULT_OUTPUTS = 1000
+__all__ = ["simulate"]
 
 
 @show_options(RunOptions)
 def simulate(
-    model: Model | Dynamics,
+    model: Model | Dynamics | Subsystem,
     duration: float,
     *,
+    inputs: Mapping[str, Any] | None = None,
     options: Options | None = None,
     progress: Callable[[float], None] | None = None,
     strict: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_interval: float = 30.0,
     **given: Unpack[RunOptions],
-) -> Trajectory:
+) -> Any:
     """Move a mechanism through time.
 
     Args:
-        model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again.
+        model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again; or a
+            ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
         duration: how long (s).
+        inputs: of a subsystem: formulas of t by name; those that are left out are zero.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
@@ -54,13 +59,29 @@ def simulate(
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
     options = Options.of(options, given, RunOptions)
+    if progress is not None and not callable(progress):
+        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
+    if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
+        raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     times = options.times(duration, DEFAULT_OUTPUTS)
+    if not isinstance(model, (Model, Dynamics)):
+        from dalembert.analyses.simulate_system import simulate_system
+        from dalembert.modular import Subsystem
+
+        if not isinstance(model, Subsystem):
+            raise DalembertError(f"simulate takes a model, compiled equations or a subsystem, got {model!r}")
+        if checkpoint is not None:
+            raise DalembertError("checkpoints are for mechanisms; a subsystem runs without")
+        return simulate_system(model, times, options, inputs, progress, strict)
+    if inputs is not None:
+        raise DalembertError("inputs=… belongs to subsystems; a model has drives, forces and parameters")
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     state = options.state(dynamics)
     hold_rank(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     values = dict(options.parameters or {})
+    check_values(dynamics, values)
     saved = None
     if checkpoint is not None:
         from dalembert.io import dumps

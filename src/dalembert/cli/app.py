@@ -117,6 +117,44 @@ def derive(
 
 
 @app.command()
+def inverse(
+    model: ModelArgument,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(help="What is prescribed, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
+    ] = None,
+    duration: DurationOption = 10.0,
+    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
+    smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    write: Annotated[
+        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (sizing report), .html (animation).")
+    ] = None,
+) -> None:
+    """Find the forces behind a prescribed motion; show what motors and bearings must stand."""
+    from dalembert.cli.inverse_command import inverse_model
+
+    trusted = inverse_model(
+        model,
+        motion=motion or [],
+        unknowns=unknown or [],
+        duration=duration,
+        options={
+            "output_step": output_step, "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
+        },
+        files=write or [],
+        smoothing=smoothing,
+    )  # fmt: skip
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,
@@ -136,6 +174,30 @@ def inspect(
         show_redundancy(model, pairs("--set", set_), pairs("--initial", initial))
     else:
         show_inspection(model, pairs("--set", set_))
+
+
+@app.command()
+def linearize(
+    model: ModelArgument,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
+    input_: Annotated[
+        list[str] | None, typer.Option("--input", help="Joint, force or parameter; repeat for more.")
+    ] = None,
+    output: Annotated[list[str] | None, typer.Option(help="Output, joint or formula; repeat for more.")] = None,
+    release: Annotated[list[str] | None, typer.Option(help="Constraint or drive that shall not act.")] = None,
+    over: Annotated[str | None, typer.Option(help="A parameter and its range, as name=first:last:count.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the matrices, or for eigenvalues over a range.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Small motions next to the start of a model: eigenvalues, modes and what takes part in them."""
+    from dalembert.cli.linearize_command import linearize_model
+
+    at = pairs("--initial", initial) | {f"{joint}.d": value for joint, value in pairs("--rate", rate).items()}
+    options = {"at": at, "parameters": pairs("--set", set_), "inputs": input_ or [], "outputs": output}
+    linearize_model(model, options=options | {"release": release or []}, over=over, plot=plot, csv=csv, quiet=quiet)
 
 
 @app.command("list")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,8 @@ __all__ = ["Derivation", "derive"]
 
 METHODS = ("auto", "symbolic", "graph")
 SMALL = 1100  # instructions of a graph; what is longer is read as definitions
-SECONDS = 12.0  # for simplification in all
-PATIENCE = 8.0  # seconds after which a small system that does not come to an end is read as definitions, too
+WORK = 200_000  # for simplification in all (see ``Budget``)
+PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
 _GRAVITY = "g"
 
 
@@ -74,23 +73,23 @@ def derive(
         return Derivation(setup, build_symbolic(setup, None))
     try:
         return Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
-    except _TooSlow:
+    except _TooLong:
         return Derivation(setup, setup.graph.mathematics())
 
 
-class _TooSlow(Exception):
+class _TooLong(Exception):
     """Expressions grow faster than they can be simplified."""
 
 
 def _written_out(setup: Setup, patience: float) -> Mathematics:
     """The equations as expressions in short forms."""
-    budget, began = Budget(SECONDS), time.process_time()
+    budget = Budget(WORK)
     roots = Roots(setup.reference, setup.moving, budget)
     short = Abbreviations(setup, budget)
 
     def tidy(values: np.ndarray) -> np.ndarray:
-        if time.process_time() - began > patience:
-            raise _TooSlow
+        if budget.spent > patience:
+            raise _TooLong
         return simplify_array(roots.array(values), setup.moving, budget)
 
     found = build_symbolic(setup, tidy, short.array)
@@ -363,13 +362,13 @@ class Derivation:
         found = self._mathematics.definitions
         return expression if found is None else found.expanded(expression)
 
-    def simplify(self, seconds: float = SECONDS) -> Derivation:
-        """The same equations in shorter forms; what would take too long stays as it is."""
+    def simplify(self, work: int = WORK) -> Derivation:
+        """The same equations in shorter forms; what would take more work stays as it is (10 000 is about a second)."""
         found = self._mathematics
         if found.definitions is not None:
             return self
         copy = Mathematics(**{name: getattr(found, name) for name in found.__dataclass_fields__})
-        return Derivation(self._setup, _simplified(copy, self._setup, Budget(seconds)))
+        return Derivation(self._setup, _simplified(copy, self._setup, Budget(work)))
 
     # To read
 

@@ -7,7 +7,6 @@ expression is zero if and only if its numerator is: this is a proof, not a guess
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +16,10 @@ import sympy as sp
 from sympy.polys.domains import QQ
 from sympy.polys.rings import ring
 
-__all__ = ["Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField", "exact"]
+__all__ = [
+    "DIVISOR", "FACTORS", "GROUPING", "WAVES", "Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField",
+    "exact",
+]  # fmt: skip
 
 Polynomial = Any  # an element of a ring of SymPy, which has no types for them
 
@@ -33,33 +35,52 @@ class TooLarge(Exception):
 
 @dataclass
 class Budget:
-    """What simplification may cost.
+    """What simplification may cost, counted in steps and not in time: the same input has the same form everywhere.
 
     Attributes:
-        seconds: of computing, in all.
+        work: in all; a unit is a product of two short polynomials, a ten-thousandth of a second or so.
         terms: of one polynomial.
         products: of terms, in one multiplication.
+        spent: work done so far.
     """
 
-    seconds: float = 10.0
+    work: int = 100_000
     terms: int = 4000
     products: int = 100_000
-    _end: float = field(default=0.0, repr=False)
+    spent: int = field(default=0, repr=False)
+    _whole: Budget | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        self._end = time.process_time() + self.seconds
+    @classmethod
+    def of(cls, given: Budget | int | None) -> Budget:
+        """A budget as it is, from an amount of work, or the usual one."""
+        if isinstance(given, Budget):
+            return given
+        return cls() if given is None else cls(given)
 
-    @property
-    def left(self) -> float:
-        return self._end - time.process_time()
+    def check(self, terms: int = 0, products: int = 0, cost: int = 1) -> None:
+        """Pay for the next step.
 
-    def check(self, terms: int = 0, products: int = 0) -> None:
-        if terms > self.terms or products > self.products or time.process_time() > self._end:
+        Args:
+            cost: of the step, besides what its terms cost; the constants below are measured.
+        """
+        if terms > self.terms or products > self.products:
+            raise TooLarge
+        self._spend(cost + (terms + products) // 10)
+
+    def _spend(self, amount: int) -> None:
+        self.spent += amount
+        if self._whole is not None:
+            self._whole._spend(amount)
+        if self.spent > self.work:
             raise TooLarge
 
-    def share(self, seconds: float) -> Budget:
-        """A part of what is left, for one step."""
-        return Budget(max(0.0, min(seconds, self.left)), self.terms, self.products)
+    def share(self, work: int) -> Budget:
+        """A part of it, for one step; what the step costs is taken from the whole."""
+        return Budget(work, self.terms, self.products, _whole=self)
+
+
+# Cost of steps of which each is a good deal of work, in units of ``Budget.work``.
+DIVISOR, FACTORS, GROUPING, WAVES = 25, 60, 30, 8
 
 
 @dataclass(frozen=True)
@@ -302,7 +323,7 @@ class TrigonometricField:
         if len(a) == 1 or len(b) == 1 or len(a) + len(b) > _LARGEST_GCD:
             low = [min(k) for k in zip(*a.keys(), *b.keys(), strict=True)]
             return self.ring.from_dict({tuple(low): QQ(1)})
-        self.budget.check(len(a) + len(b))
+        self.budget.check(len(a) + len(b), cost=DIVISOR)
         return a.gcd(b)
 
     def plain(self, a: Polynomial) -> sp.Expr:

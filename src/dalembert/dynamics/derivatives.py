@@ -15,7 +15,7 @@ Reference: docs/theory/derivatives.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["derivative_kernel", "make_derivatives"]
+__all__ = ["constrained_derivatives", "derivative_kernel", "make_derivatives"]
 
 # Velocities up to which M⁻¹ is applied by straight-line code. Measured, written out and in loops: 3.7 and 4.1 µs at 26
 # joints, 5.5 and 5.6 at 30, 11.1 and 9.5 at 38; from 30 on loops also take half the time to compile.
@@ -43,6 +43,18 @@ WRITTEN_OUT = 28
 
 # Short pieces keep long-lived matrix entries out of registers that the arithmetic needs: at 30 joints a third faster.
 PIECE = 250
+
+# Singular values of [M −Aᵀ; A 0], relative to the largest, that belong to redundant constraint equations.
+REDUNDANT = 1e-10
+
+
+class AccelerationDerivatives(NamedTuple):
+    """u̇ and its derivatives along the tangent of q, by u and by τ."""
+
+    du: np.ndarray
+    ddu_dq: np.ndarray
+    ddu_du: np.ndarray
+    ddu_dtau: np.ndarray
 
 
 def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel:
@@ -62,6 +74,32 @@ def make_derivatives(kernels: MechanismKernels, which: Literal["forward", "inver
         raise DalembertError(f"which must be 'forward' or 'inverse', got {which!r}")
     equations = kernels.equations()
     return _inverse(kernels, equations) if which == "inverse" else _forward(kernels, equations)
+
+
+def constrained_derivatives(
+    kernels: MechanismKernels, state: tuple[Any, Any, Any, Any, Any], solved: tuple[np.ndarray, np.ndarray]
+) -> AccelerationDerivatives:
+    """Derivatives of u̇ where there are constraints: those of M u̇ + h = Q + τ + Aᵀλ,  A u̇ + γ = 0, solved for ∂u̇.
+
+    Args:
+        state: t, q, u, parameters and τ, for one state or a batch.
+        solved: u̇ and λ there.
+    """
+    du, multipliers = solved
+    T = kernels.tangent_kernel(np.reshape(state[0], (*np.shape(state[0]), 1)), *state[1:], du, multipliers)
+    nv, m = kernels.nv, len(kernels.rows)
+    shape = T.M.shape[:-1]
+    M, A, W = T.M.reshape(*shape, nv, nv), T.A.reshape(*shape, m, nv), T.W.reshape(*shape, -1, nv)
+    system = np.zeros((*shape, nv + m, nv + m))
+    system[..., :nv, :nv], system[..., nv:, :nv] = M, A
+    system[..., :nv, nv:] = -np.swapaxes(A, -1, -2)
+    right = np.zeros((*shape, nv + m, 3 * nv))
+    right[..., :nv, :nv], right[..., nv:, :nv] = -T.r_q.reshape(*shape, nv, -1) @ W, -T.g_q.reshape(*shape, m, -1) @ W
+    right[..., :nv, nv : 2 * nv] = -T.r_u.reshape(*shape, nv, nv)
+    right[..., nv:, nv : 2 * nv] = -T.g_u.reshape(*shape, m, nv)
+    right[..., :nv, 2 * nv :] = np.eye(nv)
+    found = (np.linalg.pinv(system, rcond=REDUNDANT) @ right)[..., :nv, :]
+    return AccelerationDerivatives(du, found[..., :nv], found[..., nv : 2 * nv], found[..., 2 * nv :])
 
 
 def _inverse(kernels: MechanismKernels, equations: Equations) -> Kernel:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics.choose import choose
+from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
@@ -67,8 +68,12 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        if not isinstance(model, Model):
+            raise DalembertError(
+                f"expected a model, got {model!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')"
+            )
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
@@ -219,7 +224,23 @@ class Dynamics:
     def inverse(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
-        """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q; one state or a batch."""
+        """Forces on all velocities that produce u̇ of a tree:  τ = M u̇ + h − Q; one state or a batch.
+
+        Mechanisms with constraints are refused: their joints share the load. ``da.inverse_dynamics`` takes them.
+        """
+        if self.rows:
+            owners = ", ".join(self.rows.owners()[:4])
+            raise DalembertError(
+                f"inverse: {self.model.name!r} has constraints ({owners}), so the forces on its velocities are not "
+                f"determined by u, u̇ alone.  Fix: da.inverse_dynamics(model, motion, duration, unknowns=[...]); or "
+                f"kernels.inverse_kernel for M u̇ + h − Q of the open tree"
+            )
+        return self._unconstrained(q, u, du, t=t, parameters=parameters, out=out)
+
+    def _unconstrained(
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """M u̇ + h − Q, whatever constraints there are."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
@@ -233,7 +254,7 @@ class Dynamics:
         self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
         """h − Q: what must be applied to all velocities so that u̇ = 0, without constraints."""
-        return self.inverse(q, u, self._no_force, t=t, parameters=parameters, out=out)
+        return self._unconstrained(q, u, self._no_force, t=t, parameters=parameters, out=out)
 
     def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> Any:
         """Kinetic and potential energy (J)."""
@@ -272,12 +293,18 @@ class Dynamics:
         parameters: dict[str, float] | None = None,
         out: Any = None,
     ) -> Any:
-        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ of a tree, at one state or a batch.
+        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ, at one state or a batch.
 
         Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
-        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays.
+        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays, of trees
+        only. With constraints they are those of the equations as they stand, for changes of q and u in any direction;
+        ``da.linearize`` gives those on the constraints.
         """
         given = self._no_force if tau is None else tau
+        if self.rows:
+            q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
+            solved = self.solve(q, u, given, t=t, parameters=parameters)
+            return constrained_derivatives(self.kernels, (t, q, u, self.parameters(parameters), given), solved)
         kernel = self.kernels.derivative_kernel("forward")
         return kernel(t, q, u, self.parameters(parameters), given, out=out)
 
@@ -353,6 +380,11 @@ class Dynamics:
             active: the rows to keep instead.
         """
         return make_problem(self.kernels, parameters, needs, start, active)
+
+
+def not_a_model(given: Any) -> DalembertError:
+    """What to say where something else than a model was given."""
+    return DalembertError(f"expected a model, got {given!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')")
 
 
 def compile(

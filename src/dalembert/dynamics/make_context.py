@@ -57,7 +57,7 @@ def make_context(
         context.retract = closed_retract.bind(own) if closed else project.normalize.bind(context)
         return context
     if kernels.way == "solved":
-        context.solver = kernels.formulation.bind(context)
+        context.solver = kernels.formulation.bind(context, kernels.plan)
     context.rhs = _WAYS[kernels.way].bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context

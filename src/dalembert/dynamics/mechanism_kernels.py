@@ -14,6 +14,7 @@ from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.derivatives import make_derivatives
 from dalembert.dynamics.kernels import KernelSet
+from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level, Row
 from dalembert.formulations import Formulation
@@ -142,6 +143,11 @@ class MechanismKernels(KernelSet):
         if which not in self._derivatives:
             self._derivatives[which] = make_derivatives(self, which)
         return self._derivatives[which]
+
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
 
     # Steps along the group of all joints
 

@@ -153,9 +153,12 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         return load
 
-    def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
-        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
-        al, tree = self.al, self.tree
+    def _applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
+        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out.
+
+        They are those of the model unless another load is given.
+        """
+        al, tree, load = self.al, self.tree, self.load if load is None else load
         wrenches = [al.zeros(6) for _ in tree.links]
         tau = self.tau.copy()
 
@@ -164,10 +167,10 @@ class Equations:
                 i = tree.index[body]
                 wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
 
-        for body, wrench, conservative in self.load.wrenches:
+        for body, wrench, conservative in load.wrenches:
             if not (conservative and only_work):
                 add(body, wrench)
-        for joint, force, conservative in self.load.joint_forces:
+        for joint, force, conservative in load.joint_forces:
             if conservative and only_work:
                 continue
             slot = tree.coordinates.slot_of_joint.get(joint)
@@ -185,6 +188,11 @@ class Equations:
         """Forces on all velocities that have no potential."""
         wrenches, tau = self._applied(only_work=True)
         return tau + self.tree.generalized_forces(self.states, wrenches)
+
+    def forces_of(self, load: Load) -> np.ndarray:
+        """Forces on all velocities of a load instead of the model's own."""
+        wrenches, tau = self._applied(load=load)
+        return tau - self.tau + self.tree.generalized_forces(self.states, wrenches)
 
     def active_forces(self) -> np.ndarray:
         """All forces on velocities, those of gravity and of potentials among them."""

@@ -103,13 +103,21 @@ class Formulation(ABC):
         """What the route takes first: the context, or a record with options that refers to it."""
         return context
 
-    def bind(self, context: Context) -> Bound | None:
+    def plan(self, equations: BlockEquations) -> Record | None:
+        """What the route knows in advance from the structure of the equations; None if it wants to know nothing."""
+        return None
+
+    def planned(self, context: Context, plan: Record | None) -> Record:
+        """What the route takes first, with the plan in it where there is one."""
+        return self.record(context)
+
+    def bind(self, context: Context, plan: Record | None = None) -> Bound | None:
         """The function that finds u̇ and λ for a context whose kernels are set; None if the blocks give u̇ themselves."""
         if self.explicit:
             return None
         if context.dynamics is not None:
             check_blocks(context.dynamics.kernel, self.own, context)
-        return self.solver().bind(self.record(context))
+        return self.solver().bind(self.planned(context, plan))
 
     def form(self, sizes: Sizes) -> Form | None:
         """The variables that are integrated, if they are not q and u."""
