@@ -274,7 +274,21 @@ class Function(Field[Any]):
         record.kept_values[self.name] = value
 
 
-class Kernel(Field[Any]):
+class _KernelField(Field[Any]):
+    """Machine code with memory of its own, or None."""
+
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
+        """What the slots hold, and the kernel as plain Python calls it."""
+        raise NotImplementedError
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record._slot[self.name]
+        words, called = ((0,) * self.slots, None) if value is None else self.called(value)
+        record._words[at : at + self.slots] = words
+        record._kept[self.name] = called
+
+
+class Kernel(_KernelField):
     """A compiled expression graph with memory of its own, or None. Called with its inputs in order, numbers or vectors,
     it gives a view of its outputs, which stays valid until it is called again; ``.outputs`` is that view.
 
@@ -284,6 +298,11 @@ class Kernel(Field[Any]):
     slots = SLOTS_OF_KERNEL
     kind = types.Kernel()
 
+<<<<<<< HEAD
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
+        memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
+        return (value.address, value.n_in, value.n_out, memory.ctypes.data), _Called(value, memory)
+=======
     def write(self, record: Record, value: Any) -> None:
         at = record.slot_of[self.name]
         if value is None:
@@ -293,6 +312,7 @@ class Kernel(Field[Any]):
         memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
         record.slot_words[at : at + 4] = value.address, value.n_in, value.n_out, memory.ctypes.data
         record.kept_values[self.name] = _Called(value, memory)
+>>>>>>> 1fadb03f11387eaa1e4476abeb8f5be8069c266d
 
 
 class _Called:
@@ -368,7 +388,7 @@ class _InPlace:
         self._function(inputs.ctypes.data, outputs.ctypes.data, scratch.ctypes.data)
 
 
-class BatchKernel(Field[Any]):
+class BatchKernel(_KernelField):
     """The version of a kernel for groups of ``kernel.width`` states, with scratch space of its own, or None.
 
     Called as  kernel(inp, out, groups)  it fills ``out[group, i*width + lane]`` from ``inp[group, i*width + lane]``.
@@ -376,9 +396,15 @@ class BatchKernel(Field[Any]):
     Slots: code, numbers of inputs and of outputs in a group, scratch space.
     """
 
-    slots = 4
+    slots = SLOTS_OF_KERNEL
     kind = types.Kernel(batch=True)
 
+<<<<<<< HEAD
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
+        work = np.zeros(max(1, value.n_work_batch))
+        each = value.n_in * value.width, value.n_out * value.width
+        return (value.batch_address, *each, work.ctypes.data), _BatchCalled(value, work)
+=======
     def write(self, record: Record, value: Any) -> None:
         at = record.slot_of[self.name]
         if value is None:
@@ -389,6 +415,7 @@ class BatchKernel(Field[Any]):
         each = value.n_in * value.width, value.n_out * value.width
         record.slot_words[at : at + 4] = value.batch_address, *each, work.ctypes.data
         record.kept_values[self.name] = _BatchCalled(value, work)
+>>>>>>> 1fadb03f11387eaa1e4476abeb8f5be8069c266d
 
 
 class _BatchCalled:
