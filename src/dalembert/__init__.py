@@ -31,6 +31,7 @@ _HOMES = {
     "LinearModel": "dalembert.analyses",
     "Options": "dalembert.analyses",
     "State": "dalembert.state",
+    "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
     "compare": "dalembert.analyses",
@@ -72,6 +73,7 @@ __all__ = [
     "Recipe",
     "SimulationError",
     "State",
+    "Subsystem",
     "System",
     "Trajectory",
     "assemble",
@@ -80,6 +82,7 @@ __all__ = [
     "derive",
     "ignorable",
     "inspect",
+    "leaves",
     "library",
     "linearize",
     "linearize_over",
@@ -116,6 +119,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 
@@ -127,6 +131,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "library":
         return import_module("dalembert.library")
+    if name == "leaves":
+        return import_module("dalembert.modular.leaves")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

@@ -42,6 +42,7 @@ LAYERS = (
     ("integrators",),
     ("dynamics",),
     ("derivation",),
+    ("modular",),
     ("view",),  # draws runs too, but reads them through their methods: it imports nothing of ``trajectory``
     ("io",),
     ("trajectory",),

@@ -1,0 +1,28 @@
+"""Recursive modular modelling: systems of any variables, composed of subsystems.
+
+S = da.Subsystem("S"); S.include(part); S.invariant(…); S.equations()
+"""
+
+from dalembert.modular import leaves
+from dalembert.modular.complement import SVD, Choice, Given, LeastSquares, Pivoted, Strategy, Symbolic
+from dalembert.modular.labelled import Labelled, assemble
+from dalembert.modular.labels import Label
+from dalembert.modular.modular_equations import ModularEquations
+from dalembert.modular.subsystem import PartView, Subsystem
+
+__all__ = [
+    "SVD",
+    "Choice",
+    "Given",
+    "Label",
+    "Labelled",
+    "LeastSquares",
+    "ModularEquations",
+    "PartView",
+    "Pivoted",
+    "Strategy",
+    "Subsystem",
+    "Symbolic",
+    "assemble",
+    "leaves",
+]

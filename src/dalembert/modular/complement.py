@@ -1,0 +1,362 @@
+"""Orthogonal complements: C of full rank with  B C = 0.
+
+    C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)
+
+for independent columns #, given or chosen. Which columns depend on the others, which rows say nothing new and which
+contradict others is decided on numbers, at consistent states (``choose``); then C is written in any algebra for that
+choice (``Choice.columns``). A numeric C may also be an orthonormal basis, or meet contradicting rows as well as can be.
+
+| strategy | numbers | symbols |
+|---|---|---|
+| ``Given("x", "y")`` | yes | yes |
+| ``Pivoted()`` | yes, by complete pivoting | yes, with the pivots of a consistent state |
+| ``SVD()`` | yes, orthonormal | no |
+| ``LeastSquares(weights, independent)`` | yes | yes, by normal equations |
+| ``Symbolic()`` | as Pivoted | SymPy: without fractions inside; keeps the determinants, whose zeros are singularities |
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra import NUMPY, Algebra
+from dalembert.algebra.dense_solve import solve
+from dalembert.errors import DalembertError, ModelError, Problem
+from dalembert.modular.labelled import Labelled
+from dalembert.modular.labels import Label, match
+from dalembert.modular.sparse_solve import dependent_rows
+
+__all__ = ["STRATEGIES", "SVD", "Choice", "Given", "LeastSquares", "Pivoted", "Strategy", "Symbolic", "choose"]
+
+RANK_TOLERANCE = 1e-9  # of the largest singular value; consistent states are found to 1e-12
+LARGE = 40  # rows; more are eliminated sparsely
+THRESHOLD = 0.03  # of the largest entry left: smaller ones are no pivots, however pleasant they are
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How a complement is found."""
+
+    name = "pivoted"
+
+    def given(self) -> tuple[Any, ...]:
+        """Independent variables that the strategy names."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Pivoted(Strategy):
+    """Independent columns are those that complete pivoting leaves."""
+
+
+@dataclass(frozen=True)
+class Symbolic(Strategy):
+    """As pivoted; over SymPy the determinants of the blocks that are solved are kept."""
+
+    name = "symbolic"
+
+
+@dataclass(frozen=True)
+class SVD(Strategy):
+    """An orthonormal basis of the null space, for numbers."""
+
+    name = "svd"
+
+
+@dataclass(frozen=True, init=False)
+class Given(Strategy):
+    """The independent columns by name."""
+
+    variables: tuple[Any, ...]
+    name = "given"
+
+    def __init__(self, *variables: Any):
+        object.__setattr__(self, "variables", variables)
+
+    def given(self) -> tuple[Any, ...]:
+        return self.variables
+
+
+@dataclass(frozen=True, init=False)
+class LeastSquares(Strategy):
+    """Columns that meet all rows as well as can be: min ‖W B C‖ with C# = 1. Rows may contradict each other.
+
+    Args:
+        weights: by row; 1 without.
+        independent: the independent columns, as many as the mechanism is meant to have freedoms.
+    """
+
+    weights: tuple[tuple[str, float], ...]
+    independent: tuple[Any, ...]
+    name = "least-squares"
+
+    def __init__(self, weights: Mapping[str, float] | None = None, independent: Sequence[Any] = ()):
+        items = tuple((str(key), float(value)) for key, value in (weights or {}).items())
+        if any(not value > 0 for _, value in items):
+            raise ModelError(Problem(f"weights of invariants must be positive, got {dict(items)}"))
+        object.__setattr__(self, "weights", items)
+        object.__setattr__(self, "independent", tuple(independent))
+
+    def given(self) -> tuple[Any, ...]:
+        return self.independent
+
+    def weight(self, row: Label) -> float:
+        known = dict(self.weights)
+        return known.get(row.text, known.get(row.name, 1.0))
+
+
+STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Pivoted, SVD, Symbolic, LeastSquares)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was decided about one matrix B.
+
+    Attributes:
+        independent: columns #.
+        pivots: (row, column): columns ⋆ and the rows that determine them.
+        redundant: rows that follow from the others;  degenerate: rows without entries.
+        residual: what is left of each row of B C, where rows contradict each other.
+    """
+
+    strategy: Strategy
+    independent: tuple[Label, ...]
+    pivots: tuple[tuple[Label, Label], ...]
+    redundant: tuple[Label, ...] = ()
+    degenerate: tuple[Label, ...] = ()
+    residual: Mapping[Label, float] = field(default_factory=dict)
+
+    def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
+        """C over the algebra of B.
+
+        Args:
+            short: gives long expressions names; over SymPy.
+        """
+        al = B.al
+        if isinstance(self.strategy, SVD):
+            return _svd(B, len(self.independent))
+        if not self.pivots:
+            return Labelled.identity(al, self.independent)
+        one = Labelled.identity(al, self.independent)
+        if al is not NUMPY and not self.residual:
+            found = dependent_rows(B, self.pivots, self.independent, short)
+            return Labelled(al, B.columns, self.independent, {**found, **one.entries})
+        stars = [column for _, column in self.pivots]
+        rows = B.rows if self.residual else [row for row, _ in self.pivots]
+        left, right = B.part(rows, stars).to_array(), B.part(rows, self.independent).to_array()
+        if self.residual and isinstance(self.strategy, LeastSquares):
+            weights = [al.constant(self.strategy.weight(row) ** 2) for row in rows]
+            weighted = np.array([weight * line for weight, line in zip(weights, left, strict=True)], dtype=object)
+            left, right = weighted.T @ left, weighted.T @ right
+        X = -_solved(al, left, right)
+        return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
+
+
+def _rows(al: Algebra, rows: Sequence[Label], columns: Sequence[Label], X: np.ndarray) -> dict[Label, dict[Label, Any]]:
+    return Labelled.from_array(al, rows, columns, X).entries
+
+
+def _solved(al: Algebra, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if al is NUMPY:
+        return np.linalg.solve(np.asarray(left, dtype=float), np.asarray(right, dtype=float))
+    return solve(al, left, right) if right.shape[1] else al.zeros(len(left), 0)
+
+
+def _svd(B: Labelled, freedom: int) -> Labelled:
+    if B.al is not NUMPY:
+        raise DalembertError("the SVD complement is made of numbers; use Pivoted() or Given() for symbols")
+    basis = np.linalg.svd(B.to_array())[2][len(B.columns) - freedom :].T
+    return Labelled.from_array(NUMPY, B.columns, [Label((), f"z{j + 1}", 0) for j in range(freedom)], basis)
+
+
+def choose(
+    owner: str,
+    samples: Sequence[Labelled],
+    strategy: Strategy,
+    independent: Sequence[Any] = (),
+    pleasant: Callable[[Label, Label], tuple[int, ...]] | None = None,
+) -> Choice:
+    """Decide on independent columns, pivots and redundant rows.
+
+    Args:
+        owner: name of the subsystem, for messages.
+        samples: B in numbers, at one or more consistent states.
+        independent: columns that were asked for.
+        pleasant: how much one wants an entry as a pivot, the least first.
+
+    Raises:
+        ModelError: for a choice that cannot be, or contradicting rows.
+    """
+    B = samples[0]
+    dense = [_dense(sample.part(B.rows, B.columns)) for sample in samples]
+    asked = [match(B.columns, key, f"independent variable of {owner!r}") for key in (strategy.given() or independent)]
+    degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
+    rows = [row for row in B.rows if row not in degenerate]
+    large = len(rows) > LARGE
+    best = 0 if large else int(np.argmax([_rank(d) for d in dense]))
+    number = {row: i for i, row in enumerate(B.rows)}
+    values = dense[best][[number[row] for row in rows]] if rows else np.zeros((0, len(B.columns)))
+    if asked:
+        return _asked(owner, strategy, B, rows, values, asked, degenerate, pleasant)
+    pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, list(B.columns), pleasant)
+    taken = {column for _, column in pivots}
+    used = {row for row, _ in pivots}
+    free = tuple(column for column in B.columns if column not in taken)
+    redundant = tuple(row for row in rows if row not in used)
+    return Choice(strategy, free, tuple(pivots), redundant, tuple(degenerate))
+
+
+def _dense(B: Labelled) -> np.ndarray:
+    """Rows of like size, so that metres and radians do not decide."""
+    values = np.asarray(B.to_array(), dtype=float).reshape(B.shape)
+    size = np.abs(values).max(axis=1, keepdims=True) if values.size else np.ones((len(values), 1))
+    return values / np.where(size > 1e-12, size, np.inf)
+
+
+def _rank(values: np.ndarray) -> int:
+    return 0 if not values.size else int(np.linalg.matrix_rank(values, tol=RANK_TOLERANCE * max(values.shape)))
+
+
+def _pivots(
+    values: np.ndarray, rows: Sequence[Label], columns: Sequence[Label], allowed: Sequence[Label], pleasant: Any
+) -> list[tuple[Label, Label]]:
+    """Pivots of an elimination: safe ones, and of these the most pleasant."""
+    T = values.copy()
+    place = {column: j for j, column in enumerate(columns)}
+    left_rows, left_columns = list(range(len(rows))), [place[column] for column in allowed]
+    found: list[tuple[Label, Label]] = []
+    while left_rows and left_columns:
+        block = np.abs(T[np.ix_(left_rows, left_columns)])
+        largest = block.max()
+        if not largest > RANK_TOLERANCE * max(values.shape):
+            break
+        fill = np.count_nonzero(block > 1e-14, axis=1)
+        candidates = []
+        for a, b in np.argwhere(block >= THRESHOLD * np.maximum(block.max(axis=1, keepdims=True), 1e-3 * largest)):
+            i, j = left_rows[a], left_columns[b]
+            if block[a, b] < 1e-3 * largest:
+                continue
+            rank = pleasant(rows[i], columns[j]) if pleasant else ()
+            candidates.append(((*rank, int(fill[a]), -float(block[a, b])), i, j))
+        _, i, j = min(candidates) if candidates else (None, *_largest(block, left_rows, left_columns))
+        found.append((rows[i], columns[j]))
+        left_rows.remove(i)
+        left_columns.remove(j)
+        for k in left_rows:
+            if T[k, j]:
+                T[k] = T[k] - T[k, j] / T[i, j] * T[i]
+                T[k, j] = 0.0
+    return found
+
+
+def _sparse_pivots(
+    values: np.ndarray, rows: Sequence[Label], columns: Sequence[Label], allowed: Sequence[Label], pleasant: Any
+) -> list[tuple[Label, Label]]:
+    """The same for many rows: always the row with the fewest entries left, in it a large entry."""
+    may = {j for j, column in enumerate(columns) if column in set(allowed)}
+    left = {i: {int(j): float(line[j]) for j in np.flatnonzero(line) if int(j) in may} for i, line in enumerate(values)}
+    users: dict[int, set[int]] = {}
+    for i, line in left.items():
+        for j in line:
+            users.setdefault(j, set()).add(i)
+    heap = [(len(line), i) for i, line in left.items()]
+    heapq.heapify(heap)
+    found: list[tuple[Label, Label]] = []
+    while heap:
+        count, i = heapq.heappop(heap)
+        if i not in left or count != len(left[i]):
+            continue
+        line = left.pop(i)
+        for j in line:
+            users[j].discard(i)
+        largest = max(map(abs, line.values()), default=0.0)
+        if largest <= RANK_TOLERANCE * len(rows):
+            continue  # says nothing new
+        good = [j for j, value in line.items() if abs(value) >= THRESHOLD * largest]
+        j = min(good, key=lambda j: (*pleasant(rows[i], columns[j]), len(users[j])) if pleasant else (-abs(line[j]),))
+        found.append((rows[i], columns[j]))
+        for k in list(users[j]):
+            other = left[k]
+            factor = other.pop(j) / line[j]
+            users[j].discard(k)
+            for m, value in line.items():
+                if m == j:
+                    continue
+                new = other.get(m, 0.0) - factor * value
+                if abs(new) > 1e-15:
+                    other[m] = new
+                    users[m].add(k)
+                elif other.pop(m, None) is not None:
+                    users[m].discard(k)
+            heapq.heappush(heap, (len(other), k))
+    return found
+
+
+def _largest(block: np.ndarray, rows: list[int], columns: list[int]) -> tuple[int, int]:
+    a, b = np.unravel_index(int(np.argmax(block)), block.shape)
+    return rows[int(a)], columns[int(b)]
+
+
+def _asked(
+    owner: str,
+    strategy: Strategy,
+    B: Labelled,
+    rows: list[Label],
+    values: np.ndarray,
+    asked: list[Label],
+    degenerate: list[Label],
+    pleasant: Any,
+) -> Choice:
+    """The choice with the independent columns that were asked for."""
+    stars = [column for column in B.columns if column not in asked]
+    large = len(rows) > LARGE
+    pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, stars, pleasant)
+    rank = _rank(values)
+    if len(pivots) < len(stars):
+        names = ", ".join(map(str, asked))
+        if rank == len(pivots):
+            held = {column for _, column in pivots}
+            free = ", ".join(str(column) for column in stars if column not in held)
+            message = (
+                f"subsystem {owner!r} has {len(B.columns) - rank} degrees of freedom at its level, "
+                f"{len(asked)} independent variables were chosen ({names})"
+            )
+            raise ModelError(Problem(message, fix=f"choose {free} as independent, too, or add invariants"))
+        message = f"subsystem {owner!r}: the chosen independent variables depend on each other ({names})"
+        raise ModelError(Problem(message, fix="choose others, or leave the choice out"))
+    used = {row for row, _ in pivots}
+    redundant = tuple(row for row in rows if row not in used)
+    if rank == len(stars):
+        return Choice(strategy, tuple(asked), tuple(pivots), redundant, tuple(degenerate))
+    residual = _residual(strategy, B, rows, stars, asked)
+    if not isinstance(strategy, LeastSquares):
+        clash = [f"{row.text} ({value:+.3g})" for row, value in residual.items() if abs(value) > 1e-9]
+        message = (
+            f"subsystem {owner!r}: {rank} independent invariants for {len(stars)} dependent variables; "
+            f"rows that contradict each other (residual of least squares): {', '.join(clash)}"
+        )
+        raise ModelError(
+            Problem(message, fix="remove one of them, or complement(LeastSquares(…)) to meet all as well as can be")
+        )
+    return Choice(strategy, tuple(asked), tuple(pivots), (), tuple(degenerate), residual)
+
+
+def _residual(
+    strategy: Strategy, B: Labelled, rows: list[Label], stars: list[Label], asked: list[Label]
+) -> dict[Label, float]:
+    """Per row, the largest entry of B C of the least-squares C."""
+    weight = strategy.weight if isinstance(strategy, LeastSquares) else lambda _: 1.0
+    w = np.array([weight(row) for row in rows])[:, None]
+    left = np.asarray(B.part(rows, stars).to_array(), dtype=float).reshape(len(rows), len(stars))
+    right = np.asarray(B.part(rows, asked).to_array(), dtype=float).reshape(len(rows), len(asked))
+    X = np.linalg.lstsq(w * left, -w * right, rcond=None)[0]
+    left_over = left @ X + right
+    return {
+        row: float(line[np.argmax(np.abs(line))]) if line.size else 0.0
+        for row, line in zip(rows, left_over, strict=True)
+    }

@@ -1,0 +1,270 @@
+"""What a subsystem is, frozen: variables, kinematics, invariants, forces, parts. Equal descriptions are one object.
+
+Formulas stand in plain symbols with dotted names, seen from the subsystem (see ``variables``). ``live`` writes a symbol
+in variables that are not defined by kinematics, ``rate`` differentiates along the kinematics,
+
+    d/dt h(t, q⟪α⟫) = ∂h/∂t + Σ ∂h/∂q q̇,      q̇⟨β⟩ = q̇⟨β⟩(t, q⟪β+1⟫)                                        (2.7)
+
+Everything that is derived from a description is kept in its ``memo``: it lives as long as the description does, so a
+part that is included twice is derived once, and a change of a part makes new descriptions of its owners only.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+
+from dalembert.errors import ModelError, Problem
+from dalembert.expressions import TIME
+from dalembert.modular.labels import Label, split_rate, with_rate
+from dalembert.modular.variables import Family, local
+
+__all__ = ["Description", "Invariant", "Part", "Place", "interned"]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """An expression that is zero.
+
+    Attributes:
+        source: ``given``, or ``kinematics`` for a relation that was not solved for rates.
+    """
+
+    name: str
+    value: sp.Expr
+    source: str = "given"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A subsystem inside another.
+
+    Attributes:
+        given: expressions of the owner in the place of parameters and inputs of the part.
+    """
+
+    name: str
+    description: Description
+    given: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a symbol belongs: the parts on the way, the owner, its name there, and the number of derivatives."""
+
+    path: tuple[str, ...]
+    owner: Description
+    name: str
+    level: int
+    kind: str
+
+    def label(self, order: int | None = None) -> Label:
+        """The label of a variable, at its own order or at another."""
+        base = self.owner.orders.get(self.name, 0)
+        return Label(self.path, self.name, base + self.level if order is None else order, base)
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A subsystem as data.
+
+    Attributes:
+        families: variables, with the order of each.
+        defined: (name, level, expression): the derivative of a variable that kinematics give.
+        invariants: expressions that are zero.
+        forces: (variable, expression): effective forces; the variable may be one of a part.
+        independent: variables by which the complement is written, or none.
+        identities: (symbol, expression): how symbols read in results; they hold where the invariants do.
+        strategy: of the complement, or None.
+        relaxed: (variable, input): fictitious variables and the constraint forces they stand for.
+    """
+
+    families: tuple[Family, ...] = ()
+    defined: tuple[tuple[str, int, sp.Expr], ...] = ()
+    invariants: tuple[Invariant, ...] = ()
+    forces: tuple[tuple[str, sp.Expr], ...] = ()
+    independent: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    identities: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    strategy: Any = None
+    relaxed: tuple[tuple[str, str], ...] = ()
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def orders(self) -> dict[str, int]:
+        """Orders of the variables declared here."""
+        return self._once("orders", lambda: {family.name: family.order for family in self.families})
+
+    @property
+    def part(self) -> dict[str, Part]:
+        """Parts by name."""
+        return self._once("part", lambda: {part.name: part for part in self.parts})
+
+    def _once(self, key: Any, make: Any) -> Any:
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
+
+    # Symbols
+
+    def locate(self, name: str) -> Place | None:
+        """Where the symbol of this name belongs, or None."""
+        key = ("place", name)
+        if key not in self.memo:
+            self.memo[key] = self._locate(name)
+        return self.memo[key]
+
+    def _locate(self, name: str) -> Place | None:
+        kinds = self._once("kinds", self._kinds)
+        head, level = split_rate(name)
+        if head in kinds and (level == 0 or kinds[head] != "parameter"):
+            return Place((), self, head, level, kinds[head])
+        first, _, rest = name.partition(".")
+        if rest and first in self.part:
+            inner = self.part[first].description.locate(rest)
+            if inner is not None:
+                return Place((first, *inner.path), inner.owner, inner.name, inner.level, inner.kind)
+        return None
+
+    def _kinds(self) -> dict[str, str]:
+        kinds = dict.fromkeys(self.orders, "variable")
+        return kinds | dict.fromkeys(self.parameters, "parameter") | dict.fromkeys(self.inputs, "input")
+
+    def seen(self, part: Part, expression: sp.Expr) -> sp.Expr:
+        """A formula of a part, in symbols of this subsystem."""
+        swap: dict[Any, Any] = {}
+        for symbol in expression.free_symbols:
+            if symbol != TIME:
+                swap[symbol] = self.seen_symbol(part, symbol)  # type: ignore[arg-type]
+        return expression.xreplace(swap)  # type: ignore[return-value]
+
+    def seen_symbol(self, part: Part, symbol: sp.Symbol) -> sp.Expr:
+        """A symbol of a part, in symbols of this subsystem."""
+        given = self._once(("given", part.name), lambda: dict(part.given))
+        if given:
+            if symbol in given:
+                return given[symbol]
+            head, level = split_rate(symbol.name)
+            if level and local(head) in given:  # the rate of an input that the owner gives
+                value = given[local(head)]
+                for _ in range(level):
+                    value = self.rate(value)
+                return value
+        return local(f"{part.name}.{symbol.name}")
+
+    def live(self, symbol: sp.Symbol) -> sp.Expr:
+        """A symbol in symbols that kinematics do not define; most are their own."""
+        key = ("live", symbol)
+        if key not in self.memo:
+            self.memo[key] = self._live(symbol)
+        return self.memo[key]
+
+    def _live(self, symbol: sp.Symbol) -> sp.Expr:
+        if symbol == TIME:
+            return symbol
+        place = self.locate(symbol.name)
+        if place is None:
+            raise ModelError(f"{symbol.name!r} is no variable, parameter or input here")
+        if place.path:
+            part = self.part[place.path[0]]
+            inside = local(symbol.name.partition(".")[2])
+            return self.seen(part, part.description.live(inside))
+        if place.kind != "variable":
+            return symbol
+        start = self.definitions.get(place.name)
+        if start is None or place.level < start[0]:
+            return symbol
+        if place.level == start[0]:
+            return start[1]
+        return self.rate(self.live(local(place.name, place.level - 1)))
+
+    @property
+    def definitions(self) -> dict[str, tuple[int, sp.Expr]]:
+        """For variables whose derivative is given by kinematics: which derivative, and its value."""
+        return self._once("definitions", lambda: {name: (level, value) for name, level, value in self.defined})
+
+    def lively(self, expression: sp.Expr) -> sp.Expr:
+        """A formula in symbols that kinematics do not define."""
+        swap = {}
+        for symbol in expression.free_symbols:
+            value = self.live(symbol)  # type: ignore[arg-type]
+            if value is not symbol:
+                swap[symbol] = value
+        return expression.xreplace(swap) if swap else expression  # type: ignore[return-value]
+
+    def next(self, symbol: sp.Symbol) -> sp.Expr:
+        """The rate of a live symbol."""
+        if symbol == TIME:
+            return sp.S.One
+        place = self.locate(symbol.name)
+        if place is None:
+            raise ModelError(f"{symbol.name!r} is no variable, parameter or input here")
+        if place.kind == "parameter":
+            return sp.S.Zero
+        head, level = split_rate(symbol.name)
+        return self.live(local(head, level + 1))
+
+    def rate(self, expression: sp.Expr) -> sp.Expr:
+        """The total time derivative of a formula in live symbols."""
+        terms = []
+        for symbol in sorted(expression.free_symbols, key=lambda s: s.name):  # type: ignore[attr-defined]
+            speed = self.next(symbol)  # type: ignore[arg-type]
+            if speed != 0:
+                terms.append(sp.diff(expression, symbol) * speed)
+        return sp.Add(*terms)
+
+    def order_of(self, expression: sp.Expr) -> int:
+        """The highest order among the variables of a formula; −1 without variables."""
+        highest = -1
+        for symbol in expression.free_symbols:
+            place = None if symbol == TIME else self.locate(symbol.name)  # type: ignore[attr-defined]
+            if place is not None and place.kind == "variable":
+                highest = max(highest, place.owner.orders[place.name] + place.level)
+        return highest
+
+    # Variables
+
+    def own_labels(self, order: int) -> list[Label]:
+        """Variables declared here, at an order: those that exist there and are not defined by kinematics."""
+        found = []
+        for family in self.families:
+            level = order - family.order
+            start = self.definitions.get(family.name)
+            if level >= 0 and (start is None or level < start[0]):
+                found.append(Label((), family.name, order, family.order))
+        return found
+
+    def is_live(self, place: Place, order: int) -> bool:
+        """True if a variable exists at an order and is not defined by kinematics there."""
+        level = order - place.owner.orders[place.name]
+        start = place.owner.definitions.get(place.name)
+        return level >= 0 and (start is None or level < start[0])
+
+    def problem(self, message: str, fix: str = "") -> ModelError:
+        return ModelError(Problem(message, fix=fix))
+
+    def text(self, symbol: sp.Symbol) -> str:
+        return symbol.name
+
+
+_KNOWN: weakref.WeakValueDictionary[Any, Description] = weakref.WeakValueDictionary()
+
+
+def interned(description: Description) -> Description:
+    """The one description with this content."""
+    key = tuple(
+        tuple((p.name, id(p.description), p.given) for p in value) if name == "parts" else value
+        for name, value in vars(description).items()
+        if name != "memo"
+    )
+    return _KNOWN.setdefault(key, description)
+
+
+def rate_name(name: str, level: int) -> str:
+    """The name of a derivative."""
+    return with_rate(name, level)

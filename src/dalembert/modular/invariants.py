@@ -1,0 +1,138 @@
+"""Invariants: their order, their kind, and the constraint order of a system.
+
+    holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it
+    simple nonholonomic        a(t, q⟨0⟩) q⟨1⟩ + c(t, q⟨0⟩) = 0
+    nonholonomic               of order 1 and not affine in q⟨1⟩, or of higher order (programmed constraints)
+
+The constraint order ν° of a system is the least σ for which all invariants are affine in q⟨σ⟩ and no variable is
+declared above σ (def. 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from dalembert.expressions import TIME
+from dalembert.modular.description import Description, Invariant
+from dalembert.modular.labels import Label
+
+__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+
+
+@dataclass(frozen=True)
+class Classified:
+    """An invariant and what it is.
+
+    Attributes:
+        label: its place in the tree and name.
+        order: of the highest variable in it, as given.
+        affine_from: order from which it is affine in the highest variables.
+        kind: ``holonomic``, ``simple nonholonomic`` or ``nonholonomic``.
+        rheonomic: True if time or an input occurs.
+        state: ``used``, ``redundant`` (follows from others), ``degenerate`` (an identity once differentiated), or
+            ``least-squares`` (contradicts others and is met as well as can be).
+    """
+
+    label: Label
+    expression: sp.Expr
+    order: int
+    affine_from: int
+    kind: str
+    rheonomic: bool
+    state: str = "used"
+
+    def __str__(self) -> str:
+        when = "rheonomic " if self.rheonomic else ""
+        return f"{self.label.text}: {when}{self.kind}, order {self.order}, {self.state}"
+
+
+def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
+    """Variables of an order in a formula, and whether all of them go on to every higher order."""
+    found = []
+    for symbol in expression.free_symbols:
+        place = None if symbol == TIME else d.locate(symbol.name)  # type: ignore[attr-defined]
+        if place is not None and place.kind == "variable" and place.label().order == order:
+            found.append((symbol, place))
+    return found
+
+
+def constraint_order_of(d: Description, invariant: Invariant) -> int:
+    """The least order at which an invariant is affine in variables that have no kinematics of their own."""
+    key = ("affine", invariant.name)
+    if key not in d.memo:
+        expression = d.lively(invariant.value)
+        order = max(d.order_of(expression), 0)
+        tops = _top_symbols(d, expression, order)
+        while any(place.name in place.owner.definitions for _, place in tops):
+            expression, order = d.rate(expression), order + 1
+            tops = _top_symbols(d, expression, order)
+        symbols = {symbol for symbol, _ in tops}
+        affine = all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
+        d.memo[key] = order if affine else order + 1
+    return d.memo[key]
+
+
+def constraint_order(d: Description) -> int:
+    """ν° of a description with all its parts."""
+    key = "constraint order"
+    if key not in d.memo:
+        own = [constraint_order_of(d, invariant) for invariant in d.invariants]
+        declared = [family.order for family in d.families]
+        defined = [d.order_of(d.lively(value)) for _, _, value in d.defined]
+        d.memo[key] = max([0, *own, *declared, *defined, *(constraint_order(part.description) for part in d.parts)])
+    return d.memo[key]
+
+
+def force_order(d: Description) -> int:
+    """The highest order among the variables that forces name, in a description and its parts; −1 without forces."""
+    key = "force order"
+    if key not in d.memo:
+        own = [d.order_of(d.lively(value)) for _, value in d.forces]
+        d.memo[key] = max([-1, *own, *(force_order(part.description) for part in d.parts)])
+    return d.memo[key]
+
+
+def working_order(d: Description) -> int:
+    """σ: the least order that serves invariants and forces."""
+    return max(constraint_order(d), force_order(d))
+
+
+def classify(d: Description, invariant: Invariant, label: Label, state: str = "used") -> Classified:
+    """What an invariant is."""
+    expression = d.lively(invariant.value)
+    order, affine = max(d.order_of(expression), 0), constraint_order_of(d, invariant)
+    if order == 0:
+        kind = "holonomic"
+    elif order == 1 and affine == 1:
+        kind = "holonomic" if _integrable(d, expression) else "simple nonholonomic"
+    else:
+        kind = "nonholonomic"
+    known = {s for s in expression.free_symbols if s == TIME or _is_input(d, s)}
+    return Classified(label, invariant.value, order, affine, kind, bool(known), state)
+
+
+def _is_input(d: Description, symbol: Any) -> bool:
+    place = d.locate(symbol.name)
+    return place is not None and place.kind == "input"
+
+
+def _integrable(d: Description, expression: sp.Expr) -> bool:
+    """True for a Σ aᵢ q̇ᵢ with exact coefficients of trivial rates: the rate of a function of coordinates.
+
+    An answer about one invariant alone; several may be integrable together though none is alone.
+    """
+    terms: dict[Any, Any] = {symbol: sp.S.Zero for symbol, _ in _top_symbols(d, expression, 0)}
+    for symbol, place in _top_symbols(d, expression, 1):
+        if place.owner.orders[place.name] != 0:
+            return False
+        coordinate = sp.Symbol(symbol.name[: -len(".d")], real=True)
+        terms[coordinate] = sp.diff(expression, symbol)
+    names = list(terms)
+    rest = expression.xreplace({sp.Symbol(f"{c.name}.d", real=True): sp.S.Zero for c in names})
+    exact = all(
+        sp.expand(sp.diff(terms[a], b) - sp.diff(terms[b], a)) == 0 for i, a in enumerate(names) for b in names[:i]
+    )
+    return exact and all(sp.expand(sp.diff(terms[a], TIME) - sp.diff(rest, a)) == 0 for a in names)

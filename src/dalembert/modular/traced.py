@@ -1,0 +1,235 @@
+"""The rows of a whole system over CasADi: what compiled dynamics, linearization and inverse dynamics are built on.
+
+Everything is seen from the root: symbols by their dotted names, labels with full paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.errors import ModelError, Problem
+from dalembert.expressions import TIME, evaluate
+from dalembert.modular.complement import Choice
+from dalembert.modular.compose import Composed, compose
+from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labels import Label
+from dalembert.modular.nodes import Node
+from dalembert.modular.own_rows import OwnRows
+
+if TYPE_CHECKING:
+    from dalembert.modular.modular_equations import ModularEquations
+
+__all__ = ["TracedNode", "TracedSystem"]
+
+
+class _Symbols(dict[str, Any]):
+    """CasADi symbols by name, made when first asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = CASADI.symbol(name)
+        return self[name]
+
+
+@dataclass(frozen=True)
+class TracedNode:
+    """One subsystem of the tree over CasADi.
+
+    Attributes:
+        variables: its own variables at order σ.
+        rows: labels of its own invariants at order σ.
+        A, b: of  A q⟨σ⟩ + b = 0.
+        M, k: its own effective forces,  f = M q⟨σ⟩ + k, rows by variable (its own or of parts).
+        lower: (label, value): its invariants at all orders below σ.
+    """
+
+    node: Node
+    variables: tuple[Label, ...]
+    rows: tuple[Label, ...]
+    A: Labelled
+    b: Labelled
+    M: Labelled
+    k: Labelled
+    lower: tuple[tuple[Label, Any], ...]
+    own: OwnRows
+
+
+class TracedSystem:
+    """A system over CasADi.
+
+    Attributes:
+        symbols: scalars by name: ``t``, variables as ``str(label)``, parameters and inputs by their paths.
+        nodes: leaves first, the root last.
+    """
+
+    def __init__(self, equations: ModularEquations):
+        self.equations = equations
+        self.symbols = _Symbols()
+        self.own: dict[tuple[str, ...], OwnRows] = {}
+        self.order = equations.order
+        self._functions: dict[Any, ca.Function] = {}
+        for name in (TIME.name, *map(str, equations.state), *map(str, equations.top)):
+            self.symbols[name]  # in this order
+        for name in (*equations.parameters, *equations.inputs):
+            self.symbols[name]
+        for node in equations.nodes:
+            self.own[node.path] = node.rows(CASADI, self.order, self.symbols)
+
+    def column(self, names: Any) -> ca.SX:
+        """A CasADi column of symbols, by names or labels."""
+        return CASADI.to_sx(np.array([self.symbols[str(name)] for name in names], dtype=object))
+
+    @property
+    def input_rates(self) -> tuple[str, ...]:
+        """Rates of inputs that occur, e.g. ``u.d``: invariants with inputs in them are differentiated."""
+        known = {TIME.name, *map(str, self.equations.state), *map(str, self.equations.top)}
+        known |= {*self.equations.parameters, *self.equations.inputs}
+        return tuple(name for name in self.symbols if name not in known)
+
+    @cached_property
+    def nodes(self) -> tuple[TracedNode, ...]:
+        return tuple(self._node(node) for node in self.equations.nodes)
+
+    def _node(self, node: Node) -> TracedNode:
+        own = self.own[node.path]
+        rows = [row for row in own.forces.rows if row in own.forces.entries]
+        f = CASADI.vector([own.forces.get(row, ONE) for row in rows])
+        used = {name for value in f if type(value) is not float for name in _names(value)}
+        tops = [label for label in self._tops if label in used]
+        top = CASADI.vector([self.symbols[label] for label in tops])
+        M = CASADI.jacobian(f, top)
+        if any(_names(entry) & set(tops) for line in M for entry in line if type(entry) is not float):
+            name = node.name or self.equations.name
+            raise ModelError(
+                Problem(
+                    f"subsystem {name!r}: its effective forces are not affine in the derivatives of order {self.order}",
+                    fix="forces may name accelerations only linearly",
+                )
+            )
+        k = CASADI.substitute(f, top, CASADI.zeros(len(top))) if tops else f
+        columns = [self._tops[label] for label in tops]
+        return TracedNode(
+            node, own.labels, own.rows, own.A, own.b, Labelled.from_array(CASADI, rows, columns, M),
+            Labelled.vector(CASADI, dict(zip(rows, k, strict=True))), own.lower, own,
+        )  # fmt: skip
+
+    @cached_property
+    def _tops(self) -> dict[str, Label]:
+        return {str(label): label for label in self.equations.top}
+
+    @cached_property
+    def lower(self) -> tuple[tuple[Label, Any], ...]:
+        """(label, value) of all invariants of the tree at all orders below σ."""
+        return tuple(pair for node in self.equations.nodes for pair in self.own[node.path].lower)
+
+    @cached_property
+    def lower_function(self) -> ca.Function:
+        """(state, (t, parameters, inputs, rates of inputs)) → residuals of all lower invariants, and their Jacobian."""
+        values = CASADI.to_sx(np.array([value for _, value in self.lower], dtype=object))
+        state = self.column(self.equations.state)
+        others = self.column(self.others)
+        return ca.Function("lower", [state, others], [values, ca.jacobian(values, state)])
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of what is neither state nor of the highest order: time, parameters, inputs, rates of inputs."""
+        return (TIME.name, *self.equations.parameters, *self.equations.inputs, *self.input_rates)
+
+    @cached_property
+    def rows_function(self) -> tuple[ca.Function, tuple[tuple[int, str, Label, Label], ...]]:
+        """(state, others) → all non-zero A, b, M, k; and what each is: (index of the node, letter, row, column)."""
+        pattern, values = [], []
+        for index, node in enumerate(self.nodes):
+            for letter, matrix in (("A", node.A), ("b", node.b), ("M", node.M), ("k", node.k)):
+                for row, entries in matrix.entries.items():
+                    pattern += [(index, letter, row, column) for column in entries]
+                    values += list(entries.values())
+        inputs = [self.column(self.equations.state), self.column(self.others)]
+        return ca.Function("rows", inputs, [CASADI.to_sx(np.array(values, dtype=object))]), tuple(pattern)
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """d/dt of the state, in state and variables of order σ."""
+        expressions = self.equations.rates.values()
+        return CASADI.vector([evaluate(CASADI, e, lambda s: self.symbols[s.name]) for e in expressions])  # type: ignore[union-attr]
+
+    @cached_property
+    def A(self) -> Labelled:
+        """All invariants at order σ, by all variables of that order."""
+        found = assemble(*(own.A for own in self.own.values()), al=CASADI)
+        return Labelled(CASADI, found.rows, self.equations.top, found.entries)
+
+    @cached_property
+    def b(self) -> Labelled:
+        return assemble(*(own.b for own in self.own.values()), al=CASADI)
+
+    @cached_property
+    def composed(self) -> dict[tuple[str, ...], Composed]:
+        """Matrices B, C, S, f, f̄ of every subsystem, with the choices of the equations."""
+        return self.composed_by({node.path: self.equations.choice(node) for node in self.equations.nodes})
+
+    def composed_by(self, choices: Mapping[tuple[str, ...], Choice]) -> dict[tuple[str, ...], Composed]:
+        """Matrices of every subsystem with given choices of independent variables and pivots."""
+        found: dict[tuple[str, ...], Composed] = {}
+        for node in self.equations.nodes:
+            children = {name: found[child.path] for name, child in node.children.items()}
+            choice = choices[node.path]
+            found[node.path] = compose(self.own[node.path], children, lambda _, c=choice: c, depth=len(node.path))
+        return found
+
+    @cached_property
+    def f_bar(self) -> Labelled:
+        """The dynamic equations f̄ = Cᵀ f of the whole system, as they come: of the order of the forces."""
+        return self.composed[()].f_bar
+
+    @cached_property
+    def prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+        """f̄ differentiated until it is of order σ, and its lower orders, which a state must meet."""
+        return self.prolong(self.f_bar)
+
+    def prolong(self, f_bar: Labelled) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+        """Dynamic equations differentiated until they are of order σ (T20), and their lower orders."""
+        lower: list[tuple[Label, Any]] = []
+        f = CASADI.vector([f_bar.get(row, ONE) for row in f_bar.rows])
+        for order in range(max(self.equations.force_order, 0), self.order):
+            lower += [(row.at(order), value) for row, value in zip(f_bar.rows, f, strict=True)]
+            f = self._rate(f)
+        return Labelled.vector(CASADI, dict(zip(f_bar.rows, f, strict=True))), tuple(lower)
+
+    def prolonged_function(self, choices: Mapping[tuple[str, ...], Choice]) -> ca.Function:
+        """(state, others) → K, k of the prolonged dynamic equations  K q⟨σ⟩ + k = 0  for given choices."""
+        key = tuple((path, choice.independent, choice.pivots) for path, choice in choices.items())
+        if key not in self._functions:
+            f, _ = self.prolong(self.composed_by(choices)[()].f_bar)
+            values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
+            top = self.column(self.equations.top)
+            rest = ca.substitute(values, top, ca.SX.zeros(top.shape[0]))
+            inputs = [self.column(self.equations.state), self.column(self.others)]
+            self._functions[key] = ca.Function("f", inputs, [ca.jacobian(values, top), rest])
+        return self._functions[key]
+
+    def _rate(self, values: np.ndarray) -> np.ndarray:
+        """The total time derivative of functions of the state (t too; inputs by their rates)."""
+        eq = self.equations
+        moving = [TIME.name, *map(str, eq.state), *(n for n in (*eq.inputs, *self.input_rates))]
+        used = {name for value in values if type(value) is not float for name in _names(value)}
+        directions = {TIME.name: 1.0, **dict(zip(map(str, eq.state), self.rates, strict=True))}
+        for name in moving:
+            if name not in directions:
+                if name not in used:
+                    directions[name] = 0.0
+                    continue
+                rate = f"{name}d" if name.endswith(".d") or ".d" in name[-3:] else f"{name}.d"
+                directions[name] = self.symbols[rate]
+        symbols = np.array([self.symbols[name] for name in moving], dtype=object)
+        return CASADI.rate(values, symbols, CASADI.vector([directions[name] for name in moving]))
+
+
+def _names(scalar: Any) -> set[str]:
+    return {symbol.name() for symbol in ca.symvar(scalar.sx)}

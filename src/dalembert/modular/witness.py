@@ -1,0 +1,70 @@
+"""Consistent states: where rank, pivots and redundancy are looked at.
+
+States are found by Gauss-Newton from a guess, onto all invariants of all orders below σ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+
+__all__ = ["consistent"]
+
+CLOSE = 1e-11
+STEPS = 60
+DENSE = 300  # unknowns; more are solved sparsely
+
+
+def consistent(
+    residual: ca.Function, start: np.ndarray, fixed: np.ndarray, free: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A state near a guess that meets all invariants, and what is left of them.
+
+    Args:
+        residual: (state, other symbols) → residuals and their Jacobian by the state.
+        free: marks of the entries that may be changed.
+    """
+    x = np.array(start, dtype=float)
+    best, least, patience = x, np.inf, 0
+    left = np.zeros(0)
+    for _ in range(STEPS):
+        value, jacobian = residual(x, fixed)
+        left = np.asarray(value).reshape(-1)
+        size = float(np.abs(left).max(initial=0.0))
+        if not np.isfinite(size):
+            x = best + 0.1 * (start - best)
+            patience += 1
+            if patience > 3:
+                break
+            continue
+        if size < least:
+            best, least, patience = x, size, 0
+        else:
+            patience += 1
+        if size < CLOSE or patience > 12:
+            break
+        step = _least_change(jacobian, left, free)
+        length = float(np.abs(step).max(initial=0.0))
+        x = x - step * min(1.0, 1.0 / length if length else 1.0)
+    return best, np.asarray(residual(best, fixed)[0]).reshape(-1)
+
+
+def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The smallest step that removes the residuals to first order."""
+    J = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
+    J = J @ scipy.sparse.diags(free.astype(float))
+    if max(J.shape) <= DENSE:
+        return np.linalg.lstsq(J.toarray(), left, rcond=1e-10)[0]
+    gram = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()
+    return J.T @ scipy.sparse.linalg.spsolve(gram, left)
+
+
+def worst(left: np.ndarray, names: list[str], most: int = 6) -> Mapping[str, float]:
+    """The largest residuals by name."""
+    order = np.argsort(-np.abs(left))[:most]
+    return {names[i]: float(left[i]) for i in order if abs(left[i]) > 1e-8}
