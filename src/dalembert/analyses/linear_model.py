@@ -231,7 +231,7 @@ class LinearModel:
                 i, j = fed[0]
                 raise DalembertError(f"reduced: {self.states[i]} depends on {self.states[j]}, which would be dropped")
         else:
-            velocities = {i for i, name in enumerate(self.states) if name.endswith(".d")}
+            velocities = set(self._velocities)
             while True:
                 drop = [
                     j for j in kept
@@ -296,7 +296,9 @@ class LinearModel:
 
     def _second_order(self, coordinates: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
         small = self._reduced((), np.zeros(self.C.shape, dtype=bool))
-        names = tuple(coordinates) or tuple(name for name in small.states if not name.endswith(".d"))
+        if not len(small.mass):
+            raise DalembertError("second_order: this linear model has no mass matrix; its state is not minimal")
+        names = tuple(coordinates) or small.states[: len(small.states) - len(small.mass)]
         if not names:
             raise DalembertError("second_order: no coordinate matters here")
         at, rates = [small._state(name) for name in names], [small._state(f"{name}.d") for name in names]
