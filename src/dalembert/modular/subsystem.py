@@ -15,6 +15,7 @@ from dalembert.errors import ExpressionError, ModelError, Problem
 from dalembert.expressions import TIME, evaluate, parse
 from dalembert.modular.complement import STRATEGIES, Strategy
 from dalembert.modular.description import Description, Invariant, Part, interned
+from dalembert.modular.inertia_forces import appell_forces, energy_forces, nielsen_forces
 from dalembert.modular.labels import split_rate, with_rate
 from dalembert.modular.quasi import solve_kinematics
 from dalembert.modular.variables import Family, Group, Quantity, check_name, local
@@ -52,6 +53,7 @@ class Subsystem:
         self._guess: dict[str, float] = {}
         self._described: tuple[Any, Description] | None = None
         self._version = 0
+        self._sequence: str | None = None  # of the angles of a rigid body
 
     @property
     def name(self) -> str:
@@ -188,6 +190,26 @@ class Subsystem:
             name = self._variable(variable)
             self._forces[name] = self._forces.get(name, sp.S.Zero) + self._formula(value)
         self._version += 1
+
+    def kinetic_energy(self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None) -> None:
+        """Inertia forces from the kinetic energy, a formula of coordinates, rates and quasi-velocities of this subsystem.
+
+        Args:
+            definitions: quasi-velocities as formulas of coordinates and rates, where kinematics do not tell.
+            nielsen: None for Lagrange's form (A.2); 0 for (A.7), ρ = 1, 2, … for Nielsen's form and those above it (A.11).
+        """
+        given = {self._formula(key): self._formula(value) for key, value in (definitions or {}).items()}
+        d, T = self.description(), self._formula(energy)
+        if nielsen is None:
+            forces = energy_forces(self.name, d, T, given)
+        else:
+            forces = nielsen_forces(self.name, d, T, given, nielsen)
+        self.effective_forces({local(name): value for name, value in forces.items()})
+
+    def gibbs_appell(self, function: Any) -> None:
+        """Inertia forces from the Gibbs-Appell function, a formula of accelerations of this subsystem (A.1)."""
+        forces = appell_forces(self.description(), self._formula(function))
+        self.effective_forces({local(name): value for name, value in forces.items()})
 
     def independent(self, *variables: Any) -> None:
         """Choose the variables by which variations are written (#); without it they are chosen."""
