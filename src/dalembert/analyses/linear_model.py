@@ -230,17 +230,12 @@ class LinearModel:
             if fed:
                 i, j = fed[0]
                 raise DalembertError(f"reduced: {self.states[i]} depends on {self.states[j]}, which would be dropped")
-        else:
-            velocities = set(self._velocities)
-            while True:
-                drop = [
-                    j for j in kept
-                    if j not in velocities and not seen[:, j].any() and not any(depends[i, j] for i in kept if i != j)
-                    and not depends[j, j]
-                ]  # fmt: skip
-                if not drop:
-                    break
-                kept = [j for j in kept if j not in drop]
+        elif len(self.mass):
+            # What velocities and outputs depend on, and what that depends on, and so on.
+            needed = {*self._velocities, *np.flatnonzero(seen.any(axis=0)).tolist()}
+            while more := {j for i in needed for j in np.flatnonzero(depends[i]).tolist()} - needed:
+                needed |= more
+            kept = sorted(needed)
         return self._picked(kept)
 
     def _picked(self, kept: list[int]) -> LinearModel:

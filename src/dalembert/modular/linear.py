@@ -38,6 +38,7 @@ CONSISTENT = 1e-8  # residual of invariants at a reference
 NOTHING = 1e-8  # of a row that should follow from others, relative to its entries
 PIVOT = 1e-9  # of rows of length one
 STEPS = 30
+HELD, NAMED = 1e-3, 0.05  # as pivots: variables that are independent at order σ, or that a part calls independent
 
 
 class Numbers:
@@ -309,6 +310,12 @@ class LinearSystem:
         return E, P
 
     @cached_property
+    def _named(self) -> set[str]:
+        """Variables that the person called independent, at any node."""
+        nodes = self.equations.nodes
+        return {".".join((*node.path, variable)) for node in nodes for variable in node.description.independent}
+
+    @cached_property
     def free_of(self) -> dict[int, list[Label]]:
         """Independent variables of each order."""
         return {}
@@ -333,9 +340,11 @@ class LinearSystem:
             used = [rows.index(row) for row in decided.rows]
             weights = decided.weights
         else:
-            keep = {label.text for label in decided.independent}
+            keep, named = {label.text for label in decided.independent}, self._named
             squares = decided.weights is not None
-            stars, used = _pivots(B, [label.text in keep for label in free], never=squares)
+            held = 0.0 if squares else HELD
+            wanted = [held if label.text in keep else NAMED if label.text in named else 1.0 for label in free]
+            stars, used = _pivots(B, np.array(wanted))
             if squares:
                 names = {row.text: w for row, w in zip(decided.rows, decided.weights, strict=True)}  # type: ignore[arg-type]
                 used, weights = list(range(len(rows))), np.array([names.get(row.text, 1.0) for row in rows])
@@ -452,11 +461,10 @@ def _complement(
     return C, C_by
 
 
-def _pivots(B: np.ndarray, preferred: list[bool], never: bool) -> tuple[list[int], list[int]]:
-    """Dependent columns and the rows that determine them, by complete pivoting; preferred columns stay if they can."""
+def _pivots(B: np.ndarray, weight: np.ndarray) -> tuple[list[int], list[int]]:
+    """Dependent columns and the rows that determine them, by complete pivoting; columns of weight zero stay."""
     size = np.abs(B).max(axis=1, keepdims=True, initial=0.0)
     T = B / np.where(size > 1e-12, size, np.inf)
-    weight = np.where(preferred, 0.0 if never else 1e-3, 1.0)
     columns, rows = [], []
     left = np.ones(B.shape[1], dtype=bool)
     remaining = list(range(len(B)))
