@@ -79,6 +79,13 @@ def bicycle_modes(path: Path) -> None:
     da.linearize(da.library.bicycle(lean=0.0, speed=5.0)).reduced().plot_modes(path)
 
 
+def motor_sizing(path: Path) -> None:
+    """The sizing report of the Delta robot."""
+    import dalembert as da
+
+    da.inverse_dynamics(da.library.delta_robot(), duration=1.0).sizing().plot(path)
+
+
 def benchmark(name: str, *arguments: str) -> Callable[[Path], None]:
     """A benchmark that draws; those without arguments know the place of their picture."""
     return lambda path: _run(str(ROOT / "benchmarks" / f"{name}.py"), *(a.format(path=path) for a in arguments))
@@ -92,6 +99,7 @@ PICTURES = {
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
     "ignorable": Picture(ignorable, "minutes"),
+    "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),

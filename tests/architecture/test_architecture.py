@@ -24,6 +24,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("values",),
     ("native",),
     ("codegen",),
     ("numerics",),

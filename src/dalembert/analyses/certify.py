@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Context, Dynamics
-from dalembert.integrators.base import Status
+from dalembert.integrators.base import Result, Status
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory import Certificate, Check
@@ -18,7 +18,7 @@ from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
 from dalembert.trajectory.recorded import Recorded
 
-__all__ = ["certify", "ending"]
+__all__ = ["CONDITION_LIMIT", "certify", "ending", "ending_words"]
 
 # What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
 POSITION_LIMIT = 1e-9
@@ -61,19 +61,25 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
         return f"ended by event {outcome.ended_by!r} at {end}"
     if outcome.trouble is not None:
         return f"stopped at {end}: {outcome.trouble}"
-    words = {
-        Status.FINISHED: f"finished at {end}",
-        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
-        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
-        Status.FAILED: f"stopped at {end}: {context.failure()}",
-        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
-        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
-        Status.STOPPED: f"stopped by the user at {end}",
-    }[result.status]
+    words = ending_words(result, context.failure())
     if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
         return words
     involved = suspects(dynamics, outcome)
     return f"{words}. {involved}" if involved else words
+
+
+def ending_words(result: Result, failure: str) -> str:
+    """How a time loop ended, in words; ``failure``: why native code gave up, if it did."""
+    end = f"t = {result.end:.6g} s"
+    return {
+        Status.FINISHED: f"finished at {end}",
+        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
+        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
+        Status.FAILED: f"stopped at {end}: {failure}",
+        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
+        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
+        Status.STOPPED: f"stopped by the user at {end}",
+    }[result.status]
 
 
 def suspects(dynamics: Dynamics, outcome: Outcome) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
 
-__all__ = ["Choice", "choose_integrator"]
+if TYPE_CHECKING:
+    from dalembert.modular.compiled_system import CompiledSystem
+
+__all__ = ["Choice", "choose_integrator", "choose_methods"]
 
 # From this relative tolerance on a method of order 5 takes less work than one of order 8.
 LOOSE = 1e-5
@@ -51,12 +54,12 @@ def choose_integrator(
     baumgarte: float | None,
 ) -> Choice:
     """The integrator with its ``rtol``, ``atol`` and ``step``, and the stabilization."""
-    method, fallback, why = _methods(dynamics, name, numbers, stabilization)
+    method, fallback, why = choose_methods(dynamics, name, numbers, stabilization)
     return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte))
 
 
-def _methods(
-    dynamics: Dynamics, name: str | Integrator, numbers: dict[str, float | None], stabilization: str
+def choose_methods(
+    dynamics: Dynamics | CompiledSystem, name: str | Integrator, numbers: dict[str, float | None], stabilization: str
 ) -> tuple[Integrator, Integrator | None, str]:
     """The integrator, what to take instead if the problem turns out stiff, and why."""
     if isinstance(name, Integrator):

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Happening, Outcome
+
+if TYPE_CHECKING:
+    from dalembert.modular.compiled_system import CompiledSystem
 
 __all__ = ["Driver"]
 
@@ -49,7 +52,7 @@ class Driver:
 
     def __init__(
         self,
-        dynamics: Dynamics,
+        dynamics: Dynamics | CompiledSystem,
         choice: Choice,
         times: np.ndarray,
         x: np.ndarray,
@@ -241,6 +244,7 @@ class Driver:
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
         t, y, index = self.time, self.state, self.memory.event
+        assert isinstance(self.dynamics, Dynamics)
         name = self.dynamics.flat.event_owners[index - 1]
         event, _ = self.dynamics.flat.events[name]
         self.events.append(Happening(t, name))

@@ -155,9 +155,13 @@ class _Source:
             return tuple(names), np.eye(len(moving))[[moving.index(name) for name in names]]
         traced, d = self.equations.casadi, self.equations.description
         formulas: list[sp.Expr] = [d.lively(self.start.subsystem._formula(text)) for text in self.start.outputs]
-        y = CASADI.to_sx(np.array([evaluate(CASADI, f, lambda s: traced.symbols[s.name]) for f in formulas], dtype=object))  # type: ignore[union-attr]
+        y = CASADI.to_sx(
+            np.array([evaluate(CASADI, f, lambda s: traced.symbols[s.name]) for f in formulas], dtype=object)
+        )  # type: ignore[union-attr]
         others = self.system.numbers.others
-        function = ca.Function("y", [traced.column(moving), traced.column(others)], [ca.jacobian(y, traced.column(moving))])
+        function = ca.Function(
+            "y", [traced.column(moving), traced.column(others)], [ca.jacobian(y, traced.column(moving))]
+        )
         values = self.system.values
         found = function(np.array([values[n] for n in moving]), np.array([values[n] for n in others]))
         return tuple(self.start.outputs), np.asarray(found.full())

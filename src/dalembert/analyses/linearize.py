@@ -76,7 +76,9 @@ def linearize(
     """
     if isinstance(model, Subsystem):
         if release or times is not None or isinstance(at, (State, Trajectory)):
-            raise DalembertError("linearize: a subsystem takes neither release, times nor a State; at={variable: value}")
+            raise DalembertError(
+                "linearize: a subsystem takes neither release, times nor a State; at={variable: value}"
+            )
         start = SubsystemStart(
             model, dict(at or {}), tuple(inputs), _tuple(outputs), states == "all", incompatible, dict(weights or {})
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from dalembert.analyses.options import Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
 from dalembert.dynamics import Dynamics
-from dalembert.errors import SimulationError
+from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.record import record
+
+if TYPE_CHECKING:
+    from dalembert.modular import Subsystem
 
 __all__ = ["simulate"]
 
@@ -28,21 +31,24 @@ DEFAULT_OUTPUTS = 1000
 
 @show_options(RunOptions)
 def simulate(
-    model: Model | Dynamics,
+    model: Model | Dynamics | Subsystem,
     duration: float,
     *,
+    inputs: Mapping[str, Any] | None = None,
     options: Options | None = None,
     progress: Callable[[float], None] | None = None,
     strict: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_interval: float = 30.0,
     **given: Unpack[RunOptions],
-) -> Trajectory:
+) -> Any:
     """Move a mechanism through time.
 
     Args:
-        model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again.
+        model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again; or a
+            ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
         duration: how long (s).
+        inputs: of a subsystem: formulas of t by name; those that are left out are zero.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
@@ -55,6 +61,17 @@ def simulate(
     """
     options = Options.of(options, given, RunOptions)
     times = options.times(duration, DEFAULT_OUTPUTS)
+    if not isinstance(model, (Model, Dynamics)):
+        from dalembert.analyses.simulate_system import simulate_system
+        from dalembert.modular import Subsystem
+
+        if not isinstance(model, Subsystem):
+            raise DalembertError(f"simulate takes a model, compiled equations or a subsystem, got {model!r}")
+        if checkpoint is not None:
+            raise DalembertError("checkpoints are for mechanisms; a subsystem runs without")
+        return simulate_system(model, times, options, inputs, progress, strict)
+    if inputs is not None:
+        raise DalembertError("inputs=… belongs to subsystems; a model has drives, forces and parameters")
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     state = options.state(dynamics)

@@ -117,6 +117,44 @@ def derive(
 
 
 @app.command()
+def inverse(
+    model: ModelArgument,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(help="What is prescribed, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
+    ] = None,
+    duration: DurationOption = 10.0,
+    output_step: OutputStepOption = None,
+    smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
+    set_: ParameterOption = None,
+    initial: InitialOption = None,
+    write: Annotated[
+        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (sizing report), .html (animation).")
+    ] = None,
+) -> None:
+    """Find the forces behind a prescribed motion; show what motors and bearings must stand."""
+    from dalembert.cli.inverse_command import inverse_model
+
+    trusted = inverse_model(
+        model,
+        motion=motion or [],
+        unknowns=unknown or [],
+        duration=duration,
+        options={
+            "output_step": output_step, "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
+        },
+        files=write or [],
+        smoothing=smoothing,
+    )  # fmt: skip
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,

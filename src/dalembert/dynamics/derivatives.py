@@ -33,7 +33,7 @@ from dalembert.tree.tree_derivatives import (
 
 if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
-    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = ["constrained_derivatives", "derivative_kernel", "make_derivatives"]
 
@@ -62,7 +62,7 @@ def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] =
     return dynamics.kernels.derivative_kernel(which)
 
 
-def make_derivatives(kernels: KernelSet, which: Literal["forward", "inverse"] = "forward") -> Kernel:
+def make_derivatives(kernels: MechanismKernels, which: Literal["forward", "inverse"] = "forward") -> Kernel:
     """Derivatives as machine code, for one state or a batch.
 
     ``inverse``:  (t, q, u, p, du) -> dtau_dq, dtau_du, dtau_ddu  of  τ = M u̇ + h − Q  (``Dynamics.inverse``).
@@ -77,7 +77,7 @@ def make_derivatives(kernels: KernelSet, which: Literal["forward", "inverse"] = 
 
 
 def constrained_derivatives(
-    kernels: KernelSet, state: tuple[Any, Any, Any, Any, Any], solved: tuple[np.ndarray, np.ndarray]
+    kernels: MechanismKernels, state: tuple[Any, Any, Any, Any, Any], solved: tuple[np.ndarray, np.ndarray]
 ) -> AccelerationDerivatives:
     """Derivatives of u̇ where there are constraints: those of M u̇ + h = Q + τ + Aᵀλ,  A u̇ + γ = 0, solved for ∂u̇.
 
@@ -102,7 +102,7 @@ def constrained_derivatives(
     return AccelerationDerivatives(du, found[..., :nv], found[..., nv : 2 * nv], found[..., 2 * nv :])
 
 
-def _inverse(kernels: KernelSet, equations: Equations) -> Kernel:
+def _inverse(kernels: MechanismKernels, equations: Equations) -> Kernel:
     symbol, du = CASADI.symbols("du", kernels.nv)
     found = equations.tree.inverse_derivatives(equations.q, equations.u, du, equations.gravity)
     dq, dv, M = found
@@ -113,7 +113,7 @@ def _inverse(kernels: KernelSet, equations: Equations) -> Kernel:
     return kernels.compile("inverse_derivatives", outputs, PIECE, du=(symbol, du))
 
 
-def _forward(kernels: KernelSet, equations: Equations) -> Kernel:
+def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
     if kernels.rows:
         owners = ", ".join(kernels.rows.owners())
         raise ModelError(
@@ -142,11 +142,11 @@ def _forward(kernels: KernelSet, equations: Equations) -> Kernel:
     return compile_function("forward_derivatives", inputs, outputs, shapes={"t": ()}, piece=PIECE, products=products)
 
 
-def _has_forces(kernels: KernelSet, equations: Equations) -> bool:
+def _has_forces(kernels: MechanismKernels, equations: Equations) -> bool:
     return bool(kernels.flat.forces or equations._cut_rotors)
 
 
-def _load(kernels: KernelSet, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
+def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
     """Forces Q on all velocities, as a CasADi column and with their derivatives.
 
     Armatures of cut joints count as forces here, the only ones that know u̇.

@@ -12,9 +12,9 @@ import numpy as np
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
-from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
@@ -47,7 +47,7 @@ class Residuals(NamedTuple):
 
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
-    return property(attrgetter(f"kernels.{name}"), doc=getattr(KernelSet, name).__doc__)
+    return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
 class Dynamics:
@@ -75,7 +75,7 @@ class Dynamics:
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
-        self.kernels = KernelSet(self.coordinates, self.formulation)
+        self.kernels = MechanismKernels(self.coordinates, self.formulation)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -224,7 +224,23 @@ class Dynamics:
     def inverse(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
-        """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q; one state or a batch."""
+        """Forces on all velocities that produce u̇ of a tree:  τ = M u̇ + h − Q; one state or a batch.
+
+        Mechanisms with constraints are refused: their joints share the load. ``da.inverse_dynamics`` takes them.
+        """
+        if self.rows:
+            owners = ", ".join(self.rows.owners()[:4])
+            raise DalembertError(
+                f"inverse: {self.model.name!r} has constraints ({owners}), so the forces on its velocities are not "
+                f"determined by u, u̇ alone.  Fix: da.inverse_dynamics(model, motion, duration, unknowns=[...]); or "
+                f"kernels.inverse_kernel for M u̇ + h − Q of the open tree"
+            )
+        return self._unconstrained(q, u, du, t=t, parameters=parameters, out=out)
+
+    def _unconstrained(
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """M u̇ + h − Q, whatever constraints there are."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
@@ -238,7 +254,7 @@ class Dynamics:
         self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
         """h − Q: what must be applied to all velocities so that u̇ = 0, without constraints."""
-        return self.inverse(q, u, self._no_force, t=t, parameters=parameters, out=out)
+        return self._unconstrained(q, u, self._no_force, t=t, parameters=parameters, out=out)
 
     def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> Any:
         """Kinetic and potential energy (J)."""

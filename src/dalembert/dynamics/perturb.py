@@ -18,7 +18,7 @@ from dalembert.dynamics.traces import tangent_outputs
 from dalembert.elements import Load
 
 if TYPE_CHECKING:
-    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = ["Perturbations", "Point"]
 
@@ -41,7 +41,7 @@ class Perturbations:
         kernels: the model's symbols and its trace.
     """
 
-    def __init__(self, kernels: KernelSet):
+    def __init__(self, kernels: MechanismKernels):
         self.kernels = kernels
         self._du = CASADI.symbols("du", kernels.nv)
         self._multipliers = CASADI.symbols("multipliers", len(kernels.rows))

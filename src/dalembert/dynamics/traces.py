@@ -13,6 +13,7 @@ from dalembert.equations import Equations
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel", "tangent_outputs"]
 
@@ -47,20 +48,19 @@ def tangent_outputs(kernels: KernelSet, du: tuple, multipliers: tuple) -> dict[s
     }  # fmt: skip
 
 
-def exponential_kernel(kernels: KernelSet) -> Kernel:
+def exponential_kernel(kernels: MechanismKernels) -> Kernel:
     """q ∘ exp(δ), D(δ) and its inverse."""
     q, delta = kernels.symbols["q"], CASADI.symbols("delta", kernels.nv)
-    tree = kernels.tree
     inputs = {"q": q[0], "delta": delta[0], "p": kernels.symbols["p"][0]}
     outputs = {
-        "q": CASADI.to_sx(tree.normalize(tree.integrate(q[1], delta[1]))),
+        "q": CASADI.to_sx(kernels.moved(q[1], delta[1])),
         "D": _rows(_blocks(kernels, delta[1], "dexp")),
         "inverse": _rows(_blocks(kernels, delta[1], "dexp_inverse")),
     }
     return compile_function("exponential", inputs, outputs)
 
 
-def discrete_kernel(kernels: KernelSet) -> Kernel:
+def discrete_kernel(kernels: MechanismKernels) -> Kernel:
     """A step of the discrete Lagrangian  L_d(q, δ) = h L(q ∘ exp(δ/2), δ/h)  with forces at the middle.
 
     Varying the ends of the step gives the momenta before and after it,
@@ -107,7 +107,7 @@ def _compile(kernels: KernelSet, name: str, outputs: dict[str, ca.SX], **more: t
     return compile_function(name, inputs, {key: _rows(value) for key, value in outputs.items()})
 
 
-def _blocks(kernels: KernelSet, delta: np.ndarray, name: str) -> ca.SX:
+def _blocks(kernels: MechanismKernels, delta: np.ndarray, name: str) -> ca.SX:
     """dexp, or its inverse, of all tree joints along the diagonal."""
     blocks = kernels.tree.dexp(delta, inverse=name == "dexp_inverse")
     return ca.diagcat(*[ca.reshape(CASADI.to_sx(block.T), *block.shape) for block in blocks if block.size])

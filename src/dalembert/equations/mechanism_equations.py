@@ -9,14 +9,15 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.elements import Load
+from dalembert.equations.block_equations import BlockEquations, Level, Row
+from dalembert.errors import ModelError
 from dalembert.joints import Joint
 from dalembert.kinematics import Kinematics, TreeKinematics
 from dalembert.kinematics.moving import TreeMotion, moving, still
@@ -24,39 +25,11 @@ from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 
-__all__ = ["Equations", "Level", "Row", "part_of", "residuals"]
-
-
-class Level(IntEnum):
-    """What a constraint equation holds: the position, φ = 0, or the velocity alone, A u + b = 0."""
-
-    POSITION = 0
-    VELOCITY = 1
-
-
-@dataclass(frozen=True)
-class Row:
-    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level.
-
-    ``rigid`` marks equations between the coordinates of one body, which is then the owner.
-    """
-
-    owner: str
-    index: int
-    level: Level
-    rigid: bool = False
-
-    @property
-    def holonomic(self) -> bool:
-        """True at position level."""
-        return self.level is Level.POSITION
-
-    def __str__(self) -> str:
-        return f"{self.owner}[{self.index}]"
+__all__ = ["Equations", "mechanism_of", "not_a_mechanism", "part_of", "residuals"]
 
 
 class Equations:
-    """One mechanism at (t, q, u).
+    """One mechanism at (t, q, u); these are ``BlockEquations``.
 
     Args:
         tree: coordinates placed in an algebra.
@@ -450,6 +423,21 @@ class Equations:
         from dalembert.equations.reactions import REACTIONS
 
         return REACTIONS[type(self.tree)](self, du, multipliers)
+
+
+def mechanism_of(equations: BlockEquations, formulation: str) -> Equations:
+    """The equations of a mechanism, for a formulation that looks at its bodies and joints."""
+    if not isinstance(equations, Equations):
+        raise not_a_mechanism(formulation)
+    return equations
+
+
+def not_a_mechanism(formulation: str) -> ModelError:
+    """What a formulation says that looks at bodies and joints where there are only block equations."""
+    return ModelError(
+        f"formulation {formulation!r} is for mechanisms of bodies and joints.  Fix: one that takes the equations as "
+        f"they are, such as 'lagrange-multipliers'"
+    )
 
 
 def part_of(value: Any, part: str) -> Any:

@@ -27,6 +27,7 @@ from ruamel.yaml.events import (
 
 from dalembert.errors import ModelError, Problem
 from dalembert.model.validate import printable
+from dalembert.values import DICT, LIST
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "Parsed", "decode", "parse_yaml", "scalar"]
 
@@ -134,7 +135,7 @@ class _Builder:
         if self.result.nodes > MAX_NODES:
             raise self.stop(line, f"more than {MAX_NODES} values in one file", "build large models in Python")
         parent = self.stack[-1] if self.stack else None
-        if parent is not None and isinstance(parent.value, dict) and not parent.waiting:
+        if parent is not None and isinstance(parent.value, DICT) and not parent.waiting:
             self.take_key(parent, event, line)
             return
         path = self.path_of(parent)
@@ -171,7 +172,7 @@ class _Builder:
     def path_of(self, parent: _Open | None) -> str:
         if parent is None:
             return ""
-        if isinstance(parent.value, list):
+        if isinstance(parent.value, LIST):
             return f"{parent.path}[{len(parent.value)}]"
         key = _clip(parent.key)
         return f"{parent.path}.{key}" if parent.path else key
@@ -180,7 +181,7 @@ class _Builder:
         if parent is None:
             self.result.data = value
             self.result.lines[""] = f"{self.name}:{line}"
-        elif isinstance(parent.value, list):
+        elif isinstance(parent.value, LIST):
             parent.value.append(value)
             self.result.lines[path] = f"{self.name}:{line}"
         else:

@@ -16,6 +16,7 @@ from dalembert.io.yaml_data import MAX_BYTES, MAX_NODES, Parsed, decode, parse_y
 from dalembert.model import Model
 from dalembert.model.document import UNREAD, from_document, to_document
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
+from dalembert.values import DICT, LIST
 
 __all__ = ["SUFFIXES", "dumps", "loads", "read", "write"]
 
@@ -85,14 +86,14 @@ class _Files:
         return result
 
     def _model(self, data: Any, at: str, result: Parsed, file: Path | None, line: tuple[Path, ...]) -> Any:
-        subs = data.get("submodels") if isinstance(data, dict) else None
-        if not isinstance(subs, list):
+        subs = data.get("submodels") if isinstance(data, DICT) else None
+        if not isinstance(subs, LIST):
             return data
         filled = [self._sub(sub, f"{at}submodels[{i}]", result, file, line) for i, sub in enumerate(subs)]
         return {**data, "submodels": filled}
 
     def _sub(self, sub: Any, path: str, result: Parsed, file: Path | None, line: tuple[Path, ...]) -> Any:
-        if not isinstance(sub, dict):
+        if not isinstance(sub, DICT):
             return sub
         if "file" not in sub:
             inner = self._model(sub.get("model"), f"{path}.model.", result, file, line)
@@ -189,9 +190,9 @@ def dumps(model: Model) -> str:
 
 def _styled(value: Any) -> Any:
     """Lists of numbers on one line, texts quoted where they would be read as something else."""
-    if isinstance(value, dict):
+    if isinstance(value, DICT):
         return CommentedMap((_styled(key), _styled(item)) for key, item in value.items())
-    if isinstance(value, list):
+    if isinstance(value, LIST):
         items = CommentedSeq(_styled(item) for item in value)
         if not _holds_mapping(value):
             items.fa.set_flow_style()
@@ -202,7 +203,7 @@ def _styled(value: Any) -> Any:
 
 
 def _holds_mapping(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_mapping, value)))
+    return isinstance(value, DICT) or (isinstance(value, LIST) and any(map(_holds_mapping, value)))
 
 
 def _is_plain(text: str) -> bool:

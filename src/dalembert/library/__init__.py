@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.bricard import bricard
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
+    from dalembert.library.mechanisms.delta_robot import delta_robot
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.knife_edge import knife_edge
@@ -50,6 +51,7 @@ __all__ = [
     "build",
     "cart_pendulum",
     "crank_rocker",
+    "delta_robot",
     "double_pendulum",
     "four_bar",
     "knife_edge",
@@ -113,6 +115,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "snakeboard",
         "bicycle",
         "stewart-platform",
+        "delta-robot",
         "satellite",
         "andrews",
         "parallelogram",

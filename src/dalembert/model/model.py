@@ -14,6 +14,7 @@ from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Shape, SubModel
 from dalembert.model.fields import caller, checked
 from dalembert.model.methods import ElementMethods
+from dalembert.values import SEQUENCE
 
 __all__ = ["Model"]
 
@@ -162,7 +163,7 @@ class Model(ElementMethods):
         name = getattr(joint, "name", joint)
         for target, given in ((self.initial_values, value), (self.initial_rates, rate)):
             if given is not None:
-                given = given if isinstance(given, (list, tuple)) else (given,)
+                given = given if isinstance(given, SEQUENCE) else (given,)
                 drawn = checked(
                     JointData, f"initial of {name!r}", name=name, kind="", bodies=("a", "b"), reference=given
                 )

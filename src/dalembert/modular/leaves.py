@@ -92,7 +92,9 @@ def _place(body: Subsystem, coordinates: str | None, v: np.ndarray, omega: np.nd
     if coordinates is None:
         return
     sequence, _, extra = coordinates.partition(" ")
-    if coordinates not in ("position", "quaternion") and (sequence not in euler.SEQUENCES or extra not in ("", "redundant")):
+    if coordinates not in ("position", "quaternion") and (
+        sequence not in euler.SEQUENCES or extra not in ("", "redundant")
+    ):
         raise ModelError(
             Problem(
                 f"leaf {body.name!r}: unknown coordinates {coordinates!r}",
@@ -142,7 +144,9 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
         return sp.Matrix(quaternion.to_matrix(SYMPY, np.array(list(body.q), dtype=object)))
     if part._sequence is None:
         raise ModelError(
-            Problem(f"leaf {part.name!r} has no orientation", fix="coordinates='quaternion' or a sequence such as 'zxz'")
+            Problem(
+                f"leaf {part.name!r} has no orientation", fix="coordinates='quaternion' or a sequence such as 'zxz'"
+            )
         )
     R = sp.eye(3)
     for axis, angle in zip(part._sequence, body.a, strict=True):
@@ -165,7 +169,7 @@ def point_velocity(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0))
 
 def planar_body(
     name: str,
-    coordinates: str | None | int = "position",
+    coordinates: str | int | None = "position",
     gravity: Any = None,
     center: tuple[int, int] = (1, 2),
     lengths: Mapping[tuple[int, int], float] | None = None,
@@ -203,7 +207,10 @@ def planar_body(
             body.kinematics({body.coordinates("th").d: omega})
     elif coordinates is not None:
         raise ModelError(
-            Problem(f"leaf {name!r}: unknown coordinates {coordinates!r}", fix="None, 'position', 'newton-euler' or a number")
+            Problem(
+                f"leaf {name!r}: unknown coordinates {coordinates!r}",
+                fix="None, 'position', 'newton-euler' or a number",
+            )
         )
     return body
 
@@ -212,7 +219,9 @@ def _nodes(body: Subsystem, n: int, center: tuple[int, int], lengths: Mapping[tu
     """Nodes of a planar body: v_k = v + ω (ρ r_ij − γ ẑ × r_ij + ẑ × r_ik)."""
     i, j = center
     if n < 2 or not (1 <= i <= n and 1 <= j <= n and i != j):
-        raise ModelError(Problem(f"leaf {body.name!r}: two different nodes of 1…{n} give the center of mass, got {center}"))
+        raise ModelError(
+            Problem(f"leaf {body.name!r}: two different nodes of 1…{n} give the center of mass, got {center}")
+        )
     place = {k: body.coordinates(f"n{k}.x n{k}.y") for k in range(1, n + 1)}
     (xi, yi), (xj, yj) = place[i], place[j]
     vx, vy, w, gamma, rho = body.v.x, body.v.y, body.omega, body.gamma, body.rho
@@ -308,7 +317,9 @@ def _gravity_parameters(name: str, gravity: Any) -> dict[str, float | None]:
     if isinstance(gravity, (int, float)):
         return {"g": 9.80665, "xi": float(gravity)}
     if not isinstance(gravity, str) or gravity.lstrip("+-") not in AXES:
-        raise ModelError(Problem(f"leaf {name!r}: gravity {gravity!r}", fix="None, '-z', components, or an angle (rad)"))
+        raise ModelError(
+            Problem(f"leaf {name!r}: gravity {gravity!r}", fix="None, '-z', components, or an angle (rad)")
+        )
     return {"g": 9.80665}
 
 

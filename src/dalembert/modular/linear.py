@@ -235,7 +235,9 @@ class LinearSystem:
         if decided.weights is not None:
             left = B @ C
             residual = {
-                row.text: float(line[np.argmax(np.abs(line))]) for row, line in zip(labels, left, strict=True) if line.size
+                row.text: float(line[np.argmax(np.abs(line))])
+                for row, line in zip(labels, left, strict=True)
+                if line.size
             }
         S, S_by = R @ C, np.einsum("vfj,fc->vcj", R_by, C) + np.einsum("vf,fcj->vcj", R, C_by)
         return Small(variables, decided.independent, S, S_by, C.T @ f, f_bar_by, C, residual)

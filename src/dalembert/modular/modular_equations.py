@@ -63,7 +63,7 @@ class ModularEquations:
     Attributes:
         order: σ.
         state: labels of q⟨0⟩ … q⟨σ−1⟩;  top: labels of q⟨σ⟩.
-        parameters: values by name;  inputs: names.
+        parameters: values by name;  inputs: names;  guesses: where to look for consistent states, by name.
         nodes: all subsystems, leaves first, the system itself last.
     """
 
@@ -77,7 +77,7 @@ class ModularEquations:
         strategy: Strategy,
     ):
         self.name, self.description, self._strategy = name, description, strategy
-        self._values, self._guesses = dict(values), dict(guesses)
+        self._values, self.guesses = dict(values), dict(guesses)
         self.constraint_order, self.force_order = constraint_order(description), force_order(description)
         least = working_order(description)
         if order is not None and order < least:
@@ -142,7 +142,7 @@ class ModularEquations:
         found |= {name: value for name, value in self.parameters.items() if value is not None}
         found[TIME.name] = 0.0
         if guess:
-            found |= {name: value for name, value in self._guesses.items() if name in found}
+            found |= {name: value for name, value in self.guesses.items() if name in found}
         for key, value in (given or {}).items():
             name = getattr(key, "name", None) or str(key)
             if name not in found:
@@ -392,7 +392,15 @@ class ModularEquations:
             values: by symbol or name, e.g. ``{"L.theta": 0.3, "L.theta.d": 1}``; parameters have their own values.
             strategy: how complements are chosen at this very state; the choices of the equations without.
         """
-        known = self.values(values)
+        return self._composed_at(self.values(values), strategy)[()]
+
+    def choices_at(self, values: Mapping[Any, float]) -> dict[tuple[str, ...], Choice]:
+        """Independent variables and pivots of every subsystem that are best at a state, by path."""
+        found = self._composed_at(self.values(values, guess=True), Pivoted())
+        return {path: one.choice for path, one in found.items() if one.choice is not None}
+
+    def _composed_at(self, known: Mapping[str, float], strategy: Strategy | None) -> dict[tuple[str, ...], Composed]:
+        """The matrices of every subsystem as numbers, by path."""
         found: dict[tuple[str, ...], Composed] = {}
         for node in self.nodes:
             own = node.rows(NUMPY, self.order, known)
@@ -403,7 +411,7 @@ class ModularEquations:
                 return placed or choose(node.name or self.name, [B], strategy)  # type: ignore[arg-type]
 
             found[node.path] = compose(own, children, decide, depth=len(node.path))
-        return found[()]
+        return found
 
     def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
         """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0.

@@ -191,7 +191,9 @@ class Subsystem:
             self._forces[name] = self._forces.get(name, sp.S.Zero) + self._formula(value)
         self._version += 1
 
-    def kinetic_energy(self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None) -> None:
+    def kinetic_energy(
+        self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None
+    ) -> None:
         """Inertia forces from the kinetic energy, a formula of coordinates, rates and quasi-velocities of this subsystem.
 
         Args:

@@ -57,7 +57,7 @@ class Reflections(NamedTuple):
 
 
 @native
-def dot(a, b):
+def dot(a: np.ndarray, b: np.ndarray) -> float:
     """aᵀb in four sums, which the processor adds side by side."""
     n = a.shape[0]
     whole = n - n % 4
@@ -73,7 +73,7 @@ def dot(a, b):
 
 
 @native
-def dot_along(values, places, begin, end, x):
+def dot_along(values: np.ndarray, places: np.ndarray, begin: int, end: int, x: np.ndarray) -> float:
     """vᵀx of a vector with few entries."""
     s = 0.0
     for i in range(begin, end):
@@ -82,7 +82,7 @@ def dot_along(values, places, begin, end, x):
 
 
 @native
-def reflect(Q, first, count, step, X):
+def reflect(Q: Reflections, first: int, count: int, step: int, X: np.ndarray) -> None:
     """Each row x of X ← H x by ``count`` reflections from ``first`` on: step 1 for Qᵀx, −1 (from the last) for Q x."""
     k = first
     for _ in range(count):
@@ -104,7 +104,7 @@ def reflect(Q, first, count, step, X):
 
 
 @native
-def basis(Q, columns, rank, first, X):
+def basis(Q: Reflections, columns: np.ndarray, rank: int, first: int, X: np.ndarray) -> None:
     """Rows of X ← basis vectors from the ``first`` on; those beyond the rank span the null space of A."""
     X[:] = 0.0
     for j in range(X.shape[0]):
@@ -113,7 +113,9 @@ def basis(Q, columns, rank, first, X):
 
 
 @native
-def _copied(A, L, rows, rest, size, fill):
+def _copied(
+    A: np.ndarray, L: np.ndarray, rows: np.ndarray, rest: np.ndarray, size: np.ndarray, fill: np.ndarray
+) -> tuple[int, float]:
     """A to L; squares of lengths and numbers of entries of its rows; rows with entries first. Returns their number and
     the largest square."""
     m, n = A.shape
@@ -138,7 +140,7 @@ def _copied(A, L, rows, rest, size, fill):
 
 
 @native
-def _sparsest(rows, begin, end, rest, fill, least):
+def _sparsest(rows: np.ndarray, begin: int, end: int, rest: np.ndarray, fill: np.ndarray, least: float) -> int:
     """The place of the row with the fewest entries among those longer than ``least``, −1 if there is none."""
     best, fewest, longest = -1, 0, 0.0
     for k in range(begin, end):
@@ -149,7 +151,18 @@ def _sparsest(rows, begin, end, rest, fill, least):
 
 
 @native
-def _eliminate(L, rows, columns, used, Q, k, rest, size, fill, least):
+def _eliminate(
+    L: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    used: int,
+    Q: Reflections,
+    k: int,
+    rest: np.ndarray,
+    size: np.ndarray,
+    fill: np.ndarray,
+    least: float,
+) -> tuple[float, int]:
     """Reflect row k onto its largest coordinate, which takes place k of the columns, and the rows after it likewise.
     Returns what is left of the row there, in size, and the place of the sparsest row to come."""
     n, row, begin, dust = L.shape[1], rows[k], Q.starts[k], DUST * rest[rows[k]]
@@ -195,20 +208,20 @@ def _eliminate(L, rows, columns, used, Q, k, rest, size, fill, least):
                 size[j] = rest[j]
         if rest[j] > least and (fill[j] < fewest or (fill[j] == fewest and rest[j] > longest)):
             best, fewest, longest = at, fill[j], rest[j]
-    return largest, best
+    return float(largest), best
 
 
 @native
-def _square(row, columns, begin):
+def _square(row: np.ndarray, columns: np.ndarray, begin: int) -> float:
     """The square of the length of what is left of a row."""
     s = 0.0
     for i in range(begin, columns.shape[0]):
         s += row[columns[i]] * row[columns[i]]
-    return s
+    return float(s)
 
 
 @native
-def reduce_rows(A, tolerance, rounding):
+def reduce_rows(A: np.ndarray, tolerance: float, rounding: float) -> tuple[int, float, Triangle, Reflections]:
     """Reflections that reduce the rows of A.
 
     Rows of which at most ``tolerance`` times the longest row is left, or at most ``rounding``, depend on those taken.

@@ -22,6 +22,7 @@ DIMENSIONS = {
     "linear_velocity": ("time", "body", "axis"), "kinetic": ("time",), "potential": ("time",), "work": ("time",),
     "balance": ("time",), "momentum": ("time", "moment", "axis"), "joint_coordinates": ("time", "joint_q"),
     "joint_velocities": ("time", "joint_u"), "outputs": ("time", "output"),
+    "states": ("time", "state"), "tops": ("time", "top"), "inputs": ("time", "input"),
 }  # fmt: skip
 UNITS = {
     "time": "s", "position": "m", "angular_velocity": "rad/s", "linear_velocity": "m/s",

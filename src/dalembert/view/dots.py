@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.view.figures import _GRID, _INK, _MUTED, _frame, _title
+from dalembert.view.figures import _GRID, _INK, _MUTED, _title, open_frame
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _draw(panel: Axes, heading: str, series: Mapping[str, Sequence[float | None]
     panel.xaxis.set_major_locator(LogLocator(numticks=6))
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_title(heading, loc="left", color=_INK, fontsize=10, fontweight="bold", parse_math=False)
-    _frame(panel)
+    open_frame(panel)
     panel.tick_params(axis="y", length=0)
     panel.grid(axis="y", color=_GRID, linewidth=0.8)
     labels = [label for label in series if label]

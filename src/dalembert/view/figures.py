@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-__all__ = ["plot_path", "plot_series", "write_png"]
+__all__ = ["open_frame", "plot_path", "plot_series", "titled", "write_png"]
 
 _INK, _MUTED, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
@@ -92,7 +92,7 @@ def plot_path(x: ArrayLike, y: ArrayLike, *, labels: tuple[str, str], title: str
     panel.plot(x[:1], y[:1], color=PALETTE[0], marker="o", markersize=6)
     panel.set_xlabel(labels[0], color=_MUTED, parse_math=False)
     panel.set_ylabel(labels[1], color=_MUTED, parse_math=False)
-    _frame(panel)
+    open_frame(panel)
     for axis, values in ((panel.xaxis, x), (panel.yaxis, y)):
         _long_numbers(axis, values)
     if equal:
@@ -150,7 +150,7 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
     panel.set_ylabel(plot.ylabel, color=_MUTED, parse_math=False)
     if plot.log:
         _decades(panel)
-    _frame(panel)
+    open_frame(panel)
     if not lines:
         return title
     # Names are set afterwards: a leading underscore would hide the entry, a dollar sign start mathematics.
@@ -187,7 +187,14 @@ def _power_of_ten(value: float) -> str:
     return "10" + f"{np.log10(value):.0f}".translate(_RAISED)
 
 
-def _frame(panel: Axes) -> None:
+def titled(panel: Axes, title: str, x: str, y: str) -> None:
+    """Title and names of the axes, in the house's letters."""
+    panel.set_title(title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
+    panel.set_xlabel(x, color=_MUTED, parse_math=False)
+    panel.set_ylabel(y, color=_MUTED, parse_math=False)
+
+
+def open_frame(panel: Axes) -> None:
     """Open frame, light grid."""
     panel.spines[["top", "right"]].set_visible(False)
     panel.spines[["left", "bottom"]].set_color(_MARK)
