@@ -20,7 +20,7 @@ from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
-from dalembert.analyses.simulate import output_times
+from dalembert.analyses.options import Options
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
@@ -30,6 +30,8 @@ from dalembert.model import Model, flatten
 from dalembert.state import State
 
 __all__ = ["inverse_dynamics"]
+
+INSTANTS = 1000  # by default
 
 
 def inverse_dynamics(
@@ -88,7 +90,7 @@ def _instants(duration: Any, output_step: float | None) -> np.ndarray:
     if np.ndim(duration) == 0:
         if duration is None:
             raise DalembertError("how long?  Fix: duration=2.0 (s), or an array of instants")
-        return output_times(0.0, duration, output_step)
+        return Options(output_step=output_step).times(duration, INSTANTS)
     times = np.ascontiguousarray(duration, dtype=float)
     if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
         raise DalembertError("duration: expected seconds, or one row of instants, each later than the one before")
