@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
+    from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.model import Model
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "snakeboard",
     "spinning_top",
     "stewart_platform",
+    "tricycle",
 ]
 
 
@@ -127,6 +129,10 @@ LIBRARY: dict[str, Callable[..., Model]] = {
 }
 
 
+# Mechanisms as trees of subsystems: functions with keyword parameters, too.
+SUBSYSTEMS = ("tricycle",)
+
+
 def names() -> list[str]:
     """Names of all bundled mechanisms."""
     return list(LIBRARY)
@@ -151,6 +157,8 @@ def build(name: str, **parameters: Any) -> Model:
 
 
 def __getattr__(name: str) -> Any:
+    if name in SUBSYSTEMS:
+        return getattr(import_module(f"dalembert.library.mechanisms.{name}"), name)
     entry = LIBRARY.get(name.replace("_", "-"))
     if isinstance(entry, Entry) and entry.function_name == name:
         return entry.function

@@ -505,7 +505,7 @@ def reference(
     numbers = numbers_of(equations)
     values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
-    values |= {name: value for name, value in equations._guesses.items() if name in values}
+    values |= {name: value for name, value in equations.guesses.items() if name in values}
     values |= {**parameters, **given}
     missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
     if missing:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ViewError
-from dalembert.view.figures import _MUTED, _frame, _title
+from dalembert.view.figures import _MUTED, _title, open_frame
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def eigenvalue_chart(chart: Any, unit: str = "", limits: tuple[float, float] | N
         panel.set_ylim(*limits)
     panel.set_xlabel(f"{chart.parameter} ({unit})" if unit else chart.parameter, color=_MUTED, parse_math=False)
     panel.set_ylabel("eigenvalues (1/s): real parts —, imaginary parts - -", color=_MUTED)
-    _frame(panel)
+    open_frame(panel)
     panel.legend(frameon=False, fontsize=9, loc="best")
     _title(figure, chart.models[0].name)
     return figure
@@ -84,7 +84,7 @@ def ratio_chart(chart: Any, numerator: str, denominator: str) -> Figure:
     lower.set_xlabel(chart.parameter, color=_MUTED, parse_math=False)
     lower.set_xlim(x[0], x[-1])
     for panel in (upper, lower):
-        _frame(panel)
+        open_frame(panel)
     upper.legend(frameon=False, fontsize=9, loc="best")
     _title(figure, f"{numerator} over {denominator}")
     return figure
@@ -134,7 +134,7 @@ def bode(omega: np.ndarray, response: np.ndarray, source: str, result: str) -> F
     lower.set_ylabel("phase (°)", color=_MUTED)
     lower.set_xlabel("ω (rad/s)", color=_MUTED)
     for panel in (upper, lower):
-        _frame(panel)
+        open_frame(panel)
     _title(figure, f"{result} per {source}")
     return figure
 
