@@ -77,8 +77,7 @@ def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | int
 
     def simple(value: Any) -> sp.Expr:
         if value not in known:
-<<<<<<< HEAD
-            known[value] = simplify(value, moving, budget.share(budget.seconds / 4))
+            known[value] = simplify(value, moving, budget.share(budget.work // 4))
         return known[value]
 
     return each_entry(simple, values)
@@ -89,10 +88,6 @@ def each_entry(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray
     out = np.empty(np.shape(values), dtype=object)
     for index in np.ndindex(*out.shape):
         out[index] = function(sp.sympify(values[index], strict=True))
-=======
-            known[value] = simplify(value, moving, budget.share(budget.work // 4))
-        out[index] = known[value]
->>>>>>> 1fadb03f11387eaa1e4476abeb8f5be8069c266d
     return out
 
 

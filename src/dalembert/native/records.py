@@ -282,10 +282,10 @@ class _KernelField(Field[Any]):
         raise NotImplementedError
 
     def write(self, record: Record, value: Any) -> None:
-        at = record._slot[self.name]
+        at = record.slot_of[self.name]
         words, called = ((0,) * self.slots, None) if value is None else self.called(value)
-        record._words[at : at + self.slots] = words
-        record._kept[self.name] = called
+        record.slot_words[at : at + self.slots] = words
+        record.kept_values[self.name] = called
 
 
 class Kernel(_KernelField):
@@ -298,21 +298,9 @@ class Kernel(_KernelField):
     slots = SLOTS_OF_KERNEL
     kind = types.Kernel()
 
-<<<<<<< HEAD
     def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
         return (value.address, value.n_in, value.n_out, memory.ctypes.data), _Called(value, memory)
-=======
-    def write(self, record: Record, value: Any) -> None:
-        at = record.slot_of[self.name]
-        if value is None:
-            record.slot_words[at : at + 4] = 0
-            record.kept_values[self.name] = None
-            return
-        memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
-        record.slot_words[at : at + 4] = value.address, value.n_in, value.n_out, memory.ctypes.data
-        record.kept_values[self.name] = _Called(value, memory)
->>>>>>> 1fadb03f11387eaa1e4476abeb8f5be8069c266d
 
 
 class _Called:
@@ -399,23 +387,10 @@ class BatchKernel(_KernelField):
     slots = SLOTS_OF_KERNEL
     kind = types.Kernel(batch=True)
 
-<<<<<<< HEAD
     def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         work = np.zeros(max(1, value.n_work_batch))
         each = value.n_in * value.width, value.n_out * value.width
         return (value.batch_address, *each, work.ctypes.data), _BatchCalled(value, work)
-=======
-    def write(self, record: Record, value: Any) -> None:
-        at = record.slot_of[self.name]
-        if value is None:
-            record.slot_words[at : at + 4] = 0
-            record.kept_values[self.name] = None
-            return
-        work = np.zeros(max(1, value.n_work_batch))
-        each = value.n_in * value.width, value.n_out * value.width
-        record.slot_words[at : at + 4] = value.batch_address, *each, work.ctypes.data
-        record.kept_values[self.name] = _BatchCalled(value, work)
->>>>>>> 1fadb03f11387eaa1e4476abeb8f5be8069c266d
 
 
 class _BatchCalled:
