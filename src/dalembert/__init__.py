@@ -86,6 +86,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
+    from dalembert.modular import leaves
     from dalembert.analyses import (
         Comparison,
         assemble,
@@ -104,7 +105,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
-    from dalembert.modular import Subsystem, leaves
+    from dalembert.modular import Subsystem
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

@@ -92,7 +92,9 @@ def test_dependent_choice() -> None:
 def test_too_few_independent() -> None:
     S = rows((1, -1, 0))
     S.independent("q1")
-    with pytest.raises(ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent") as error:
+    with pytest.raises(
+        ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent"
+    ) as error:
         S.equations().C  # noqa: B018
     assert "q3" in str(error.value)
 

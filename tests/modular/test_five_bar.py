@@ -33,7 +33,10 @@ def test_chain() -> None:
     assert eq.C["B.v.y", "phi"] == gB * aB * cos(ph)
     assert [eq.C[row, "theta"] for row in ("U.omega", "B.omega", "theta", "phi")] == [1, 0, 1, 0]
     assert eq.C.columns == eq.independent == tuple(eq.label(name) for name in ("theta", "phi"))
-    s = {n: symbol(n) for n in ("theta.d", "phi.d", "theta.dd", "phi.dd", "g", "U.gamma", "U.m", "U.I", "U.b", "B.m", "B.I")}
+    s = {
+        n: symbol(n)
+        for n in ("theta.d", "phi.d", "theta.dd", "phi.dd", "g", "U.gamma", "U.m", "U.I", "U.b", "B.m", "B.I")
+    }
     d = th - ph
     first = (
         -gB * aU * aB * s["B.m"] * (s["phi.d"] ** 2 * sin(d) + s["phi.dd"] * cos(d)) - s["U.b"] * s["theta.d"]
@@ -112,7 +115,13 @@ def test_energy_and_loops_hold() -> None:
     eq = P.equations()
     state = eq.consistent()
     for side in ("L", "R"):
-        state |= {f"A{side}.i": 0.0, f"A{side}.k": 0.0, f"A{side}.b": 0.0, f"R.H{side}.U.b": 0.0, f"A{side}.voltage": 0.0}
+        state |= {
+            f"A{side}.i": 0.0,
+            f"A{side}.k": 0.0,
+            f"A{side}.b": 0.0,
+            f"R.H{side}.U.b": 0.0,
+            f"A{side}.voltage": 0.0,
+        }
         state |= {f"A{side}.kappa": 0.0}
     known = {label.at(2): value for label, value in eq.acceleration(state).items()}
     values = eq.values(state)

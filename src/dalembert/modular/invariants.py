@@ -70,9 +70,23 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
             expression, order = d.rate(expression), order + 1
             tops = _top_symbols(d, expression, order)
         symbols = {symbol for symbol, _ in tops}
-        affine = all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
+        affine = _looks_affine(expression, symbols) or all(
+            not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols
+        )
         d.memo[key] = order if affine else order + 1
     return d.memo[key]
+
+
+def _looks_affine(expression: Any, symbols: set[Any]) -> bool:
+    """True if an expression is affine in symbols as it is written."""
+    if expression.is_Symbol or not expression.free_symbols & symbols:
+        return True
+    if expression.is_Add:
+        return all(_looks_affine(part, symbols) for part in expression.args)
+    if expression.is_Mul:
+        moving = [part for part in expression.args if part.free_symbols & symbols]
+        return len(moving) == 1 and _looks_affine(moving[0], symbols)
+    return False
 
 
 def constraint_order(d: Description) -> int:

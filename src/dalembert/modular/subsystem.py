@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
-from dalembert.derivation.simplify import Budget, simplify_array
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import evaluate
 from dalembert.modular.complement import STRATEGIES, Strategy
@@ -132,6 +131,8 @@ class Subsystem(Declarations):
 
     def _simplified(self, forces: Mapping[str, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         """Forces in short forms, as far as they are found in a moment."""
+        from dalembert.derivation.simplify import Budget, simplify_array
+
         values = np.empty(len(forces), dtype=object)
         values[:] = list(forces.values())
         short = simplify_array(values, lambda symbol: symbol.name not in self._values, Budget(SECONDS))
