@@ -86,7 +86,6 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.modular import leaves
     from dalembert.analyses import (
         Comparison,
         assemble,
@@ -105,7 +104,7 @@ if TYPE_CHECKING:
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
-    from dalembert.modular import Subsystem
+    from dalembert.modular import Subsystem, leaves
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

@@ -76,7 +76,7 @@ def test_orthonormal_basis() -> None:
     eq = rows((1, 2, 3, 4), (0, 1, -1, 2)).equations()
     found = eq.at(strategy=SVD())
     C = found.C.to_array()
-    assert C.T @ C == pytest.approx(np.eye(2), abs=1e-14)
+    assert pytest.approx(np.eye(2), abs=1e-14) == C.T @ C
     assert np.abs(found.B.to_array() @ C).max() < 1e-14
     with pytest.raises(da.DalembertError, match="numbers"):
         eq._choices[()].__class__(SVD(), eq.independent, ()).columns(eq.B)

@@ -40,8 +40,8 @@ def test_orientation_follows_omega_in_body_axes(kind: str) -> None:
     rate = plain.applyfunc(lambda value: d.rate(d.lively(value)))
     R0, R1 = (np.array(M.subs({s: state[s.name] for s in M.free_symbols}), dtype=float) for M in (plain, rate))
     hat = np.array([[0, -0.5, -0.4], [0.5, 0, -0.3], [0.4, 0.3, 0]])
-    assert R0.T @ R0 == pytest.approx(np.eye(3), abs=1e-9)
-    assert R1 == pytest.approx(R0 @ hat, abs=1e-9)
+    assert pytest.approx(np.eye(3), abs=1e-9) == R0.T @ R0
+    assert pytest.approx(R0 @ hat, abs=1e-9) == R1
 
 
 def test_points_of_a_body() -> None:
