@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Model": "dalembert.model",
     "Placement": "dalembert.elements",
+    "Planar": "dalembert.planar",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.kinematics",
@@ -27,6 +28,11 @@ _HOMES = {
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
+    "LinearChart": "dalembert.analyses",
+    "LinearModel": "dalembert.analyses",
+    "Options": "dalembert.analyses",
+    "Inverse": "dalembert.analyses",
+    "Samples": "dalembert.analyses",
     "State": "dalembert.state",
     "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
@@ -36,6 +42,9 @@ _HOMES = {
     "derive": "dalembert.derivation",
     "ignorable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
+    "inverse_dynamics": "dalembert.analyses",
+    "linearize": "dalembert.analyses",
+    "linearize_over": "dalembert.analyses",
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
@@ -58,11 +67,17 @@ __all__ = [
     "Dynamics",
     "ExpressionError",
     "Generalized",
+    "Inverse",
+    "LinearChart",
+    "LinearModel",
     "Model",
     "ModelError",
+    "Options",
     "Placement",
+    "Planar",
     "ReadWarning",
     "Recipe",
+    "Samples",
     "SimulationError",
     "State",
     "Subsystem",
@@ -74,8 +89,11 @@ __all__ = [
     "derive",
     "ignorable",
     "inspect",
+    "inverse_dynamics",
     "leaves",
     "library",
+    "linearize",
+    "linearize_over",
     "load",
     "read",
     "redundancy",
@@ -88,10 +106,18 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
         Comparison,
+        Inverse,
+        LinearChart,
+        LinearModel,
+        Options,
+        Samples,
         assemble,
         compare,
         ignorable,
         inspect,
+        inverse_dynamics,
+        linearize,
+        linearize_over,
         load,
         redundancy,
         simulate,
@@ -105,6 +131,7 @@ if TYPE_CHECKING:
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
+    from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

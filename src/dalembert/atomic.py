@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ __all__ = ["atomic_file", "write_atomic"]
 @contextmanager
 def atomic_file(
     path: str | os.PathLike[str], error: type[DalembertError] = DalembertError, *, sync: bool = False
-) -> Iterator[Path]:
+) -> Generator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends.
 
     An older file is replaced only when the new one is complete; if the block fails, nothing is left behind.

@@ -54,5 +54,7 @@ class State:
 
     def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
         """The same state in other coordinates."""
+        if coordinates is self.coordinates:
+            return self.q.copy(), self.u.copy()
         placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
         return placed.state(self.body, self.joint)

@@ -249,7 +249,7 @@ def test_a_run_can_be_watched_and_stopped(integrator: str, monkeypatch: pytest.M
 
     def watch(fraction: float) -> None:
         seen.append(fraction)
-        if len(seen) > 3:
+        if len(seen) > 3 and fraction > 0:  # under way
             raise KeyboardInterrupt
 
     options = {"step": 1e-4} if integrator == "rk4" else {"rtol": 1e-12}
@@ -257,7 +257,7 @@ def test_a_run_can_be_watched_and_stopped(integrator: str, monkeypatch: pytest.M
         da.library.double_pendulum(), 500.0, initial={"elbow": np.linspace(0, 1, 64)}, integrator=integrator,
         progress=watch, **options,
     )  # fmt: skip
-    assert len(seen) == 4 and all(0 <= a <= b < 1 for a, b in pairwise(seen))
+    assert len(seen) > 3 and all(0 <= a <= b < 1 for a, b in pairwise(seen))
     assert len(batch.failed) > 0 and all("stopped by the user" in reason for reason in batch.failed.values())
     assert np.isfinite(batch.q.values[:, 0]).all()
 

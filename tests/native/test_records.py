@@ -178,7 +178,7 @@ def test_subclasses_have_the_fields_of_their_bases_first():
         extra = Real()
 
     assert list(More.fields) == ["weight", "count", "extra"]
-    assert [More._slot[name] for name in More.fields] == [0, 1, 2]
+    assert [More.slot_of[name] for name in More.fields] == [0, 1, 2]
 
 
 # -- refused in Python ------------------------------------------------------------------------------------------------

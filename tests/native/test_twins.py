@@ -15,11 +15,13 @@ from twins import Twins
 
 import dalembert as da
 from dalembert.analyses import drive
+from dalembert.analyses.certify import passes_singularity
 from dalembert.dynamics import choose
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.independent import Independent
+from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.solver_steps import null_space
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
@@ -67,6 +69,9 @@ def formulations() -> Iterator[Work]:
     yield "quaternions", partial(simulate, top, **FIXED)
     for name in ("lagrange-multipliers", "recursive"):
         yield f"a held rank, {name}", partial(simulate, da.library.bennett(), formulation=name, **FIXED)
+    for coordinates in ("relative", "absolute"):
+        every_node = {"formulation": Modular(merge=False), "coordinates": coordinates}
+        yield f"a hierarchy, {coordinates}", partial(simulate, da.library.n_four_bar(n=2), **every_node, **FIXED)
     yield "no inverse of M", partial(simulate, rod(), formulation="udwadia-kalaba", coordinates="absolute", **FIXED)
     yield "a cut joint that yields", partial(simulate, geared(), formulation="recursive", **FIXED)
 
@@ -116,6 +121,7 @@ def methods() -> Iterator[Work]:
         lambda: runge_kutta._is_rounding(runge_kutta.PairMemory(rejections=4, tried=2.0), 3.0),
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
+    yield "singular positions", lambda: passes_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
 
 

@@ -109,9 +109,9 @@ def _arrays(value: Any, found: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         if value.size:
             found.setdefault(id(value), value)
     elif isinstance(value, Record):
-        if id(value._words) not in found:
-            found[id(value._words)] = value._words
-            for kept in value._kept.values():
+        if id(value.slot_words) not in found:
+            found[id(value.slot_words)] = value.slot_words
+            for kept in value.kept_values.values():
                 _arrays(kept, found)
     elif isinstance(value, Bound):
         _arrays(value.record, found)

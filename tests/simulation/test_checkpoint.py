@@ -7,25 +7,42 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from support.pauses import leave_checkpoint, pause_every
 
 import dalembert as da
-from dalembert.analyses import drive
 from dalembert.analyses.checkpoint import Checkpoint
-from dalembert.integrators import INTEGRATORS
+from dalembert.integrators import INTEGRATORS, loop
+from dalembert.integrators.base import Stepwise
 
 # SciPy's integrators cannot be paused, and say so.
 PAUSABLE = [name for name in INTEGRATORS if name != "scipy"]
 
 SCRIPT = """
+import signal
 import sys
+import pytest
 import dalembert as da
-run = da.simulate(da.library.build(sys.argv[1]), float(sys.argv[2]), integrator=sys.argv[3], output_step=0.5,
-                  checkpoint=sys.argv[4], checkpoint_interval=0.1, **eval(sys.argv[6]))
-run.save(sys.argv[5])
+from dalembert.analyses.checkpoint import Checkpoint
+from support.pauses import pause_every
+
+model, duration, name, kept, step = sys.argv[1:]
+write = Checkpoint.save
+
+def save(self, run):
+    if self.path.exists():
+        signal.pause()  # until it is killed
+    write(self, run)
+
+pause_every(pytest.MonkeyPatch(), 500)
+Checkpoint.save = save
+da.simulate(da.library.build(model), float(duration), integrator=name, output_step=0.5, checkpoint=kept,
+            checkpoint_interval=1e9, step=float(step) or None)
 """
+PAUSE, OFTEN = 100, 10  # steps between two pauses of methods with fixed and with own steps
 
 
 def _states(run):
@@ -33,8 +50,8 @@ def _states(run):
 
 
 @pytest.fixture
-def many_pauses(monkeypatch):
-    """Watch so often that even short runs are paused; returns when they were. The first pauses write files."""
+def saved(monkeypatch):
+    """When runs were paused; the first pauses write files."""
     saved = []
     write = Checkpoint.save
 
@@ -43,92 +60,96 @@ def many_pauses(monkeypatch):
         if len(saved) <= 3:
             write(self, run)
 
-    monkeypatch.setattr(drive, "WATCH_PERIOD", 1e-3)
     monkeypatch.setattr(Checkpoint, "save", save)
     return saved
 
 
 @pytest.mark.parametrize("name", PAUSABLE)
-def test_pauses_change_no_bit(name, tmp_path, many_pauses):
-    model = da.library.four_bar()
-    options = {"integrator": name} if INTEGRATORS[name].adaptive else {"integrator": name, "step": 1e-4}
-    duration = 20.0 if INTEGRATORS[name].adaptive else 2.0
+def test_pauses_change_no_bit(name, tmp_path, saved, monkeypatch):
+    model, adaptive = da.library.four_bar(), INTEGRATORS[name].adaptive
+    options = {"integrator": name} if adaptive else {"integrator": name, "step": 1e-4}
+    duration = 2.0 if adaptive else 0.2
+    pause_every(monkeypatch, OFTEN if adaptive else PAUSE)
     plain = da.simulate(model, duration, **options)
-    paused = da.simulate(model, duration, checkpoint=tmp_path / "c.nc", checkpoint_interval=0.0, **options)
-    assert len(many_pauses) > 2
+    paused = da.simulate(model, duration, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
+    tried = plain.certificate.counts["steps"] + plain.certificate.counts["rejected"]
+    assert len(saved) == (tried - 1) // (OFTEN if adaptive else PAUSE) > 2
     np.testing.assert_array_equal(_states(plain), _states(paused))
     assert plain.certificate.counts == paused.certificate.counts
     assert not (tmp_path / "c.nc").exists()
 
 
+def test_a_pause_is_asked_for_when_a_checkpoint_is_due(tmp_path, saved, monkeypatch):
+    """The clock says when; here it is always time, and the loop begins when it is told to pause."""
+    advance = Stepwise.advance
+
+    def wait(self, problem, memory, times, out, monitor):
+        while not saved and monitor.wish != loop.PAUSE:
+            time.sleep(1e-3)
+        return advance(self, problem, memory, times, out, monitor)
+
+    monkeypatch.setattr(Stepwise, "advance", wait)
+    run = da.simulate(da.library.pendulum(), 0.5, checkpoint=tmp_path / "c.nc", checkpoint_interval=0.0)
+    assert saved[0] == 0.0 and run.certificate.finished
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize(
-    ("model", "duration", "name", "options"),
-    [("four-bar", 400.0, "dopri8", {}), ("four-bar", 60.0, "generalized-alpha", {"step": 1e-4})],
+    ("model", "duration", "name", "step"),
+    [("four-bar", 20.0, "dopri8", 0.0), ("four-bar", 1.0, "generalized-alpha", 1e-4)],
 )
-def test_killed_run_resumes_bit_for_bit(model, duration, name, options, tmp_path):
-    kept, result = tmp_path / "run.checkpoint", tmp_path / "run.nc"
-    command = [sys.executable, "-c", SCRIPT, model, str(duration), name, str(kept), str(result), repr(options)]
-    process = subprocess.Popen(command)
+def test_killed_run_resumes_bit_for_bit(model, duration, name, step, tmp_path):
+    kept = tmp_path / "run.checkpoint"
+    command = [sys.executable, "-c", SCRIPT, model, str(duration), name, str(kept), str(step)]
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths})
     _wait_for(kept, process)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not result.exists()
+    assert process.wait() == -signal.SIGKILL
     assert kept.exists()
-    subprocess.run(command, check=True)
-    resumed = da.load(result)
+    options = {"integrator": name, "output_step": 0.5, "step": step or None}
+    resumed = da.simulate(da.library.build(model), duration, checkpoint=kept, **options)
     assert any("resumed" in remark for remark in resumed.certificate.remarks)
-    plain = da.simulate(da.library.build(model), duration, integrator=name, output_step=0.5, **options)
+    assert not kept.exists()
+    plain = da.simulate(da.library.build(model), duration, **options)
     np.testing.assert_array_equal(_states(plain), _states(resumed))
 
 
 def _wait_for(path, process):
-    deadline = time.monotonic() + 300
     while not path.exists():
         assert process.poll() is None, "the run ended before it wrote a checkpoint"
-        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def test_checkpoint_with_events(tmp_path, many_pauses):
+def test_checkpoint_with_events(tmp_path, saved, monkeypatch):
     model = da.library.pendulum()
     model.event("wall", "q(pivot)", direction="falling", rates={"pivot": "-0.9*u(pivot)"})
-    options = {"integrator": "rk4", "step": 2e-5}
+    options = {"integrator": "rk4", "step": 1e-3}
+    pause_every(monkeypatch, PAUSE)
     plain = da.simulate(model, 10.0, **options)
-    kept = da.simulate(model, 10.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=0.0, **options)
-    assert len(many_pauses) > 2
-    assert plain.events == kept.events
+    kept = da.simulate(model, 10.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
+    assert len(saved) > 2
+    assert len(plain.events) > 2 and plain.events == kept.events
     np.testing.assert_array_equal(_states(plain), _states(kept))
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "c.nc"
-    _leave_checkpoint(path)
+    leave_checkpoint(da.library.four_bar(), 20.0, path)
     with pytest.raises(da.DalembertError, match="belongs to another run"):
         da.simulate(da.library.crank_rocker(), 5.0, checkpoint=path)
     with pytest.raises(da.DalembertError, match=r'formulation there: {"name": "lagrange-multipliers".*"penalty"'):
-        da.simulate(da.library.four_bar(), 300.0, checkpoint=path, formulation="penalty")
+        da.simulate(da.library.four_bar(), 20.0, checkpoint=path, formulation="penalty")
     # What auto chose may also be asked for.
     asked = {"formulation": "lagrange-multipliers", "coordinates": "relative"}
-    assert "resumed" in str(da.simulate(da.library.four_bar(), 300.0, checkpoint=path, **asked).certificate)
-
-
-def _leave_checkpoint(path):
-    """A run that is stopped by its progress report leaves its file."""
-
-    def stop(fraction):
-        if path.exists():
-            raise KeyboardInterrupt
-
-    da.simulate(da.library.four_bar(), 300.0, checkpoint=path, checkpoint_interval=0.0, progress=stop)
-    assert path.exists()
+    assert "resumed" in str(da.simulate(da.library.four_bar(), 20.0, checkpoint=path, **asked).certificate)
 
 
 def test_a_stopped_run_keeps_its_checkpoint_and_goes_on(tmp_path):
     path = tmp_path / "c.nc"
-    _leave_checkpoint(path)
-    resumed = da.simulate(da.library.four_bar(), 300.0, checkpoint=path)
-    plain = da.simulate(da.library.four_bar(), 300.0)
+    leave_checkpoint(da.library.four_bar(), 20.0, path)
+    resumed = da.simulate(da.library.four_bar(), 20.0, checkpoint=path)
+    plain = da.simulate(da.library.four_bar(), 20.0)
     np.testing.assert_array_equal(_states(plain), _states(resumed))
 
 

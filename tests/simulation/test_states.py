@@ -6,11 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.cases import driven_four_bar, sprung_four_bar
+from support.pauses import pause_every
 
 import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses import drive
 from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.choose_integrator import Choice
 from dalembert.dynamics.make_context import project_states
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
@@ -26,25 +29,12 @@ STATES: dict[str, str | Formulation] = {
 }
 
 
-def _driven() -> da.Model:
-    model = da.library.four_bar()
-    model.drive("A", "8*t + 0.2*sin(5*t)")
-    return model
-
-
-def _sprung_at_the_cut() -> da.Model:
-    """The spring asks for the angle of a joint that is no coordinate: at the end of q a number counts its turns."""
-    model = da.library.four_bar()
-    model.torsional_spring("spring", da.inspect(model).loops[0].cut, stiffness=30, damping=0.2)
-    return model
-
-
 RUNS = {
     "four-bar": da.library.four_bar,
     "slider-crank": da.library.slider_crank,
     "rolling disc": da.library.rolling_disc,
-    "driven four-bar": _driven,
-    "sprung at a cut joint": _sprung_at_the_cut,
+    "driven four-bar": driven_four_bar,
+    "sprung at a cut joint": sprung_four_bar,
     "slider-crank in space": da.library.slider_crank_3d,
     "spinning top": da.library.spinning_top,
 }
@@ -85,7 +75,7 @@ def test_state_counts():
     dynamics = da.compile(model, formulation=Independent(state="mixed"))
     state = da.assemble(model)
     x = np.concatenate([*state.to(dynamics.coordinates), [0.0]])
-    driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.array([0.0, 1.0]), x, {})
+    driver = drive.Driver(dynamics, Choice(INTEGRATORS["dopri8"]()), np.array([0.0, 1.0]), x, {})
     y = driver.memory.y
     rate = np.empty_like(y)
     moving = y.copy()
@@ -165,7 +155,8 @@ def test_violations_of_the_augmented_form_die_out():
     def settle(context):
         project_states(context, None)
 
-    driver = drive.Driver(dynamics, INTEGRATORS["dopri8"](), np.linspace(0, 1, 101), x, {}, settle=settle)
+    choice = Choice(INTEGRATORS["dopri8"](), settle=settle)
+    driver = drive.Driver(dynamics, choice, np.linspace(0, 1, 101), x, {})
     states = driver.run().result.states
     open_by = dynamics.residuals(np.linspace(0, 1, 101), states[:, :3], states[:, 3:6]).position
     assert np.abs(open_by[0]).max() > 5e-4
@@ -236,11 +227,11 @@ def test_a_killed_run_resumes_bit_for_bit(state, integrator, tmp_path, monkeypat
         write(self, run)
         raise _Killed
 
-    monkeypatch.setattr(drive, "WATCH_PERIOD", 1e-3)
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "save", save)
+        pause_every(patch, 50)
         with pytest.raises(_Killed):
-            da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=0.0, **options)
+            da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
     resumed = da.simulate(model, 3.0, checkpoint=tmp_path / "c.nc", checkpoint_interval=1e9, **options)
     assert any("resumed" in remark for remark in resumed.certificate.remarks)
     np.testing.assert_array_equal(plain.q.values, resumed.q.values)

@@ -59,8 +59,8 @@ def test_wrong_lengths_and_paths_are_refused(tmp_path):
         write_png(plot_series(T, PLOTS), tmp_path / "missing" / "plots.png")
 
 
-def test_importing_the_viewer_does_not_import_matplotlib_or_meshcat():
-    code = "import sys, dalembert.view; assert not {'matplotlib', 'meshcat'} & set(sys.modules)"
+def test_importing_the_viewer_does_not_import_matplotlib():
+    code = "import sys, dalembert.view; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
+from dalembert.values import ARRAY, NUMBER, SEQUENCE
 
 __all__ = ["FUNCTIONS", "Algebra", "get_algebra"]
 
@@ -126,7 +127,7 @@ class Algebra(ABC):
             element = values
             for i in index:
                 element = element[i]
-            out[index] = self.constant(float(element)) if isinstance(element, (int, float, np.number)) else element
+            out[index] = self.constant(float(element)) if isinstance(element, NUMBER) else element
         return out
 
     def zeros(self, *shape: int) -> np.ndarray:
@@ -151,9 +152,9 @@ class Algebra(ABC):
 
 def _shape(values: Any) -> tuple[int, ...]:
     """Shape of nested sequences; anything that is not a sequence is a scalar."""
-    if isinstance(values, np.ndarray):
+    if isinstance(values, ARRAY):
         return values.shape
-    if isinstance(values, (list, tuple)):
+    if isinstance(values, SEQUENCE):
         return (len(values), *(_shape(values[0]) if values else ()))
     return ()
 

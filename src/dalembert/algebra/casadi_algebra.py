@@ -10,11 +10,11 @@ import casadi as ca
 import numpy as np
 
 from dalembert.algebra.base import FUNCTIONS, Algebra
+from dalembert.values import NUMBER
 
 __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
 
 
-_NUMBERS = (int, float, np.number)
 _binary = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
 
 
@@ -38,7 +38,7 @@ class Traced:
     def __add__(self, other: Any) -> Any:
         if type(other) is Traced:
             return Traced(_binary(ca.OP_ADD, self.sx, other.sx))
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         return self if other == 0 else Traced(_binary(ca.OP_ADD, self.sx, _constant(float(other))))
 
@@ -47,19 +47,19 @@ class Traced:
     def __sub__(self, other: Any) -> Any:
         if type(other) is Traced:
             return Traced(_binary(ca.OP_SUB, self.sx, other.sx))
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         return self if other == 0 else Traced(_binary(ca.OP_SUB, self.sx, _constant(float(other))))
 
     def __rsub__(self, other: Any) -> Any:
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         return -self if other == 0 else Traced(_binary(ca.OP_SUB, _constant(float(other)), self.sx))
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is Traced:
             return Traced(_binary(ca.OP_MUL, self.sx, other.sx))
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         if other == 0:
             return 0.0
@@ -72,12 +72,12 @@ class Traced:
     def __truediv__(self, other: Any) -> Any:
         if type(other) is Traced:
             return Traced(_binary(ca.OP_DIV, self.sx, other.sx))
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         return self if other == 1 else Traced(_binary(ca.OP_DIV, self.sx, _constant(float(other))))
 
     def __rtruediv__(self, other: Any) -> Any:
-        if not isinstance(other, _NUMBERS):
+        if not isinstance(other, NUMBER):
             return NotImplemented
         return 0.0 if other == 0 else Traced(_binary(ca.OP_DIV, _constant(float(other)), self.sx))
 
@@ -95,7 +95,7 @@ def _sx(value: Any) -> ca.SX:
     """The SX of a traced scalar or a number; a TypeError names anything else."""
     if type(value) is Traced:
         return value.sx
-    if isinstance(value, _NUMBERS):
+    if isinstance(value, NUMBER):
         return _constant(float(value))
     raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
 
@@ -185,7 +185,11 @@ class CasadiAlgebra(Algebra):
 def _lift(name: str) -> Any:
     """A CasADi function of one scalar, as a method."""
     function = getattr(ca, {"absolute": "fabs"}.get(name, name))
-    return staticmethod(lambda x: Traced(function(_sx(x))))
+
+    def lifted(x: Any) -> Traced:
+        return Traced(function(_sx(x)))
+
+    return staticmethod(lifted)
 
 
 for _name in FUNCTIONS:

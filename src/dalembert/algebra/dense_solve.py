@@ -93,9 +93,12 @@ def _safe_pivot(al: Algebra, A: np.ndarray, rows: list[int], columns: list[int])
 
 def _blocks(al: Algebra, A: np.ndarray, rows: list[int], columns: list[int]) -> list[tuple[list[int], list[int]]]:
     """Rows and columns that hang together."""
-    found, left = [], list(rows)
+    found: list[tuple[list[int], list[int]]] = []
+    left = list(rows)
     while left:
-        some_rows, some_columns, new = [], set(), [left[0]]
+        some_rows: list[int] = []
+        some_columns: set[int] = set()
+        new = [left[0]]
         while new:
             some_rows += new
             left = [i for i in left if i not in new]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.base import Algebra
+from dalembert.values import ARRAY
 
 __all__ = ["Jet", "Jets"]
 
@@ -25,7 +26,7 @@ class Jet:
         self.x, self.v, self.a = x, v, a
 
     def __add__(self, other: Any) -> Jet:
-        if isinstance(other, np.ndarray):
+        if isinstance(other, ARRAY):
             return NotImplemented
         o = _jet(other)
         return Jet(self.x + o.x, self.v + o.v, self.a + o.a)
@@ -36,7 +37,7 @@ class Jet:
         return Jet(-self.x, -self.v, -self.a)
 
     def __sub__(self, other: Any) -> Jet:
-        if isinstance(other, np.ndarray):
+        if isinstance(other, ARRAY):
             return NotImplemented
         o = _jet(other)
         return Jet(self.x - o.x, self.v - o.v, self.a - o.a)
@@ -45,7 +46,7 @@ class Jet:
         return _jet(other) - self
 
     def __mul__(self, other: Any) -> Jet:
-        if isinstance(other, np.ndarray):
+        if isinstance(other, ARRAY):
             return NotImplemented
         o = _jet(other)
         return Jet(
@@ -57,7 +58,7 @@ class Jet:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Jet:
-        if isinstance(other, np.ndarray):
+        if isinstance(other, ARRAY):
             return NotImplemented
         o = _jet(other)
         x = self.x / o.x

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
 
-from dalembert.algebra.base import Algebra
+from dalembert.algebra.base import FUNCTIONS, Algebra
+from dalembert.values import INTEGER
 
 __all__ = ["SYMPY", "SympyAlgebra", "readable_number"]
 
@@ -17,7 +18,7 @@ _LARGEST_DENOMINATOR = 64  # 0.5 reads 1/2; 0.083 stays 0.083
 
 def readable_number(value: float) -> Any:
     """A number as a person would write it: exact integers and small fractions, else a decimal."""
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, INTEGER):
         return sp.Integer(int(value))
     fraction = Fraction(float(value))
     if fraction.denominator <= _LARGEST_DENOMINATOR:
@@ -29,20 +30,6 @@ class SympyAlgebra(Algebra):
     """Arrays of SymPy expressions."""
 
     name = "sympy"
-    sin = staticmethod(sp.sin)
-    cos = staticmethod(sp.cos)
-    tan = staticmethod(sp.tan)
-    asin = staticmethod(sp.asin)
-    acos = staticmethod(sp.acos)
-    atan = staticmethod(sp.atan)
-    sinh = staticmethod(sp.sinh)
-    cosh = staticmethod(sp.cosh)
-    tanh = staticmethod(sp.tanh)
-    exp = staticmethod(sp.exp)
-    log = staticmethod(sp.log)
-    sqrt = staticmethod(sp.sqrt)
-    absolute = staticmethod(sp.Abs)
-    sign = staticmethod(sp.sign)
 
     def constant(self, value: float) -> sp.Number:
         return readable_number(value)
@@ -57,16 +44,16 @@ class SympyAlgebra(Algebra):
         return sp.Pow(base, exponent)
 
     def minimum(self, a: Any, b: Any) -> sp.Expr:
-        return sp.Min(a, b)
+        return cast(sp.Expr, sp.Min(a, b))
 
     def maximum(self, a: Any, b: Any) -> sp.Expr:
-        return sp.Max(a, b)
+        return cast(sp.Expr, sp.Max(a, b))
 
     def less(self, a: Any, b: Any) -> Any:
-        return sp.Lt(a, b)
+        return cast(Any, sp.Lt(a, b))
 
     def where(self, condition: Any, a: Any, b: Any) -> sp.Expr:
-        return sp.Piecewise((a, condition), (b, True))
+        return cast(sp.Expr, sp.Piecewise((a, condition), (b, True)))
 
     def symbol(self, name: str) -> sp.Symbol:
         return sp.Symbol(name, real=True)
@@ -85,11 +72,14 @@ class SympyAlgebra(Algebra):
     def substitute(self, values: np.ndarray, symbols: np.ndarray, replacements: np.ndarray) -> np.ndarray:
         swap = dict(zip(symbols, replacements, strict=True))
         flat = np.asarray(values, dtype=object).reshape(-1)
-        changed = (value.xreplace(swap) if isinstance(value, sp.Basic) else value for value in flat)
+        changed = [cast(Any, value.xreplace(swap)) if isinstance(value, sp.Basic) else value for value in flat]
         return self.vector(changed).reshape(np.shape(values))
 
     def value(self, scalar: Any) -> float | None:
         return float(scalar) if getattr(scalar, "is_number", True) else None
 
+
+for _name in FUNCTIONS:
+    setattr(SympyAlgebra, _name, staticmethod(getattr(sp, {"absolute": "Abs"}.get(_name, _name))))
 
 SYMPY = SympyAlgebra()

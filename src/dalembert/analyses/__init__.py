@@ -1,23 +1,40 @@
-"""What one does with a model: assemble, simulate, compare, inspect."""
+"""What one does with a model: assemble, simulate, compare, inspect, inverse dynamics."""
 
 from dalembert.analyses.assemble import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.inverse import inverse_dynamics
+from dalembert.analyses.inverse_result import Inverse
+from dalembert.analyses.linear_chart import LinearChart
+from dalembert.analyses.linear_model import LinearModel
+from dalembert.analyses.linearize import linearize, linearize_over
 from dalembert.analyses.many import simulate_many
+from dalembert.analyses.options import Options
 from dalembert.analyses.redundancy import Redundancy, redundancy
 from dalembert.analyses.saved import load
+from dalembert.analyses.signals import Samples
 from dalembert.analyses.simulate import simulate
+from dalembert.analyses.sizing import Sizing
 
 __all__ = [
     "Comparison",
     "Entry",
     "Inspection",
+    "Inverse",
+    "LinearChart",
+    "LinearModel",
+    "Options",
     "Redundancy",
+    "Samples",
+    "Sizing",
     "assemble",
     "compare",
     "ignorable",
     "inspect",
+    "inverse_dynamics",
+    "linearize",
+    "linearize_over",
     "load",
     "redundancy",
     "simulate",

@@ -10,14 +10,15 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Context, Dynamics
-from dalembert.integrators.base import Status
+from dalembert.integrators.base import Result, Status
 from dalembert.numerics.linear import RANK_TOLERANCE
+from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory import Certificate, Check
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
 from dalembert.trajectory.recorded import Recorded
 
-__all__ = ["certify", "ending"]
+__all__ = ["CONDITION_LIMIT", "certify", "ending", "ending_words"]
 
 # What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
 POSITION_LIMIT = 1e-9
@@ -60,19 +61,25 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
         return f"ended by event {outcome.ended_by!r} at {end}"
     if outcome.trouble is not None:
         return f"stopped at {end}: {outcome.trouble}"
-    words = {
-        Status.FINISHED: f"finished at {end}",
-        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
-        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
-        Status.FAILED: f"stopped at {end}: {context.failure()}",
-        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
-        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
-        Status.STOPPED: f"stopped by the user at {end}",
-    }[result.status]
+    words = ending_words(result, context.failure())
     if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
         return words
     involved = suspects(dynamics, outcome)
     return f"{words}. {involved}" if involved else words
+
+
+def ending_words(result: Result, failure: str) -> str:
+    """How a time loop ended, in words; ``failure``: why native code gave up, if it did."""
+    end = f"t = {result.end:.6g} s"
+    return {
+        Status.FINISHED: f"finished at {end}",
+        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
+        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
+        Status.FAILED: f"stopped at {end}: {failure}",
+        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
+        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
+        Status.STOPPED: f"stopped by the user at {end}",
+    }[result.status]
 
 
 def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
@@ -116,7 +123,7 @@ def _constraint_checks(
         blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
         product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
         acceleration.append(_largest(product + np.asarray(blocks.gamma)))
-    checks = []
+    checks: list[Check] = []
     if dynamics.holonomic:
         about = "loops and drives closed: |φ|"
         checks.append(Check("position residual", max(position), POSITION_LIMIT, "", about))
@@ -142,7 +149,7 @@ def passes_singularity(jacobians: np.ndarray) -> bool:
     """
     if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
         return False
-    sizes = np.linalg.svd(jacobians, compute_uv=False)
+    sizes = singular_values(jacobians)
     sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
     rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
     if rank == 0:
@@ -190,7 +197,7 @@ def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
 
 def _angle_remarks(dynamics: Dynamics, data: Recorded) -> list[str]:
     """Joints whose angles came close to singular, or passed through."""
-    found = []
+    found: list[str] = []
     for turn in getattr(dynamics.coordinates, "turns", []):
         near, middle = turn.steepness(data["q"]), data["q"][:, turn.at.start + 1]
         step = np.abs(np.diff(middle, prepend=middle[0]))
@@ -238,7 +245,7 @@ def _remarks(dynamics: Dynamics, context: Context, projects: bool, checks: Seque
     seen = context.statistics
     pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
     rows, switched = _acting(dynamics, context)
-    remarks = []
+    remarks: list[str] = []
     if dynamics.rows and np.isfinite(low):
         if high < rows:
             remarks.append(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
+from dalembert.values import NUMBER
 
-__all__ = ["choose_integrator", "stabilizer"]
+if TYPE_CHECKING:
+    from dalembert.modular.compiled_system import CompiledSystem
+
+__all__ = ["Choice", "choose_integrator", "choose_methods"]
 
 # From this relative tolerance on a method of order 5 takes less work than one of order 8.
 LOOSE = 1e-5
@@ -26,25 +28,49 @@ _FORMS = ("index-1", "ggl")
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """How time passes.
+
+    Attributes:
+        method: the integrator.
+        fallback: what to take instead if the problem turns out stiff; None to go on.
+        reason: why these.
+        settle: sets stabilization and projection of a new context.
+    """
+
+    method: Integrator
+    fallback: Integrator | None = None
+    reason: str = "as asked"
+    settle: Callable[[Context], None] = lambda context: None
+
+
 def choose_integrator(
     dynamics: Dynamics,
     name: str | Integrator,
-    rtol: float | None,
-    atol: float | None,
-    step: float | None,
+    numbers: dict[str, float | None],
     stabilization: str,
+    baumgarte: float | None,
+) -> Choice:
+    """The integrator with its ``rtol``, ``atol`` and ``step``, and the stabilization."""
+    method, fallback, why = choose_methods(dynamics, name, numbers, stabilization)
+    return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte))
+
+
+def choose_methods(
+    dynamics: Dynamics | CompiledSystem, name: str | Integrator, numbers: dict[str, float | None], stabilization: str
 ) -> tuple[Integrator, Integrator | None, str]:
     """The integrator, what to take instead if the problem turns out stiff, and why."""
     if isinstance(name, Integrator):
         return name, None, "as asked"
-    options = _numbers(rtol=rtol, atol=atol, step=step)
+    options = _numbers(**numbers)
     if stabilization in _FORMS:
         if name not in ("auto", "radau"):
             raise DalembertError(f"stabilization={stabilization!r} is a form of 'radau', not of {name!r}")
         return _make("radau", {**options, "form": stabilization}), None, f"the {stabilization} form asks for it"
     if name != "auto":
         return _make(name, options), None, "as asked"
-    loose = (rtol or 0.0) >= LOOSE
+    loose = options.get("rtol", 0.0) >= LOOSE
     chosen = "tsit5" if loose else "dopri8"
     why = "smooth motion at a loose tolerance" if loose else "smooth motion at a tight tolerance"
     if dynamics.is_large:
@@ -58,7 +84,7 @@ def _numbers(**given: float | None) -> dict[str, Any]:
     for key, value in given.items():
         if value is None:
             continue
-        if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and value > 0):
+        if not (isinstance(value, NUMBER) and math.isfinite(value) and value > 0):
             raise DalembertError(f"{key} must be a positive number, got {value!r}")
         options[key] = float(value)
     return options
@@ -77,7 +103,7 @@ def _make(name: str, options: dict[str, Any]) -> Integrator:
     return kind(**options)
 
 
-def stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callable[[Context], None]:
+def _stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callable[[Context], None]:
     """What sets a context to the stabilization asked for."""
     if name not in STABILIZATIONS:
         raise DalembertError(f"unknown stabilization {name!r}; expected one of {', '.join(STABILIZATIONS)}")

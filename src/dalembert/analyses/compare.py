@@ -9,21 +9,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from dalembert.analyses.assemble import assemble_state
-from dalembert.analyses.choose_integrator import choose_integrator
-from dalembert.analyses.simulate import output_times, simulate
+from dalembert.analyses.options import MethodOptions, Options, show_options
+from dalembert.analyses.simulate import DEFAULT_OUTPUTS, simulate
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.integrators import Integrator
 from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.model import Model
-from dalembert.state import State
 from dalembert.trajectory import Trajectory
 
 __all__ = ["Comparison", "Entry", "compare"]
@@ -220,25 +217,18 @@ def _cell(value: float | None, form: str) -> str:
     return f"{value:.4f}" if form == "time" else format(value, form)
 
 
+@show_options(MethodOptions)
 def compare(
     model: Model,
     duration: float,
     *,
     formulations: str | Formulation | Sequence[str | Formulation] = "all",
     coordinates: str | Generalized | Sequence[str | Generalized] = "all",
-    integrator: str | Integrator = "auto",
-    stabilization: str = "auto",
-    baumgarte: float | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    step: float | None = None,
-    output_step: float | None = None,
-    initial: dict[str, Any] | State | None = None,
-    initial_rates: dict[str, Any] | None = None,
-    parameters: dict[str, float] | None = None,
+    options: Options | None = None,
     reference: Trajectory | None = None,
     repeats: int = 1,
     progress: Callable[[int, int, str], None] | None = None,
+    **given: Unpack[MethodOptions],
 ) -> Comparison:
     """Run a mechanism in every pair of formulation and coordinates, from the same state with the same method.
 
@@ -249,43 +239,37 @@ def compare(
         duration: how long (s).
         formulations: ``all``, or names, or objects with their options such as ``Penalty(alpha=1e6)``.
         coordinates: ``all``, or names, or ``da.Generalized`` with options. A formulation is run in those that it takes.
-        integrator, stabilization, baumgarte, rtol, atol, step, output_step: as in ``simulate``, for all runs.
-        initial, initial_rates, parameters: as in ``simulate``; assembled once.
+        options: a ``da.Options`` for all runs, but for formulation and coordinates; those given by name go first.
         reference: what the runs are measured against; default: a run of the formulation that ``auto`` takes, at a
             tolerance close to rounding.
         repeats: timed runs of each pair; the shortest time counts.
         progress: called before each run with (number done, number of all, what comes).
+        …: the options of all runs, see ``Options``. The state is assembled once.
     """
-    times = output_times(0.0, duration, output_step)
+    options = replace(Options.of(options, given, MethodOptions), formulation="auto", coordinates="auto")
+    times = options.times(duration, DEFAULT_OUTPUTS)
     if not (isinstance(repeats, int) and repeats > 0):
         raise DalembertError(f"repeats must be a positive whole number, got {repeats!r}")
     pairs = _pairs(formulations, coordinates)
-    options = {"integrator": integrator, "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol}
-    options |= {"atol": atol, "step": step, "output_step": output_step, "parameters": parameters}
     best = Dynamics(model)
-    choose_integrator(best, integrator, rtol, atol, step, stabilization)  # bad options fail before anything runs
-    if isinstance(initial, State):
-        state = initial
-    else:
-        state = assemble_state(best.relative, initial, initial_rates, parameters, 0.0)
+    options.choice(best)  # bad options fail before anything runs
+    options = replace(options, initial=options.state(best), initial_rates=None)
     total = len(pairs) + (reference is None)
     if reference is None:
         if progress is not None:
             progress(0, total, "reference")
-        reference = _reference(best, duration, state, output_step, parameters)
+        reference = _reference(best, duration, options)
     elif reference.time.values[0] > times[0] or reference.time.values[-1] < times[-1] - SAME_TIME * duration:
-        raise DalembertError(f"the reference must cover the whole run, 0 … {duration:g} s; it is {reference!r}")
+        wanted = f"{times[0]:g} … {times[-1]:g} s"
+        raise DalembertError(f"the reference must cover the whole run, {wanted}; it is {reference!r}")
     else:
         reference = _at_outputs(reference, times, duration)
     entries = []
     for formulation, kind in pairs:
         if progress is not None:
             progress(total - len(pairs) + len(entries), total, f"{label(formulation)}, {kind}")
-        entries.append(_entry(model, formulation, kind, duration, state, options, reference, repeats))
-    how = f"{integrator} integrator" if isinstance(integrator, str) else repr(integrator)
-    how += "".join(f", {name} {value:g}" for name, value in (("rtol", rtol), ("atol", atol), ("step", step)) if value)
-    how += f", {stabilization} stabilization" if baumgarte is None else f", baumgarte {baumgarte:g}"
-    return Comparison(model.name, float(duration), how, _described(reference), tuple(entries))
+        entries.append(_entry(model, formulation, kind, duration, options, reference, repeats))
+    return Comparison(model.name, float(duration), str(options), _described(reference), tuple(entries))
 
 
 def label(formulation: Formulation) -> str:
@@ -316,7 +300,7 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
         for name in names:
             if not isinstance(name, (Formulation, Generalized)) and name not in registry:
                 raise DalembertError(f"unknown {what} {name!r}; expected 'all' or some of {', '.join(registry)}")
-    pairs = []
+    pairs: list[tuple[Formulation, str | Generalized]] = []
     for given in formulations:
         formulation = given if isinstance(given, Formulation) else FORMULATIONS[given]()
         taken = [kind for kind in kinds if getattr(kind, "name", kind) in formulation.supports().coordinates]
@@ -326,14 +310,13 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
     return pairs
 
 
-def _reference(
-    best: Dynamics, duration: float, state: State, output_step: float | None, parameters: dict[str, float] | None
-) -> Trajectory:
+def _reference(best: Dynamics, duration: float, options: Options) -> Trajectory:
     """The tightest run that can be trusted; the last one tried if none can."""
+    alike = {"initial": options.initial, "parameters": options.parameters, "start": options.start}
     run = None
     for rtol in REFERENCE_TOLERANCES:
-        how = {"rtol": rtol, "atol": ABSOLUTE * rtol, "output_step": output_step, "parameters": parameters}
-        run = simulate(best, duration, initial=state, **how)
+        how = Options(**alike, output_step=options.output_step, rtol=rtol, atol=ABSOLUTE * rtol)
+        run = simulate(best, duration, options=how)
         run.data.attrs["rtol"] = rtol
         if run.certificate.trusted:
             break
@@ -361,8 +344,7 @@ def _entry(
     formulation: Formulation,
     kind: str | Generalized,
     duration: float,
-    state: State,
-    options: dict[str, Any],
+    options: Options,
     reference: Trajectory,
     repeats: int,
 ) -> Entry:
@@ -374,12 +356,12 @@ def _entry(
         dynamics = Dynamics.from_recipe(model, recipe)
         # A run to the first output compiles everything that is needed, and loads it.
         first = float(reference.time.values[1] - reference.time.values[0])
-        ahead = simulate(dynamics, first, initial=state, **{**options, "output_step": first})
+        ahead = simulate(dynamics, first, options=options, output_step=first)
         compiled = time.perf_counter() - began
-        runs = [simulate(dynamics, duration, initial=state, **options) for _ in range(repeats)]
+        runs = [simulate(dynamics, duration, options=options) for _ in range(repeats)]
         if runs[0].data.attrs["integrator"] != ahead.data.attrs["integrator"] and repeats == 1:
             # The method changed on the way, so that the loop of the other one was loaded within the time taken.
-            runs.append(simulate(dynamics, duration, initial=state, **options))
+            runs.append(simulate(dynamics, duration, options=options))
         seconds = min(run.data.attrs["seconds"] for run in runs)
         return replace(entry, **_measured(runs[-1], reference), seconds=seconds, compile_seconds=compiled)
     except ModelError as error:

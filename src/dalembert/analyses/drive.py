@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.impact import carry_out
-from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics import Dynamics
 from dalembert.errors import SimulationError
-from dalembert.integrators import Integrator, Status, loop
-from dalembert.integrators.base import Monitor, result
+from dalembert.integrators import Status, loop
+from dalembert.integrators.base import Monitor, Result, result
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Happening, Outcome
+
+if TYPE_CHECKING:
+    from dalembert.modular.compiled_system import CompiledSystem
 
 __all__ = ["Driver"]
 
@@ -26,37 +30,39 @@ MOST_EVENTS = 100_000
 QUICK_EVENTS, QUICK_TIME = 4, 1e-6
 WATCH_PERIOD = 0.05
 
-_COUNTS = ("steps", "rejected", "evaluations")
+# At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
+LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
+
+_COUNTS = ("steps", "rejected", "evaluations", "narrow")
 
 
 class Driver:
     """One run through all output times.
 
     Args:
-        method: the integrator.
-        fallback: what to take instead if the problem turns out stiff; None to go on.
-        settle: sets stabilization and projection of a new context.
+        choice: integrator and stabilization.
+        progress: called now and then with the fraction done.
         checkpoint: where to keep the run from time to time.
 
     Attributes:
+        method, fallback: the integrator, and what takes over if the problem turns out stiff.
         seconds: wall time that the time loop took so far.
+        interrupted: the user wants the run to end (Ctrl-C); it keeps what was computed.
     """
 
     def __init__(
         self,
-        dynamics: Dynamics,
-        method: Integrator,
+        dynamics: Dynamics | CompiledSystem,
+        choice: Choice,
         times: np.ndarray,
         x: np.ndarray,
-        parameters: dict[str, float],
+        parameters: Mapping[str, float],
         *,
-        fallback: Integrator | None = None,
-        settle: Callable[[Context], None] = lambda context: None,
         progress: Callable[[float], None] | None = None,
         checkpoint: Checkpoint | None = None,
     ):
-        self.dynamics, self.method, self.times, self.fallback = dynamics, method, times, fallback
-        self.settle, self.progress, self.checkpoint = settle, progress, checkpoint
+        self.dynamics, self.times, self.progress, self.checkpoint = dynamics, times, progress, checkpoint
+        self.method, self.fallback, self.settle = choice.method, choice.fallback, choice.settle
         self.parameters = dict(parameters)
         self.segments: list[tuple[int, dict[str, float]]] = [(0, dict(parameters))]
         self.events: list[Happening] = []
@@ -66,13 +72,16 @@ class Driver:
         self.monitor = Monitor(reached=float(times[0]))
         self.counts = np.zeros(len(_COUNTS), dtype=np.int64)
         self.statistics: dict[str, float] = {}
-        self.seconds = 0.0
+        self.seconds = self.defect = 0.0
+        self.interrupted = False
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
         self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
+        outputs = min(max(len(self.times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
+        self.problem.spacing = (self.times[-1] - self.times[0]) / outputs
         y = x
         if self.problem.encode is None:
             self.problem.staged = self.context.inner is not None
@@ -92,25 +101,36 @@ class Driver:
         ended_by = trouble = None
         while True:
             status = self._advance()
-            if status == Status.PAUSED:
-                assert self.checkpoint is not None
-                self.checkpoint.save(self)
-            elif status == Status.STIFF and self.fallback is not None:
-                self._change_method()
-            elif status == Status.EVENT:
-                ended_by, trouble = self._react()
-                if ended_by or trouble:
+            # What the memory holds is consistent here; an interrupt before the next start comes back to it.
+            before, pieces = dict(vars(self)), len(self.segments)
+            try:
+                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.EVENT):
+                    raise KeyboardInterrupt
+                if status == Status.PAUSED:
+                    assert self.checkpoint is not None
+                    self.checkpoint.save(self)
+                elif status == Status.STIFF and self.fallback is not None:
+                    self._change_method()
+                elif status == Status.EVENT:
+                    ended_by, trouble = self._react()
+                    if ended_by or trouble:
+                        break
+                    if self.memory.written == len(self.times):
+                        status = Status.FINISHED
+                        break
+                else:
                     break
-                if self.memory.written == len(self.times):
-                    status = Status.FINISHED
-                    break
-            else:
+            except KeyboardInterrupt:
+                vars(self).update(before)
+                del self.segments[pieces:]
+                status = Status.STOPPED
                 break
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
-        notes, projects = tuple(self.notes), self.method.projects or self.problem.staged
-        return Outcome(self._result(status), self.segments, self.events, ended_by, trouble, notes, projects)
+        found, projects = self._result(status), self.method.projects or self.problem.staged
+        notes = (*self.notes, *self._overlooked(found))
+        return Outcome(found, self.segments, self.events, ended_by, trouble, notes, projects)
 
     # States of the run
 
@@ -132,11 +152,22 @@ class Driver:
     def _result(self, status: Status) -> Any:
         """The outputs, and the last state if it lies beyond them."""
         found = result(self.problem, status, self.memory, self.times, self.out)
-        found = replace(found, **dict(zip(_COUNTS, self._totals().tolist(), strict=True)))
+        counts = dict(zip(_COUNTS, self._totals().tolist(), strict=True))
+        found = replace(found, **counts, defect=max(self.defect, self.memory.defect))
         if found.end > found.time[-1] and np.all(np.isfinite(found.last)):
             times, states = np.append(found.time, found.end), np.vstack([found.states, found.last])
             found = replace(found, time=times, states=states)
         return found
+
+    def _overlooked(self, found: Result) -> list[str]:
+        """What the guard of steps had to do, in words."""
+        if not found.narrow:
+            return []
+        many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
+        return [
+            f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
+            f"{self.problem.spacing:.2g} s may pass unseen (step=… bounds the steps)"
+        ]
 
     def _change_method(self) -> None:
         assert self.fallback is not None
@@ -150,7 +181,7 @@ class Driver:
 
     def _keep(self) -> None:
         """Counts and statistics go on over a new start."""
-        self.counts = self._totals()
+        self.counts, self.defect = self._totals(), max(self.defect, self.memory.defect)
         self.statistics = self.context.statistics.values()
 
     def _totals(self) -> np.ndarray:
@@ -159,40 +190,61 @@ class Driver:
     # The native loop
 
     def _advance(self) -> Status:
-        """Run the native loop in a thread, so that it can be watched, paused and interrupted."""
+        """Run the native loop in a thread, so that it can be watched, paused and interrupted.
+
+        The end of the thread is an event that it sets itself: an interrupted ``Thread.join`` takes a thread for ended
+        that still runs.
+        """
         box: list[Any] = []
+        claimed, done = threading.Lock(), threading.Event()
 
         def work() -> None:
+            if not claimed.acquire(blocking=False):
+                return
             began = time.perf_counter()
             try:
                 box.append(self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor))
                 self.seconds += time.perf_counter() - began
             except BaseException as error:  # handed to the caller's thread below
                 box.append(error)
+            finally:
+                done.set()
 
-        thread = threading.Thread(target=work, daemon=True)
-        first, span = self.times[0], self.times[-1] - self.times[0]
         self.monitor.wish = 0
-        thread.start()
         try:
-            while thread.is_alive():
-                thread.join(WATCH_PERIOD)
-                if self.progress is not None:
-                    self.progress(float((self.monitor.reached - first) / span))
-                if self.checkpoint is not None and self.checkpoint.due():
-                    self.monitor.wish = loop.PAUSE
-        except KeyboardInterrupt:
+            threading.Thread(target=work, daemon=True).start()
+            self._watch(done)
+        except BaseException as error:
             self.monitor.wish = loop.STOP
-            thread.join()
+            if claimed.acquire(blocking=False):
+                box.append(Status.STOPPED)  # it has not begun, and will not
+            else:
+                done.wait()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            self.interrupted = True
         if isinstance(box[0], BaseException):
             raise box[0]
         return box[0]
+
+    def _watch(self, done: threading.Event) -> None:
+        """Until the loop has ended: tell how far it is, and ask for a pause when a checkpoint is due."""
+        first, span = self.times[0], self.times[-1] - self.times[0]
+        while True:
+            ended = done.wait(WATCH_PERIOD)
+            if self.progress is not None:
+                self.progress(float((self.monitor.reached - first) / span))
+            if ended:
+                return
+            if self.checkpoint is not None and self.checkpoint.due():
+                self.monitor.wish = loop.PAUSE
 
     # Events
 
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
         t, y, index = self.time, self.state, self.memory.event
+        assert isinstance(self.dynamics, Dynamics)
         name = self.dynamics.flat.event_owners[index - 1]
         event, _ = self.dynamics.flat.events[name]
         self.events.append(Happening(t, name))

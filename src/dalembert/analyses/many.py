@@ -6,26 +6,24 @@ import itertools
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from dalembert.analyses.certify import certify, ending
-from dalembert.analyses.choose_integrator import choose_integrator, stabilizer
+from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.drive import WATCH_PERIOD, Driver
+from dalembert.analyses.options import Options, RunOptions, show_options
 from dalembert.analyses.resample import resample
 from dalembert.analyses.samples import Samples, read_samples
-from dalembert.analyses.simulate import equations_of, output_times
-from dalembert.dynamics import Context, Dynamics
+from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
-from dalembert.integrators import Integrator, Result, Status, loop
+from dalembert.integrators import Result, Status, loop
 from dalembert.integrators.base import Monitor
 from dalembert.integrators.batch import Lanes
-from dalembert.integrators.runge_kutta import FixedStep
-from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.state import State
@@ -39,27 +37,17 @@ __all__ = ["simulate_many"]
 DEFAULT_OUTPUTS = 100
 
 
+@show_options(RunOptions)
 def simulate_many(
     model: Model | Dynamics,
     duration: float,
     *,
-    initial: Mapping[str, Any] | None = None,
-    initial_rates: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    options: Options | None = None,
     q: Any = None,
     u: Any = None,
-    formulation: str = "auto",
-    coordinates: str | Generalized = "auto",
-    integrator: str | Integrator = "auto",
-    stabilization: str = "auto",
-    baumgarte: float | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    step: float | None = None,
-    output_step: float | None = None,
-    start: float = 0.0,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    **given: Unpack[RunOptions],
 ) -> Batch:
     """Move many samples of a mechanism through time.
 
@@ -69,33 +57,32 @@ def simulate_many(
     Args:
         model: the mechanism, or its compiled equations (``da.compile``).
         duration: how long (s).
+        options: a ``da.Options`` with some or all of the options below; those given by name go first.
+        q, u: states instead of ``initial`` and ``initial_rates``, (samples, nq) and (samples, nv).
+        threads: how many to use; all processors by default.
+        progress: called now and then with the fraction done.
         initial, initial_rates: joint coordinates and velocities by name: one value for all samples, or an array with
             one row for each; assembly completes them.
         parameters: values to use instead of the model's, likewise.
-        q, u: states instead of ``initial`` and ``initial_rates``, (samples, nq) and (samples, nv).
-        formulation, coordinates, integrator, stabilization, baumgarte, rtol, atol, step, start: as in ``simulate``.
         output_step: output interval (s); default: a hundredth of the duration.
-        threads: how many to use; all processors by default.
-        progress: called now and then with the fraction done.
+        …: the options of each run, see ``Options``.
 
     Returns:
         all motions; samples that fail keep NaN from there on and are named in ``failed``.
     """
-    times = output_times(start, duration, duration / DEFAULT_OUTPUTS if output_step is None else output_step)
-    dynamics = equations_of(model, formulation, coordinates)
-    method, fallback, why = choose_integrator(dynamics, integrator, rtol, atol, step, stabilization)
+    options = Options.of(options, given, RunOptions)
+    times = options.times(duration, DEFAULT_OUTPUTS)
+    dynamics = options.equations(model)
+    choice = options.choice(dynamics)
     threads = (os.cpu_count() or 1) if threads is None else threads
     if not isinstance(threads, int) or threads < 1:
         raise DalembertError(f"threads must be a positive integer, got {threads!r}")
-    settle = stabilizer(dynamics, stabilization, baumgarte)
-    samples = read_samples(dynamics, start, initial, initial_rates, parameters, q, u)
+    samples = read_samples(dynamics, options, q, u)
     free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
-    if free and Lanes.takes(method, times):
-        crew: _Crew = _LaneCrew(dynamics, samples, times, method)
-    else:
-        crew = _DriverCrew(dynamics, samples, times, method, fallback, settle)
+    fast = free and Lanes.takes(choice.method, times)
+    crew: _Crew = (_LaneCrew if fast else _DriverCrew)(dynamics, samples, times, choice)
     crew.work(threads, progress)
-    return crew.batch(why)
+    return crew.batch()
 
 
 class _Crew(ABC):
@@ -103,8 +90,9 @@ class _Crew(ABC):
 
     looked: tuple[str, ...] = ("dynamics", "samples", "times", "method", "out", "written", "stopped")
 
-    def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, method: Integrator):
-        self.dynamics, self.samples, self.times, self.method = dynamics, samples, times, method
+    def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, choice: Choice):
+        self.dynamics, self.samples, self.times, self.choice = dynamics, samples, times, choice
+        self.method: Any = choice.method
         self.out = np.empty((len(samples), len(times), dynamics.nq + dynamics.nv + 1))
         self.out[:, 0, :-1], self.out[:, 0, -1] = samples.start, 0.0
         self.ready = np.asarray(np.isfinite(samples.start).all(axis=1))
@@ -164,7 +152,7 @@ class _Crew(ABC):
             known = State(float(self.times[0]), q, u, self.dynamics.coordinates, self.samples.values(i))
         return known.joint(joint)[0]
 
-    def batch(self, why: str) -> Batch:
+    def batch(self) -> Batch:
         """What became of all samples."""
         import xarray as xr
 
@@ -203,10 +191,10 @@ class _Crew(ABC):
                 "formulation": d.formulation.name,
                 "coordinate_kind": d.coordinates.name,
                 "integrator": self.method.name,
-                "reason": why,
+                "reason": self.choice.reason,
             },
         )
-        finish = partial(self.trajectory, why)
+        finish = partial(self.trajectory, self.choice.reason)
         return Batch(data, d, dict(sorted(failed.items())), samples.parameters, self.look, finish)
 
     def trajectory(self, why: str, run: SampleRun) -> Trajectory:
@@ -219,8 +207,6 @@ class _Crew(ABC):
 
 class _LaneCrew(_Crew):
     """Blocks of samples in the lanes of vector registers."""
-
-    method: FixedStep
 
     def tasks(self, threads: int) -> list[Callable[[], None]]:
         k = self.dynamics.kernels
@@ -263,17 +249,8 @@ class _DriverCrew(_Crew):
 
     looked = (*_Crew.looked, "runs")
 
-    def __init__(
-        self,
-        dynamics: Dynamics,
-        samples: Samples,
-        times: np.ndarray,
-        method: Integrator,
-        fallback: Integrator | None,
-        settle: Callable[[Context], None],
-    ):
-        super().__init__(dynamics, samples, times, method)
-        self.fallback, self.settle = fallback, settle
+    def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, choice: Choice):
+        super().__init__(dynamics, samples, times, choice)
         self.lock = threading.Lock()
         self.running: dict[int, _SampleDriver] = {}
         self.runs: dict[int, SampleRun] = {}
@@ -284,10 +261,8 @@ class _DriverCrew(_Crew):
 
     def _run(self, i: int) -> None:
         with self.lock:
-            driver = _SampleDriver(
-                self.dynamics, self.method, self.times, self.out[i, 0].copy(), self.samples.values(i),
-                fallback=self.fallback, settle=self.settle,
-            )  # fmt: skip
+            start, values = self.out[i, 0].copy(), self.samples.values(i)
+            driver = _SampleDriver(self.dynamics, self.choice, self.times, start, values)
             driver.lock, driver.out = self.lock, self.out[i]
             self.running[i] = driver
             if self.stopped:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assemble import assemble_state, reference
+from dalembert.analyses.options import Options
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -36,7 +37,7 @@ class Samples:
     given: dict[str, np.ndarray]
     parameters: np.ndarray
     states: list[State | None] | None = None
-    without: dict[int, str] = field(default_factory=dict)
+    without: dict[int, str] = field(default_factory=lambda: {})
 
     def __len__(self) -> int:
         return len(self.start)
@@ -46,20 +47,15 @@ class Samples:
         return {name: float(column[i]) for name, column in self.given.items()}
 
 
-def read_samples(
-    dynamics: Dynamics,
-    time: float,
-    initial: Mapping[str, Any] | None,
-    initial_rates: Mapping[str, Any] | None,
-    parameters: Mapping[str, Any] | None,
-    q: Any,
-    u: Any,
-) -> Samples:
+def read_samples(dynamics: Dynamics, options: Options, q: Any, u: Any) -> Samples:
     """Check what was given, all of it at once, and complete it."""
+    initial, initial_rates, time = options.initial or {}, options.initial_rates or {}, options.start
+    if isinstance(initial, State):
+        raise DalembertError("initial: simulate_many takes arrays by joint.  Fix: q=state.q, u=state.u, or joint names")
     reader = _Reader(dynamics)
-    positions = reader.joints("initial", initial or {}, "nq")
-    rates = reader.joints("initial_rates", initial_rates or {}, "nv")
-    values = reader.parameters(parameters or {})
+    positions = reader.joints("initial", initial, "nq")
+    rates = reader.joints("initial_rates", initial_rates, "nv")
+    values = reader.parameters(options.parameters or {})
     states = {
         name: reader.rows(name, given, size) for name, given, size in (("q", q, dynamics.nq), ("u", u, dynamics.nv))
     }
@@ -89,7 +85,8 @@ class _Reader:
 
     def joints(self, what: str, given: Mapping[str, Any], size: str) -> dict[str, np.ndarray]:
         """Coordinates or velocities of joints: (size,), or (n, size) for n samples."""
-        found, known = {}, self.dynamics.flat.joints
+        found: dict[str, np.ndarray] = {}
+        known = self.dynamics.flat.joints
         for name, value in given.items():
             if name not in known:
                 self.problems.append(Problem(f"{what}: unknown joint {name!r}", what, f"one of {', '.join(known)}"))
@@ -102,7 +99,8 @@ class _Reader:
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """A number, or one for each sample."""
-        found, known = {}, self.dynamics.parameter_names
+        found: dict[str, np.ndarray] = {}
+        known = self.dynamics.parameter_names
         for name, value in given.items():
             if name not in known:
                 fix = f"one of {', '.join(known)}" if known else "the model has none"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from dalembert.cli.run_options import ParameterOption, pairs, run_options
 from dalembert.errors import DalembertError
 
 __all__ = ["app", "main"]
@@ -24,17 +25,7 @@ BAD_INPUT = 2
 NOT_TRUSTED = 1
 
 ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the name of a bundled model (see 'list').")]
-ParameterOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Value of a parameter, as name=number; repeat for more.")
-]
 DurationOption = Annotated[float, typer.Option(help="How long to simulate (s).")]
-BaumgarteOption = Annotated[float | None, typer.Option(help="α = β of Baumgarte's stabilization (1/s).")]
-RelativeOption = Annotated[float | None, typer.Option(help="Relative tolerance.")]
-AbsoluteOption = Annotated[float | None, typer.Option(help="Absolute tolerance.")]
-StepOption = Annotated[float | None, typer.Option(help="Step of fixed-step methods, longest step of others (s).")]
-OutputStepOption = Annotated[float | None, typer.Option(help="Output interval (s).")]
-InitialOption = Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")]
-RateOption = Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")]
 NamesOption = Annotated[str, typer.Option(help="Names with commas between, or 'all'.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress on a terminal.")]
 
@@ -53,28 +44,16 @@ def main() -> None:
 
 
 @app.command()
+@run_options("formulation", "coordinates")
 def run(
     model: ModelArgument,
+    options: dict[str, Any],
     duration: DurationOption = 10.0,
-    formulation: Annotated[str, typer.Option(help="Formulation, or 'auto'.")] = "auto",
-    coordinates: Annotated[str, typer.Option(help="Coordinates, or 'auto'.")] = "auto",
-    integrator: Annotated[str, typer.Option(help="Integrator, or 'auto'.")] = "auto",
-    stabilization: Annotated[
-        str, typer.Option(help="How the motion stays on the constraints: projection, partition, baumgarte, none, ….")
-    ] = "auto",
-    baumgarte: BaumgarteOption = None,
-    rtol: RelativeOption = None,
-    atol: AbsoluteOption = None,
-    step: StepOption = None,
-    output_step: OutputStepOption = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File that keeps the run; the same call goes on from it after a crash.")
     ] = None,
     checkpoint_interval: Annotated[float, typer.Option(help="Wall time between two checkpoints (s).")] = 30.0,
     strict: Annotated[bool, typer.Option(help="Write no files if the result cannot be trusted.")] = False,
-    set_: ParameterOption = None,
-    initial: InitialOption = None,
-    rate: RateOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("."),
     html: Annotated[Path | None, typer.Option(help="Animation; default NAME.html in the folder.")] = None,
     files: Annotated[bool, typer.Option(help="Write NAME.nc, NAME.png and NAME.html.")] = True,
@@ -83,43 +62,20 @@ def run(
     """Simulate a model; write the data (.nc), plots (.png) and a 3D animation (.html)."""
     from dalembert.cli.run import run_model
 
-    trusted = run_model(
-        model,
-        duration=duration,
-        options={
-            "formulation": formulation, "coordinates": coordinates, "integrator": integrator,
-            "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol, "atol": atol, "step": step,
-            "output_step": output_step, "checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval,
-            "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
-            "initial_rates": pairs("--rate", rate),
-        },
-        folder=out,
-        html=html,
-        files=files,
-        strict=strict,
-        quiet=quiet,
-    )  # fmt: skip
-    if not trusted:
+    options |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
+    if not run_model(model, duration, options, out, html, files, strict, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
 @app.command()
+@run_options()
 def compare(
     model: ModelArgument,
+    options: dict[str, Any],
     duration: DurationOption = 10.0,
     formulations: NamesOption = "all",
     coordinates: NamesOption = "all",
-    integrator: Annotated[str, typer.Option(help="Integrator of all runs, or 'auto'.")] = "auto",
-    stabilization: Annotated[str, typer.Option(help="How the motion stays on the constraints.")] = "auto",
-    baumgarte: BaumgarteOption = None,
-    rtol: RelativeOption = None,
-    atol: AbsoluteOption = None,
-    step: StepOption = None,
-    output_step: OutputStepOption = None,
     repeats: Annotated[int, typer.Option(help="Timed runs of each; the shortest time counts.")] = 1,
-    set_: ParameterOption = None,
-    initial: InitialOption = None,
-    rate: RateOption = None,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
     quiet: QuietOption = False,
@@ -127,20 +83,8 @@ def compare(
     """Run a model in every formulation and in all coordinates; show sizes, times, errors and conditions."""
     from dalembert.cli.compare_command import compare_model
 
-    trusted = compare_model(
-        model,
-        duration=duration,
-        options={
-            "formulations": names(formulations), "coordinates": names(coordinates), "integrator": integrator,
-            "stabilization": stabilization, "baumgarte": baumgarte, "rtol": rtol, "atol": atol, "step": step,
-            "output_step": output_step, "repeats": repeats, "parameters": pairs("--set", set_),
-            "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate),
-        },
-        csv=csv,
-        plot=plot,
-        quiet=quiet,
-    )  # fmt: skip
-    if not trusted:
+    options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
+    if not compare_model(model, duration, options, csv, plot, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -173,6 +117,44 @@ def derive(
 
 
 @app.command()
+def inverse(
+    model: ModelArgument,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(help="What is prescribed, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
+    ] = None,
+    unknown: Annotated[
+        list[str] | None,
+        typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
+    ] = None,
+    duration: DurationOption = 10.0,
+    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
+    smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    write: Annotated[
+        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (sizing report), .html (animation).")
+    ] = None,
+) -> None:
+    """Find the forces behind a prescribed motion; show what motors and bearings must stand."""
+    from dalembert.cli.inverse_command import inverse_model
+
+    trusted = inverse_model(
+        model,
+        motion=motion or [],
+        unknowns=unknown or [],
+        duration=duration,
+        options={
+            "output_step": output_step, "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
+        },
+        files=write or [],
+        smoothing=smoothing,
+    )  # fmt: skip
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,
@@ -192,6 +174,30 @@ def inspect(
         show_redundancy(model, pairs("--set", set_), pairs("--initial", initial))
     else:
         show_inspection(model, pairs("--set", set_))
+
+
+@app.command()
+def linearize(
+    model: ModelArgument,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
+    input_: Annotated[
+        list[str] | None, typer.Option("--input", help="Joint, force or parameter; repeat for more.")
+    ] = None,
+    output: Annotated[list[str] | None, typer.Option(help="Output, joint or formula; repeat for more.")] = None,
+    release: Annotated[list[str] | None, typer.Option(help="Constraint or drive that shall not act.")] = None,
+    over: Annotated[str | None, typer.Option(help="A parameter and its range, as name=first:last:count.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the matrices, or for eigenvalues over a range.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Small motions next to the start of a model: eigenvalues, modes and what takes part in them."""
+    from dalembert.cli.linearize_command import linearize_model
+
+    at = pairs("--initial", initial) | {f"{joint}.d": value for joint, value in pairs("--rate", rate).items()}
+    options = {"at": at, "parameters": pairs("--set", set_), "inputs": input_ or [], "outputs": output}
+    linearize_model(model, options=options | {"release": release or []}, over=over, plot=plot, csv=csv, quiet=quiet)
 
 
 @app.command("list")
@@ -221,17 +227,3 @@ def version() -> None:
 def names(given: str) -> str | list[str]:
     """``a,b`` as a list; ``all`` as it is."""
     return given if given == "all" else [name.strip() for name in given.split(",") if name.strip()]
-
-
-def pairs(option: str, given: list[str] | None) -> dict[str, float]:
-    """``name=number`` options as a dictionary."""
-    values = {}
-    for text in given or []:
-        name, equals, number = text.partition("=")
-        try:
-            values[name.strip()] = float(number)
-        except ValueError:
-            equals = ""
-        if not equals or not name.strip():
-            raise DalembertError(f"{option} {text!r}: expected name=number, e.g. {option} length=1.5")
-    return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,7 @@ TABLE_WIDTH = 180  # columns that the table needs; a terminal that is narrower w
 
 
 def compare_model(
-    name: str,
-    *,
-    duration: float,
-    options: dict[str, Any],
-    csv: Path | None,
-    plot: Path | None,
-    quiet: bool = False,
+    name: str, duration: float, options: dict[str, Any], csv: Path | None, plot: Path | None, quiet: bool = False
 ) -> bool:
     """Run, print the table, write files; True if some run can be trusted."""
     console = Console(highlight=False)
@@ -46,7 +40,7 @@ def compare_model(
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Any]:
+def _progress(console: Console) -> Generator[Any]:
     """A bar with the run that is under way on a terminal, nothing elsewhere."""
     if not console.is_terminal:
         yield None
@@ -56,4 +50,8 @@ def _progress(console: Console) -> Iterator[Any]:
     columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("assembling", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+        def show(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        yield show

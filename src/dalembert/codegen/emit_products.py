@@ -25,7 +25,7 @@ def emit_products(products: Products, symbol: str, width: int, first_slot: int) 
     if not products.calls:
         return ""
     numbers: list[int] = []
-    calls = []
+    calls: list[str] = []
     for k, call in enumerate(products.calls):
         loops, target = (f"{symbol}.outputs", "%out") if call.to_out else (f"{symbol}.tiles", "%w")
         calls += [
@@ -93,7 +93,9 @@ def _loops(symbol: str, to_out: bool, columns: int, width: int) -> str:
     length = width if width > 1 else host().width
     vectors = [(first, min(length, columns * width - first)) for first in range(0, columns * width, length)]
     kinds = [f"<{count} x double>" for _, count in vectors]
-    begin, step, end = [], [], []
+    begin: list[str] = []
+    step: list[str] = []
+    end: list[str] = []
     flags = contraction(width)
     for k, ((first, count), T) in enumerate(zip(vectors, kinds, strict=True)):
         factor = "%value"
@@ -163,7 +165,7 @@ done:
 
 def _stored(vectors: list[tuple[int, int]], kinds: list[str]) -> list[str]:
     """Sums side by side."""
-    lines = []
+    lines: list[str] = []
     for k, ((first, _), T) in enumerate(zip(vectors, kinds, strict=True)):
         lines += [
             f"  %q{k} = getelementptr inbounds double, ptr %row, i64 {first}",
@@ -174,7 +176,7 @@ def _stored(vectors: list[tuple[int, int]], kinds: list[str]) -> list[str]:
 
 def _scattered(columns: int, width: int, length: int) -> list[str]:
     """Sums at the places that the table begins with."""
-    lines = []
+    lines: list[str] = []
     for k in range(columns):
         value = f"%s{k}"
         if width == 1:

@@ -46,7 +46,7 @@ def libm_functions(ops: Iterable[str]) -> list[str]:
 
 def _declared(used: Iterable[str]) -> list[str]:
     """The C functions that the helpers in ``used`` need."""
-    names = set()
+    names: set[str] = set()
     for helper in used:
         if helper == "sincos":
             names |= {"sin", "cos"}
@@ -65,7 +65,7 @@ def helper_text(used: Iterable[str], width: int, *, inline_sincos: bool) -> str:
     """
     used = sorted(used)
     T = "double" if width == 1 else f"<{width} x double>"
-    text = []
+    text: list[str] = []
     for name in _declared(used):
         arguments = "double, double" if name in _TWO_ARGUMENTS else "double"
         text.append(f"declare double @dalembert_{name}({arguments}) #1")

@@ -14,13 +14,17 @@ import numpy as np
 
 from dalembert.codegen.kernel_batch import aligned_arrays, run_batch
 from dalembert.codegen.kernel_build import Build, Code
-from dalembert.codegen.layout import Layout
+from dalembert.codegen.layout import Field, Layout
 from dalembert.codegen.tape import Tape, trace
 from dalembert.errors import CompileError
 from dalembert.native.jit import host
+from dalembert.values import ARRAY
 
 __all__ = ["Kernel", "compile_function"]
 
+# Names and number of the fields are known only where a kernel is made.
+_named_tuple: Any = namedtuple
+_MAPPING: tuple[type[Any], ...] = (Mapping,)
 _SINGLE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -74,9 +78,9 @@ def compile_function(
 
 def _result_type(name: str, fields: tuple[str, ...]) -> Any:
     """Named tuple of a kernel's outputs, that can be pickled although no module defines it."""
-    base = namedtuple(f"{name}_result", fields)
+    base = _named_tuple(f"{name}_result", fields)
 
-    def reduce(self):
+    def reduce(self: Any) -> tuple[Any, ...]:
         return _make_result, (name, fields, tuple(self))
 
     return type(base.__name__, (base,), {"__slots__": (), "__reduce__": reduce})
@@ -245,7 +249,7 @@ class Kernel:
             check_finite: raise ValueError if an input holds NaN or infinity.
         """
         layout = self._layout_in
-        arrays = []
+        arrays: list[np.ndarray] = []
         n = -1
         for field, value in zip(layout.fields, layout.bind(self.name, args, kwargs), strict=True):
             array = layout.check(self.name, field, value)
@@ -293,7 +297,7 @@ class Kernel:
         plain = [_is_plain(target, shape) for target, shape in zip(targets, shapes, strict=True)]
         fresh = iter(aligned_arrays([shape for shape, given in zip(shapes, plain, strict=True) if not given]))
         results = [target if given else next(fresh) for target, given in zip(targets, plain, strict=True)]
-        inputs = []
+        inputs: list[tuple[Field, np.ndarray]] = []
         for field, array in zip(self._layout_in.fields, arrays, strict=True):
             shape = (n, field.size) if array.ndim > len(field.shape) else (field.size,)
             inputs.append((field, np.ascontiguousarray(array).reshape(shape)))
@@ -308,9 +312,10 @@ class Kernel:
     def _targets(self, out: Any) -> list[Any]:
         """The arrays in ``out``, in the order of the outputs."""
         names = list(self._layout_out.shapes)
-        if isinstance(out, Mapping):
+        targets: list[Any]
+        if isinstance(out, _MAPPING):
             targets = [out.get(name) for name in names]
-        elif len(names) == 1 and isinstance(out, np.ndarray):
+        elif len(names) == 1 and isinstance(out, ARRAY):
             targets = [out]
         else:
             targets = list(out)
@@ -321,8 +326,8 @@ class Kernel:
     def _deliver(self, results: list[np.ndarray], out: Any) -> Any:
         names, targets = list(self._layout_out.shapes), self._targets(out)
         for name, target, result in zip(names, targets, results, strict=True):
-            if not isinstance(target, np.ndarray) or target.shape != result.shape:
-                got = target.shape if isinstance(target, np.ndarray) else type(target).__name__
+            if not isinstance(target, ARRAY) or target.shape != result.shape:
+                got = target.shape if isinstance(target, ARRAY) else type(target).__name__
                 raise ValueError(f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}")
             if target is not result:
                 target[...] = result
@@ -332,7 +337,7 @@ class Kernel:
 def _is_plain(target: Any, shape: tuple[int, ...]) -> bool:
     """True for an array of doubles of this shape without gaps."""
     return (
-        isinstance(target, np.ndarray)
+        isinstance(target, ARRAY)
         and target.shape == shape
         and target.dtype == np.float64
         and target.flags.c_contiguous

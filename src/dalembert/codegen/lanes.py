@@ -224,7 +224,8 @@ def _square(width: int, shifts: Sequence[int] | None, *, pack: bool) -> list[str
     Lanes that begin later take their numbers from later vectors. Then step s exchanges the upper right and the lower
     left quarter of every square of 2 s rows.
     """
-    T, lines = f"<{width} x double>", []
+    T = f"<{width} x double>"
+    lines: list[str] = []
     for i in range(width):
         shift = shifts[i] if shifts else 0
         lines += [

@@ -43,7 +43,8 @@ class Layout:
     @classmethod
     def from_expressions(cls, kernel: str, named: Mapping[str, ca.SX], shapes: Mapping[str, Sequence[int]]) -> Layout:
         """Shapes of SX expressions: a column of length n is an array (n,), anything else a matrix."""
-        fields, start = [], 0
+        fields: list[Field] = []
+        start = 0
         for name, expression in named.items():
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 raise CompileError(

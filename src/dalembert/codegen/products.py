@@ -110,7 +110,8 @@ def plan_products(chains: Sequence[Sequence[Factor]], first_out: int) -> Product
             end += len(place) * len(block)
     # Tiles between the products of a chain lie behind, in the same place for every block.
     height = max((factor.rows for chain in chains for factor in chain[1:-1]), default=0) * TILE
-    calls, out, last = [], first_out, end
+    calls: list[Call] = []
+    out, last = first_out, end
     for chain, blocks in zip(chains, tiles, strict=True):
         columns = chain[-1].columns
         for block, source in blocks:
@@ -140,7 +141,8 @@ def _blocks(patterns: list[np.ndarray]) -> list[tuple[int, ...]]:
         found = [(best[i] + _work(left, right[:, order[i:k]]), i) for i in range(max(0, k - TILE), k)]
         best.append(min(found)[0])
         cut.append(min(found)[1])
-    blocks, k = [], len(order)
+    blocks: list[tuple[int, ...]] = []
+    k = len(order)
     while k:
         blocks.insert(0, tuple(order[cut[k] : k]))
         k = cut[k]

@@ -26,7 +26,7 @@ class Constraint(Element):
         eliminates: True if the coordinates that it ``gives`` are no unknowns of generalized coordinates.
     """
 
-    kind: str
+    kind: Any  # a Literal of its own in each class of the catalog
     eliminates: ClassVar[bool] = False
     active: bool = Field(True, description="acts from the start; events can switch it")
 

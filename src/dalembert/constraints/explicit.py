@@ -11,6 +11,7 @@ from dalembert.constraints.base import Constraint
 from dalembert.elements import Formula, JointName, Motion, Site
 from dalembert.elements.allowed import COORDINATES
 from dalembert.expressions import references
+from dalembert.values import SEQUENCE
 
 __all__ = ["Explicit"]
 
@@ -33,7 +34,7 @@ class Explicit(Constraint):
     def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """One formula without its list will do, e.g. ``model.explicit("c", "B", "-q(A)")``."""
         formulas = fields.get("formulas", ())
-        return {**fields, "formulas": formulas if isinstance(formulas, (list, tuple)) else (formulas,)}
+        return {**fields, "formulas": formulas if isinstance(formulas, SEQUENCE) else (formulas,)}
 
     def check(self, site: Site) -> None:
         sizes = site.sizes(self.joint)

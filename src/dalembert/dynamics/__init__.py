@@ -2,7 +2,8 @@
 
 from dalembert.dynamics.dynamics import Dynamics, compile
 from dalembert.dynamics.kept import kept_dynamics
+from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.recipe import Recipe
 from dalembert.numerics.context import Context
 
-__all__ = ["Context", "Dynamics", "Recipe", "compile", "kept_dynamics"]
+__all__ = ["Context", "Dynamics", "KernelSet", "Recipe", "compile", "kept_dynamics"]

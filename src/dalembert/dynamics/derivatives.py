@@ -15,7 +15,7 @@ Reference: docs/theory/derivatives.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -33,9 +33,9 @@ from dalembert.tree.tree_derivatives import (
 
 if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
-    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["derivative_kernel", "make_derivatives"]
+__all__ = ["constrained_derivatives", "derivative_kernel", "make_derivatives"]
 
 # Velocities up to which M⁻¹ is applied by straight-line code. Measured, written out and in loops: 3.7 and 4.1 µs at 26
 # joints, 5.5 and 5.6 at 30, 11.1 and 9.5 at 38; from 30 on loops also take half the time to compile.
@@ -44,13 +44,25 @@ WRITTEN_OUT = 28
 # Short pieces keep long-lived matrix entries out of registers that the arithmetic needs: at 30 joints a third faster.
 PIECE = 250
 
+# Singular values of [M −Aᵀ; A 0], relative to the largest, that belong to redundant constraint equations.
+REDUNDANT = 1e-10
+
+
+class AccelerationDerivatives(NamedTuple):
+    """u̇ and its derivatives along the tangent of q, by u and by τ."""
+
+    du: np.ndarray
+    ddu_dq: np.ndarray
+    ddu_du: np.ndarray
+    ddu_dtau: np.ndarray
+
 
 def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel:
     """Derivatives as machine code, for one state or a batch (see ``make_derivatives``)."""
     return dynamics.kernels.derivative_kernel(which)
 
 
-def make_derivatives(kernels: KernelSet, which: Literal["forward", "inverse"] = "forward") -> Kernel:
+def make_derivatives(kernels: MechanismKernels, which: Literal["forward", "inverse"] = "forward") -> Kernel:
     """Derivatives as machine code, for one state or a batch.
 
     ``inverse``:  (t, q, u, p, du) -> dtau_dq, dtau_du, dtau_ddu  of  τ = M u̇ + h − Q  (``Dynamics.inverse``).
@@ -64,7 +76,33 @@ def make_derivatives(kernels: KernelSet, which: Literal["forward", "inverse"] = 
     return _inverse(kernels, equations) if which == "inverse" else _forward(kernels, equations)
 
 
-def _inverse(kernels: KernelSet, equations: Equations) -> Kernel:
+def constrained_derivatives(
+    kernels: MechanismKernels, state: tuple[Any, Any, Any, Any, Any], solved: tuple[np.ndarray, np.ndarray]
+) -> AccelerationDerivatives:
+    """Derivatives of u̇ where there are constraints: those of M u̇ + h = Q + τ + Aᵀλ,  A u̇ + γ = 0, solved for ∂u̇.
+
+    Args:
+        state: t, q, u, parameters and τ, for one state or a batch.
+        solved: u̇ and λ there.
+    """
+    du, multipliers = solved
+    T = kernels.tangent_kernel(np.reshape(state[0], (*np.shape(state[0]), 1)), *state[1:], du, multipliers)
+    nv, m = kernels.nv, len(kernels.rows)
+    shape = T.M.shape[:-1]
+    M, A, W = T.M.reshape(*shape, nv, nv), T.A.reshape(*shape, m, nv), T.W.reshape(*shape, -1, nv)
+    system = np.zeros((*shape, nv + m, nv + m))
+    system[..., :nv, :nv], system[..., nv:, :nv] = M, A
+    system[..., :nv, nv:] = -np.swapaxes(A, -1, -2)
+    right = np.zeros((*shape, nv + m, 3 * nv))
+    right[..., :nv, :nv], right[..., nv:, :nv] = -T.r_q.reshape(*shape, nv, -1) @ W, -T.g_q.reshape(*shape, m, -1) @ W
+    right[..., :nv, nv : 2 * nv] = -T.r_u.reshape(*shape, nv, nv)
+    right[..., nv:, nv : 2 * nv] = -T.g_u.reshape(*shape, m, nv)
+    right[..., :nv, 2 * nv :] = np.eye(nv)
+    found = (np.linalg.pinv(system, rcond=REDUNDANT) @ right)[..., :nv, :]
+    return AccelerationDerivatives(du, found[..., :nv], found[..., nv : 2 * nv], found[..., 2 * nv :])
+
+
+def _inverse(kernels: MechanismKernels, equations: Equations) -> Kernel:
     symbol, du = CASADI.symbols("du", kernels.nv)
     found = equations.tree.inverse_derivatives(equations.q, equations.u, du, equations.gravity)
     dq, dv, M = found
@@ -75,7 +113,7 @@ def _inverse(kernels: KernelSet, equations: Equations) -> Kernel:
     return kernels.compile("inverse_derivatives", outputs, PIECE, du=(symbol, du))
 
 
-def _forward(kernels: KernelSet, equations: Equations) -> Kernel:
+def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
     if kernels.rows:
         owners = ", ".join(kernels.rows.owners())
         raise ModelError(
@@ -104,11 +142,11 @@ def _forward(kernels: KernelSet, equations: Equations) -> Kernel:
     return compile_function("forward_derivatives", inputs, outputs, shapes={"t": ()}, piece=PIECE, products=products)
 
 
-def _has_forces(kernels: KernelSet, equations: Equations) -> bool:
+def _has_forces(kernels: MechanismKernels, equations: Equations) -> bool:
     return bool(kernels.flat.forces or equations._cut_rotors)
 
 
-def _load(kernels: KernelSet, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
+def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
     """Forces Q on all velocities, as a CasADi column and with their derivatives.
 
     Armatures of cut joints count as forces here, the only ones that know u̇.

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics.choose import choose
+from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
-from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
@@ -21,7 +22,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.kinematics import Generalized
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 
 __all__ = ["Dynamics", "compile"]
@@ -46,7 +47,7 @@ class Residuals(NamedTuple):
 
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
-    return property(attrgetter(f"kernels.{name}"), doc=getattr(KernelSet, name).__doc__)
+    return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
 class Dynamics:
@@ -67,14 +68,15 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        model = model_of(model)
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
-        self.kernels = KernelSet(self.coordinates, self.formulation)
+        self.kernels = MechanismKernels(self.coordinates, self.formulation)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -128,14 +130,10 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form, way, yielding = map(
-        _of_kernels, ("traced", "symbols", "tau", "form", "way", "yielding")
+    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    dynamics_kernel, constraint_kernel, observer = map(
+        _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
-    dynamics_kernel, form_kernel, constraint_kernel, move_kernel, reaction_kernel, event_kernel = map(
-        _of_kernels,
-        ("dynamics_kernel", "form_kernel", "constraint_kernel", "move_kernel", "reaction_kernel", "event_kernel"),
-    )
-    observer = _of_kernels("observer")
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
@@ -200,7 +198,7 @@ class Dynamics:
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and the multipliers λ at one state or at a batch of them."""
-        context = self._evaluation(parameters)
+        context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
         shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
@@ -223,7 +221,23 @@ class Dynamics:
     def inverse(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
-        """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q; one state or a batch."""
+        """Forces on all velocities that produce u̇ of a tree:  τ = M u̇ + h − Q; one state or a batch.
+
+        Mechanisms with constraints are refused: their joints share the load. ``da.inverse_dynamics`` takes them.
+        """
+        if self.rows:
+            owners = ", ".join(self.rows.owners()[:4])
+            raise DalembertError(
+                f"inverse: {self.model.name!r} has constraints ({owners}), so the forces on its velocities are not "
+                f"determined by u, u̇ alone.  Fix: da.inverse_dynamics(model, motion, duration, unknowns=[...]); or "
+                f"kernels.inverse_kernel for M u̇ + h − Q of the open tree"
+            )
+        return self._unconstrained(q, u, du, t=t, parameters=parameters, out=out)
+
+    def _unconstrained(
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """M u̇ + h − Q, whatever constraints there are."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
@@ -237,7 +251,7 @@ class Dynamics:
         self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
         """h − Q: what must be applied to all velocities so that u̇ = 0, without constraints."""
-        return self.inverse(q, u, self._no_force, t=t, parameters=parameters, out=out)
+        return self._unconstrained(q, u, self._no_force, t=t, parameters=parameters, out=out)
 
     def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> Any:
         """Kinetic and potential energy (J)."""
@@ -276,12 +290,18 @@ class Dynamics:
         parameters: dict[str, float] | None = None,
         out: Any = None,
     ) -> Any:
-        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ of a tree, at one state or a batch.
+        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ, at one state or a batch.
 
         Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
-        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays.
+        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays, of trees
+        only. With constraints they are those of the equations as they stand, for changes of q and u in any direction;
+        ``da.linearize`` gives those on the constraints.
         """
         given = self._no_force if tau is None else tau
+        if self.rows:
+            q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
+            solved = self.solve(q, u, given, t=t, parameters=parameters)
+            return constrained_derivatives(self.kernels, (t, q, u, self.parameters(parameters), given), solved)
         kernel = self.kernels.derivative_kernel("forward")
         return kernel(t, q, u, self.parameters(parameters), given, out=out)
 
@@ -299,7 +319,7 @@ class Dynamics:
         seen = self.observe(t, q, u, parameters)
         names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
-        found = {}
+        found: dict[str, Bodies] = {}
         for i, name in enumerate(names):
             X, V = pose[..., 12 * i : 12 * i + 12], twist[..., 6 * i : 6 * i + 6]
             rotation = X[..., :9].reshape(*X.shape[:-1], 3, 3)
@@ -330,7 +350,7 @@ class Dynamics:
         """What native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
-    def _evaluation(self, parameters: dict[str, float] | None) -> Context:
+    def evaluation(self, parameters: dict[str, float] | None) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
         values = self.parameters(parameters).tobytes()

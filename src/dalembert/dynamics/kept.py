@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
 from dalembert.kinematics import Generalized
-from dalembert.model import Model
+from dalembert.model import Model, model_of
 from dalembert.model.contents import contents
 
-__all__ = ["kept_dynamics"]
+__all__ = ["kept_dynamics", "kept_for"]
 
 MOST_KEPT = 4  # of one model
 
+T = TypeVar("T")
+
 
 class Kept(NamedTuple):
-    """What was asked for, by which thread, all data that the model had then, and the equations."""
+    """What was asked for, by which thread, all data that the model had then, and what was made: equations, mostly."""
 
-    asked: tuple[Any, Any, int]
+    asked: tuple[Any, ...]
     contents: tuple[Any, ...]
-    dynamics: Dynamics
+    made: Any
 
 
 def kept_dynamics(
@@ -32,11 +35,18 @@ def kept_dynamics(
     The model itself carries them, so they live as long as it does. Each thread has its own: equations remember what was
     seen of a mechanism, such as the rank of its constraints, and runs side by side must not meet there.
     """
-    asked, now = (formulation, coordinates, threading.get_ident()), contents(model)
+    model = model_of(model)
+    return kept_for(model, (formulation, coordinates), lambda: Dynamics(model, formulation, coordinates))
+
+
+def kept_for(model: Model, asked: tuple[Any, ...], make: Callable[[], T]) -> T:
+    """What was made of a model before for the same question in this thread, if nothing of the model has changed since;
+    else it is made now."""
+    asked, now = (*asked, threading.get_ident()), contents(model)
     kept: list[Kept] = [one for one in model.derived if one.contents == now]
     found = next((one for one in kept if one.asked == asked), None)
     if found is None:
-        found = Kept(asked, now, Dynamics(model, formulation, coordinates))
+        found = Kept(asked, now, make())
     # The last one used comes first.
     model.derived = [found, *(one for one in kept if one is not found)][:MOST_KEPT]
-    return found.dynamics
+    return found.made

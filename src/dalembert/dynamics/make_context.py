@@ -35,7 +35,7 @@ def make_context(
     context = Context(
         nq=kernels.nq, nv=kernels.nv, rows=len(rows), holonomic=rows.holonomic,
         yielding=kernels.yielding, n_parameters=len(values), parameters=values,
-        n_events=len(kernels.flat.event_owners), n_windings=len(kernels.coordinates.windings),
+        n_events=len(kernels.event_owners), n_windings=kernels.windings,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
@@ -57,7 +57,7 @@ def make_context(
         context.retract = closed_retract.bind(own) if closed else project.normalize.bind(context)
         return context
     if kernels.way == "solved":
-        context.solver = kernels.formulation.bind(context)
+        context.solver = kernels.formulation.bind(context, kernels.plan)
     context.rhs = _WAYS[kernels.way].bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context

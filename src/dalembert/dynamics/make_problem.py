@@ -69,9 +69,14 @@ def make_problem(
 
 def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> None:
     """Refuse integrators that need what a model cannot give."""
+    if not all(hasattr(type(kernels), f"{name}_kernel") for name in used):
+        raise ModelError(
+            "the integrator moves along the joints of a mechanism, and these equations are of none.  "
+            "Fix: another integrator, such as 'dopri8' or 'radau'"
+        )
     if used and kernels.is_large:
         raise ModelError(
-            f"the model has {len(kernels.flat.bodies)} bodies and runs by rolled recursions without derivatives. "
+            f"the model has {kernels.nv} velocities and runs by rolled recursions without derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
         )
     if "discrete" in needs and kernels.rows.holonomic < len(kernels.rows):
@@ -83,7 +88,7 @@ def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> 
 
 
 def _event_kernel(kernels: KernelSet) -> dict[str, Kernel]:
-    return {"event": kernels.event_kernel} if kernels.flat.event_owners else {}
+    return {"event": kernels.event_kernel} if kernels.event_owners else {}
 
 
 def _problem_of_form(

@@ -13,18 +13,25 @@ from dalembert.equations import Equations
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel"]
+__all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel", "tangent_outputs"]
 
 
 def tangent_kernel(kernels: KernelSet) -> Kernel:
-    """The residuals of the equations of motion and their derivatives.
+    """The residuals of the equations of motion and their derivatives (see ``tangent_outputs``)."""
+    du, multipliers = CASADI.symbols("du", kernels.nv), CASADI.symbols("multipliers", len(kernels.rows))
+    outputs = tangent_outputs(kernels, du, multipliers)
+    return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
+
+
+def tangent_outputs(kernels: KernelSet, du: tuple, multipliers: tuple) -> dict[str, ca.SX]:
+    """Expressions of the residuals of the equations of motion and of their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
     leads from the coordinates to the tangent space. The power of forces without potential gives its derivatives only.
     """
     al, symbols = CASADI, kernels.symbols
-    du, multipliers = al.symbols("du", kernels.nv), al.symbols("multipliers", len(kernels.rows))
     equations = kernels.traced
     q, u = symbols["q"][0], symbols["u"][0]
     qdot, A = al.to_sx(equations.qdot()), al.to_sx(equations.jacobian)
@@ -32,30 +39,28 @@ def tangent_kernel(kernels: KernelSet) -> Kernel:
     r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
     v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
     phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
-    outputs = {
+    return {
         "r": r, "v": v, "g": g, "phi": phi, "qdot": qdot,
         "r_q": ca.jacobian(r, q), "r_u": ca.jacobian(r, u), "M": ca.jacobian(r, du[0]), "A": A,
         "v_q": ca.jacobian(v, q), "g_q": ca.jacobian(g, q), "g_u": ca.jacobian(g, u),
         "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
         "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u),
     }  # fmt: skip
-    return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
 
 
-def exponential_kernel(kernels: KernelSet) -> Kernel:
+def exponential_kernel(kernels: MechanismKernels) -> Kernel:
     """q ∘ exp(δ), D(δ) and its inverse."""
     q, delta = kernels.symbols["q"], CASADI.symbols("delta", kernels.nv)
-    tree = kernels.tree
     inputs = {"q": q[0], "delta": delta[0], "p": kernels.symbols["p"][0]}
     outputs = {
-        "q": CASADI.to_sx(tree.normalize(tree.integrate(q[1], delta[1]))),
+        "q": CASADI.to_sx(kernels.moved(q[1], delta[1])),
         "D": _rows(_blocks(kernels, delta[1], "dexp")),
         "inverse": _rows(_blocks(kernels, delta[1], "dexp_inverse")),
     }
     return compile_function("exponential", inputs, outputs)
 
 
-def discrete_kernel(kernels: KernelSet) -> Kernel:
+def discrete_kernel(kernels: MechanismKernels) -> Kernel:
     """A step of the discrete Lagrangian  L_d(q, δ) = h L(q ∘ exp(δ/2), δ/h)  with forces at the middle.
 
     Varying the ends of the step gives the momenta before and after it,
@@ -102,7 +107,7 @@ def _compile(kernels: KernelSet, name: str, outputs: dict[str, ca.SX], **more: t
     return compile_function(name, inputs, {key: _rows(value) for key, value in outputs.items()})
 
 
-def _blocks(kernels: KernelSet, delta: np.ndarray, name: str) -> ca.SX:
+def _blocks(kernels: MechanismKernels, delta: np.ndarray, name: str) -> ca.SX:
     """dexp, or its inverse, of all tree joints along the diagonal."""
     blocks = kernels.tree.dexp(delta, inverse=name == "dexp_inverse")
     return ca.diagcat(*[ca.reshape(CASADI.to_sx(block.T), *block.shape) for block in blocks if block.size])

@@ -18,6 +18,7 @@ from dalembert.elements.allowed import PARAMETERS, Allowed
 from dalembert.errors import ExpressionError
 from dalembert.expressions import parse, references, to_text
 from dalembert.expressions.parse import MAX_BITS
+from dalembert.values import BOOLEAN, DICT, INTEGER, NUMBER, SEQUENCE, TUPLE
 
 if TYPE_CHECKING:
     from dalembert.elements.site import Site
@@ -44,6 +45,7 @@ __all__ = [
     "replace_names",
 ]
 
+ROUNDED = 1e-12  # by which equal entries of a tensor may differ, relative to the largest
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
 _RATE = re.compile(rf"{_NAME.pattern}(\[[0-9]{{1,3}}\])?")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
@@ -58,9 +60,9 @@ def _formula(value: Any) -> sp.Expr:
             return parse(value)
         except ExpressionError as error:
             raise ValueError(str(error)) from None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, BOOLEAN) or not isinstance(value, NUMBER):
         raise ValueError(f"expected a number or a formula, got {value!r}")
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, INTEGER):
         if int(value).bit_length() > MAX_BITS:
             raise ValueError("expected a number below 1e308, got a larger one")
         return sp.Integer(int(value))
@@ -69,7 +71,7 @@ def _formula(value: Any) -> sp.Expr:
     return sp.Integer(0) if value == 0 else sp.Float(float(value))
 
 
-def _plain(value: sp.Expr) -> int | float | str:
+def plain_formula(value: sp.Expr) -> int | float | str:
     """A formula as YAML holds it: a number where it is one, else text."""
     if isinstance(value, sp.Integer):
         return int(value)
@@ -87,7 +89,7 @@ def _vector(value: Any) -> Any:
         return tuple(sign * component for component in AXES[axis])
     if isinstance(value, (np.ndarray, sp.MatrixBase)):
         value = list(np.asarray(value, dtype=object).reshape(-1))
-    if not isinstance(value, (list, tuple)) or len(value) != 3:
+    if not isinstance(value, SEQUENCE) or len(value) != 3:
         raise ValueError(f"expected three numbers, got {value!r}")
     return tuple(value)
 
@@ -96,17 +98,25 @@ def _inertia(value: Any) -> Any:
     """Three moments, six entries or a 3×3 matrix of inertia, as nine or three or six formulas."""
     if isinstance(value, (np.ndarray, sp.MatrixBase)):
         value = np.asarray(value, dtype=object).tolist()
-    if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
-        if len(value) != 3 or any(not isinstance(row, (list, tuple)) or len(row) != 3 for row in value):
+    if isinstance(value, SEQUENCE) and value and isinstance(value[0], SEQUENCE):
+        if len(value) != 3 or any(not isinstance(row, SEQUENCE) or len(row) != 3 for row in value):
             raise ValueError("expected a 3×3 matrix of inertia")
         rows = [list(row) for row in value]
         rows = [[_formula(entry) for entry in row] for row in rows]
-        if any(rows[i][j] != rows[j][i] for i in range(3) for j in range(i)):
+        if any(not _alike(rows[i][j], rows[j][i], rows) for i in range(3) for j in range(i)):
             raise ValueError("the matrix of inertia must be symmetric")
         value = [rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2]]
-    if not isinstance(value, (list, tuple)) or len(value) not in (3, 6):
+    if not isinstance(value, SEQUENCE) or len(value) not in (3, 6):
         raise ValueError(f"expected (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 matrix, got {value!r}")
     return tuple(value)
+
+
+def _alike(one: sp.Expr, other: sp.Expr, rows: list[list[sp.Expr]]) -> bool:
+    """Equal, or numbers that differ by rounding: a turned tensor R J Rᵀ is symmetric to the last digits only."""
+    if one == other or not (one.is_number and other.is_number):
+        return one == other
+    largest = max((abs(float(x)) for row in rows for x in row if x.is_number), default=0.0)
+    return abs(float(one) - float(other)) <= ROUNDED * largest
 
 
 def _name(value: Any) -> str:
@@ -152,7 +162,7 @@ def _name_schema(word: str, pattern: re.Pattern[str] = _NAME) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$", "maxLength": 200, "x-type": word})
 
 
-Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(_plain), WithJsonSchema(_FORMULA)]
+Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(plain_formula), WithJsonSchema(_FORMULA)]
 Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector), WithJsonSchema(_VECTOR)]
 Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia), WithJsonSchema(_INERTIA)]
 _NameField = BeforeValidator(_name)
@@ -215,9 +225,13 @@ class Element(Record):
         return read | set(self.named("joint"))
 
 
+def _class_of(record: Record) -> type[Record]:
+    return type(record)
+
+
 def formulas_in(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.Expr]]:
     """Path, owner, field and value of every formula."""
-    for key in type(record).model_fields:
+    for key in _class_of(record).model_fields:
         for step, value in _leaves(getattr(record, key)):
             here = f"{at}{key}{step}"
             if isinstance(value, Record):
@@ -228,7 +242,7 @@ def formulas_in(record: Any, at: str = "") -> Iterator[tuple[str, Any, str, sp.E
 
 def records_in(record: Any) -> Iterator[tuple[str, Record]]:
     """Path and value of every record among the fields."""
-    for key in type(record).model_fields:
+    for key in _class_of(record).model_fields:
         for step, value in _leaves(getattr(record, key)):
             if isinstance(value, Record):
                 yield f"{key}{step}", value
@@ -236,9 +250,9 @@ def records_in(record: Any) -> Iterator[tuple[str, Record]]:
 
 def names_in(record: Any) -> Iterator[tuple[str, str, str]]:
     """Path, kind and value of every name of another element, keys of mappings included."""
-    for key, kind in _named(type(record)).items():
+    for key, kind in _named(_class_of(record)).items():
         value = getattr(record, key)
-        if isinstance(value, dict):
+        if isinstance(value, DICT):
             yield from ((f"{key}.{name}", kind, name) for name in value)
         elif value is not None:
             yield from ((f"{key}{step}", kind, name) for step, name in _leaves(value))
@@ -274,10 +288,10 @@ def pair_of(element: type[Element]) -> str | None:
 
 def _leaves(value: Any, step: str = "") -> Iterator[tuple[str, Any]]:
     """The values inside tuples and mappings, each with its path."""
-    if isinstance(value, tuple):
+    if isinstance(value, TUPLE):
         for i, item in enumerate(value):
             yield from _leaves(item, f"{step}[{i}]")
-    elif isinstance(value, dict):
+    elif isinstance(value, DICT):
         for key, item in value.items():
             yield from _leaves(item, f"{step}.{key}")
     else:
@@ -286,8 +300,8 @@ def _leaves(value: Any, step: str = "") -> Iterator[tuple[str, Any]]:
 
 def replace_names(record: Any, formula: Callable[[sp.Expr], sp.Expr], names: dict[str, Callable[[str], str]]) -> Any:
     """A copy of a record with every formula and every name of another element passed through a function."""
-    changes = {}
-    for key, field in type(record).model_fields.items():
+    changes: dict[str, Any] = {}
+    for key, field in _class_of(record).model_fields.items():
         changes[key] = _replace(_annotation(field), getattr(record, key), formula, names)
     return record.model_copy(update=changes)
 
@@ -300,9 +314,9 @@ def _replace(annotation: Any, value: Any, formula: Any, names: dict[str, Callabl
     if isinstance(value, str):
         kind = next((mark.kind for mark in _marks(annotation) if mark.kind in names), None)
         return names[kind](value) if kind else value
-    if isinstance(value, tuple):
+    if isinstance(value, TUPLE):
         return tuple(_replace(annotation, item, formula, names) for item in value)
-    if isinstance(value, dict):
+    if isinstance(value, DICT):
         return {
             _replace(annotation, key, formula, names): _replace(annotation, item, formula, names)
             for key, item in value.items()

@@ -54,8 +54,8 @@ class Load:
         joint_forces: (joint, force for each velocity, conservative).
     """
 
-    wrenches: list[tuple[str, np.ndarray, bool]] = field(default_factory=list)
-    joint_forces: list[tuple[str, np.ndarray, bool]] = field(default_factory=list)
+    wrenches: list[tuple[str, np.ndarray, bool]] = field(default_factory=lambda: [])
+    joint_forces: list[tuple[str, np.ndarray, bool]] = field(default_factory=lambda: [])
 
     def force_at(self, body: str, X: Pose, point: np.ndarray, force: np.ndarray, conservative: bool) -> None:
         """A force in world axes at a point given in body axes."""

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from dalembert.algebra import Algebra
 from dalembert.elements.base import Formula, Record, Vector
 from dalembert.spatial import Pose, quaternion, so3
+from dalembert.values import DICT, SEQUENCE
 
 __all__ = ["Placement"]
 
@@ -27,9 +28,9 @@ class Placement(Record):
     @classmethod
     def _accept_position(cls, value: Any) -> Any:
         """A plain position, (position, quaternion) or (position, matrix) will do."""
-        if isinstance(value, (dict, Placement)) or value is None:
+        if isinstance(value, (*DICT, Placement)) or value is None:
             return value
-        if isinstance(value, (list, tuple)) and len(value) == 2:
+        if isinstance(value, SEQUENCE) and len(value) == 2:
             position, turn = value
             if not hasattr(turn, "__len__"):
                 raise ValueError(f"expected a position, or a position and a rotation, got {value!r}")

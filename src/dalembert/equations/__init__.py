@@ -1,5 +1,6 @@
-"""Equations of motion of a mechanism in any algebra: canonical blocks, reactions, and their analytical view."""
+"""Equations of motion in any algebra: canonical blocks, those of a mechanism, reactions, and their analytical view."""
 
-from dalembert.equations.mechanism_equations import Equations, Level, Row
+from dalembert.equations.block_equations import BlockEquations, Level, Row
+from dalembert.equations.mechanism_equations import Equations, mechanism_of, not_a_mechanism
 
-__all__ = ["Equations", "Level", "Row"]
+__all__ = ["BlockEquations", "Equations", "Level", "Row", "mechanism_of", "not_a_mechanism"]

@@ -9,14 +9,15 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.elements import Load
+from dalembert.equations.block_equations import BlockEquations, Level, Row
+from dalembert.errors import ModelError
 from dalembert.joints import Joint
 from dalembert.kinematics import Kinematics, TreeKinematics
 from dalembert.kinematics.moving import TreeMotion, moving, still
@@ -24,39 +25,11 @@ from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 
-__all__ = ["Equations", "Level", "Row", "part_of", "residuals"]
-
-
-class Level(IntEnum):
-    """What a constraint equation holds: the position, φ = 0, or the velocity alone, A u + b = 0."""
-
-    POSITION = 0
-    VELOCITY = 1
-
-
-@dataclass(frozen=True)
-class Row:
-    """One constraint equation: who imposes it, which of the owner's equations it is, and at what level.
-
-    ``rigid`` marks equations between the coordinates of one body, which is then the owner.
-    """
-
-    owner: str
-    index: int
-    level: Level
-    rigid: bool = False
-
-    @property
-    def holonomic(self) -> bool:
-        """True at position level."""
-        return self.level is Level.POSITION
-
-    def __str__(self) -> str:
-        return f"{self.owner}[{self.index}]"
+__all__ = ["Equations", "mechanism_of", "not_a_mechanism", "part_of", "residuals"]
 
 
 class Equations:
-    """One mechanism at (t, q, u).
+    """One mechanism at (t, q, u); these are ``BlockEquations``.
 
     Args:
         tree: coordinates placed in an algebra.
@@ -180,9 +153,12 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         return load
 
-    def _applied(self, only_work: bool = False) -> tuple[list[np.ndarray], np.ndarray]:
-        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out."""
-        al, tree = self.al, self.tree
+    def _applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
+        """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out.
+
+        They are those of the model unless another load is given.
+        """
+        al, tree, load = self.al, self.tree, self.load if load is None else load
         wrenches = [al.zeros(6) for _ in tree.links]
         tau = self.tau.copy()
 
@@ -191,10 +167,10 @@ class Equations:
                 i = tree.index[body]
                 wrenches[i] = wrenches[i] + tree.links[i].X_LB.force(wrench)
 
-        for body, wrench, conservative in self.load.wrenches:
+        for body, wrench, conservative in load.wrenches:
             if not (conservative and only_work):
                 add(body, wrench)
-        for joint, force, conservative in self.load.joint_forces:
+        for joint, force, conservative in load.joint_forces:
             if conservative and only_work:
                 continue
             slot = tree.coordinates.slot_of_joint.get(joint)
@@ -212,6 +188,11 @@ class Equations:
         """Forces on all velocities that have no potential."""
         wrenches, tau = self._applied(only_work=True)
         return tau + self.tree.generalized_forces(self.states, wrenches)
+
+    def forces_of(self, load: Load) -> np.ndarray:
+        """Forces on all velocities of a load instead of the model's own."""
+        wrenches, tau = self._applied(load=load)
+        return tau - self.tau + self.tree.generalized_forces(self.states, wrenches)
 
     def active_forces(self) -> np.ndarray:
         """All forces on velocities, those of gravity and of potentials among them."""
@@ -278,7 +259,7 @@ class Equations:
     @cached_property
     def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
         """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
-        found = []
+        found: list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]] = []
         for name, a in self._outside_armatures:
             bias = self._joint_acceleration(name, self.al.zeros(self.nv))
             B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
@@ -287,7 +268,7 @@ class Equations:
 
     def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
         """Joints with an armature, the armature, and the joint's velocities."""
-        found = []
+        found: list[tuple[Joint, Any, np.ndarray]] = []
         for name in self.flat.joints:
             a, slot = self.tree.mechanism.armature(name), self.tree.coordinates.slot_of_joint.get(name)
             if a is not None:
@@ -302,7 +283,7 @@ class Equations:
 
     def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
         """Joint, B and the joint force that its armature takes."""
-        loads = []
+        loads: list[tuple[PlacedJoint, np.ndarray, np.ndarray]] = []
         for placed, a, B, bias in self._cut_rotors:
             rate = bias if du is None else B @ du + bias
             loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
@@ -428,7 +409,7 @@ class Equations:
 
     def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
-        found = {}
+        found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for name, (event, scope) in self.flat.events.items():
             motion = self.motion.within(scope)
             parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))
@@ -442,6 +423,21 @@ class Equations:
         from dalembert.equations.reactions import REACTIONS
 
         return REACTIONS[type(self.tree)](self, du, multipliers)
+
+
+def mechanism_of(equations: BlockEquations, formulation: str) -> Equations:
+    """The equations of a mechanism, for a formulation that looks at its bodies and joints."""
+    if not isinstance(equations, Equations):
+        raise not_a_mechanism(formulation)
+    return equations
+
+
+def not_a_mechanism(formulation: str) -> ModelError:
+    """What a formulation says that looks at bodies and joints where there are only block equations."""
+    return ModelError(
+        f"formulation {formulation!r} is for mechanisms of bodies and joints.  Fix: one that takes the equations as "
+        f"they are, such as 'lagrange-multipliers'"
+    )
 
 
 def part_of(value: Any, part: str) -> Any:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import math
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
-from sympy.core.traversal import bottom_up
+import sympy.core.traversal
 
 from dalembert.errors import ExpressionError
 from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, TIME, parameter, reference
@@ -30,8 +30,8 @@ FUNCTIONS: dict[str, tuple[Any, int]] = {
     "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
     "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
 }  # fmt: skip
-CONSTANTS = {"pi": sp.pi, "t": TIME}
-_COMPARISONS = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
+CONSTANTS: dict[str, Any] = {"pi": sp.pi, "t": TIME}
+_COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
 
 
 def parse(text: str) -> sp.Expr:
@@ -62,10 +62,14 @@ def _settled(expression: sp.Expr) -> sp.Expr:
         if not expression.has(sp.Min, sp.Max):
             break
         before = expression
-        expression = bottom_up(expression, lambda node: node.func(*node.args) if node.args else node)
+        expression = cast(sp.Expr, sympy.core.traversal.bottom_up(expression, _built_anew))
         if expression == before:
             break
     return expression
+
+
+def _built_anew(node: Any) -> Any:
+    return node.func(*node.args) if node.args else node
 
 
 def _finite(expression: sp.Expr, text: str) -> sp.Expr:
@@ -123,7 +127,7 @@ class _Reader:
             return sp.Integer(value)
         if value in (float("inf"), float("-inf")):
             raise self.fail("a number is too large")
-        return sp.Integer(0) if value == 0 else sp.Float(value)
+        return sp.Float(value) if value else sp.Integer(0)
 
     def read_Name(self, node: ast.Name, depth: int) -> sp.Expr:
         if node.id in CONSTANTS:
@@ -167,13 +171,13 @@ class _Reader:
 
     def sum(self, node: ast.AST, depth: int) -> sp.Expr:
         """A long sum leans to the left; its length is no nesting, and one addition of all terms is fast."""
-        terms = []
+        terms: list[Any] = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
             term = self.read(node.right, depth)
             terms.append(term if isinstance(node.op, ast.Add) else -term)
             node = node.left
         terms.append(self.read(node, depth))
-        return sp.Add(*reversed(terms))
+        return sp.Add(*terms[::-1])
 
     def power(self, a: sp.Expr, b: sp.Expr) -> sp.Expr:
         # SymPy computes numeric powers at once, so their size is bounded before it may.
@@ -220,7 +224,9 @@ class _Reader:
             # SymPy would turn it into logic that has no counterpart in the other algebras.
             raise self.fail("a condition may not contain another 'a if c else b'")
         condition = _COMPARISONS[type(test.ops[0])](left, right)
-        return sp.Piecewise((self.read(node.body, depth), condition), (self.read(node.orelse, depth), True))
+        return cast(
+            sp.Expr, sp.Piecewise((self.read(node.body, depth), condition), (self.read(node.orelse, depth), True))
+        )
 
 
 def _describe(node: ast.AST) -> str:

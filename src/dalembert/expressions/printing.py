@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from keyword import iskeyword
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -26,9 +26,9 @@ class _Printer(StrPrinter):
             # Read from the left, the number would be multiplied into the sum: 2*(a + b)/c gives (2*a + 2*b)/c.
             sign = "-" if number == -1 else f"{self._print(number)}*"
             return f"{sign}({self._print(rest)})"
-        return super()._print_Mul(expr)
+        return cast(str, super()._print_Mul(expr))
 
-    def _print_Exp1(self, expr: Any) -> str:
+    def _print_Exp1(self, expr: Any) -> Any:
         return "exp(1)"
 
     def _print_Function(self, expr: Any) -> str:
@@ -52,7 +52,7 @@ class _Printer(StrPrinter):
 
     def _print_LatticeOp(self, expr: Any) -> str:
         name = "min" if isinstance(expr, sp.Min) else "max"
-        arguments = sorted(expr.args, key=sp.default_sort_key)
+        arguments: list[Any] = sorted(expr.args, key=cast(Any, sp.default_sort_key))
         text = self._print(arguments[0])
         for argument in arguments[1:]:
             text = f"{name}({text}, {self._print(argument)})"
@@ -61,7 +61,7 @@ class _Printer(StrPrinter):
     _print_Min = _print_Max = _print_LatticeOp
 
     def _print_Piecewise(self, expr: sp.Piecewise) -> str:
-        (value, condition), *rest = expr.args  # pyright: ignore[reportGeneralTypeIssues]
+        (value, condition), *rest = cast(list[Any], expr.args)
         if condition == sp.true:
             return f"({self._print(value)})"
         other = self._print(sp.Piecewise(*rest, evaluate=False)) if rest else "0"

@@ -30,7 +30,7 @@ class Force(Element):
             changes no momentum of the whole.
     """
 
-    kind: str
+    kind: Any  # a Literal of its own in each class of the catalog
     balanced: ClassVar[bool] = False
 
     @abstractmethod

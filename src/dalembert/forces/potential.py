@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
+import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import Formula, Load, Motion, Site
@@ -30,7 +31,7 @@ class Potential(Force):
     def loads(self, motion: Motion, load: Load) -> None:
         al = motion.al
         for ref in sorted(references(self.formula), key=repr):
-            slope = self.formula.diff(reference(ref.quantity, ref.element, ref.index))
+            slope = cast(sp.Expr, self.formula.diff(reference(ref.quantity, ref.element, ref.index)))
             value = -motion.evaluate(slope)
             if ref.quantity == "q":
                 force = al.zeros(len(motion.joint(ref.element)[1]))

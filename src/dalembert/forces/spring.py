@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector
 from dalembert.forces.base import End, Force
+from dalembert.spatial.pose import Pose
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Spring", "TorsionalSpring"]
@@ -41,9 +42,10 @@ class Spring(Force):
         (first, second), (p, q) = self.bodies, self.at
         return (first, p, self.frame), (second, q, self.frame)
 
-    def _line(self, motion: Motion) -> tuple[list[Any], np.ndarray, Any, Any]:
+    def _line(self, motion: Motion) -> tuple[list[tuple[str, Pose, np.ndarray]], np.ndarray, Any, Any]:
         """The two ends (name, pose, point), the vector from first to second, its length and its rate."""
-        ends, velocity = [], []
+        ends: list[tuple[str, Pose, np.ndarray]] = []
+        velocity: list[np.ndarray] = []
         for name, at in zip(self.bodies, self.at, strict=True):
             X, V = motion.body(name)
             point = motion.local_point(name, at, self.frame)

@@ -17,6 +17,7 @@ from dalembert.formulations.lagrange import Lagrange
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.lie_group import LieGroup
 from dalembert.formulations.maggi import Maggi
+from dalembert.formulations.modular import Modular
 from dalembert.formulations.newton_euler import NewtonEuler
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.projection import Projection
@@ -45,6 +46,7 @@ FORMULATIONS: dict[str, type[Formulation]] = {
         NewtonEuler,
         CoordinatePartitioning,
         VelocityTransformation,
+        Modular,
         LieGroup,
         Woronetz,
         Canonical,

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, Equations, mechanism_of
+from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.formulations import analytical_native as native
@@ -51,11 +52,11 @@ class Derived:
     jacobian: np.ndarray
     gamma: np.ndarray
     metric: np.ndarray | None = None
-    constant_names: list[str] = field(default_factory=list)
+    constant_names: list[str] = field(default_factory=lambda: [])
     constants: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constant_definitions: np.ndarray = field(default_factory=lambda: np.zeros(0))
     by_constants: np.ndarray | None = None
-    functions: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)
@@ -93,21 +94,22 @@ class ReducedFormulation(AnalyticalFormulation):
         return coordinates.nv - len(plan.rows), 0
 
     def form(self, sizes: Sizes) -> Form:
-        n, s = self.count(sizes.coordinates)
+        n, s = self.count(sizes.of_mechanism(self.name))
         varying = sizes.nq + n + 1
         return Form(
             self.what, varying + s + 1, varying, native.rhs, native.decode, native.encode, record=native.ReducedForm,
             options={"n": n, "s": s}, blocks=native.ReducedRates,
         )  # fmt: skip
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        e = mechanism_of(equations, self.name)
         # At (q, q̇): the usual blocks, which give λ, and the formalism's own, filled up to m velocities.
-        al, m = equations.al, equations.nv
-        derived = self.derive(self.mechanics(equations))
-        n, motion = len(derived.w), _Motion(equations, derived)
-        G_dot = equations.tau[self.remembered(equations.tree.coordinates)]
-        K, W, A = al.eye(m), al.zeros(m, m), al.zeros(len(equations.rows), m)
-        k, gamma = al.zeros(m), al.zeros(len(equations.rows))
+        al, m = e.al, e.nv
+        derived = self.derive(self.mechanics(e))
+        n, motion = len(derived.w), _Motion(e, derived)
+        G_dot = e.tau[self.remembered(e.tree.coordinates)]
+        K, W, A = al.eye(m), al.zeros(m, m), al.zeros(len(e.rows), m)
+        k, gamma = al.zeros(m), al.zeros(len(e.rows))
         K[:n, :n], k[:n], W[:, :n] = motion.K, motion.k, motion.W
         if derived.by_constants is not None:
             k[:n] = k[:n] - derived.by_constants @ G_dot
@@ -123,7 +125,6 @@ class ReducedFormulation(AnalyticalFormulation):
         parts = [
             part.reshape(np.shape(old)) for part, old in zip(np.split(swapped, ends[:-1]), own.values(), strict=True)
         ]
-        e = equations
         blocks = usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma)
         return blocks | dict(zip(own, parts, strict=True))
 
@@ -131,13 +132,14 @@ class ReducedFormulation(AnalyticalFormulation):
         """Coordinates whose momenta are the constants."""
         return []
 
-    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        mechanism = mechanism_of(equations, self.name)
         # At (q, w, G): u holds w and G.
-        al = equations.al
-        mechanics = self.mechanics(equations)
+        al = mechanism.al
+        mechanics = self.mechanics(mechanism)
         derived = self.derive(mechanics)
-        n, motion = len(derived.w), _Motion(equations, derived)
-        E, e = mechanics.affine(al.concatenate([derived.definition, derived.constant_definitions]), equations.u)
+        n, motion = len(derived.w), _Motion(mechanism, derived)
+        E, e = mechanics.affine(al.concatenate([derived.definition, derived.constant_definitions]), mechanism.u)
         moved = mechanics.moving(derived.qdot)
         power, carried = moved.equations.power(), al.zeros(n)
         if any(al.value(value) != 0 for value in mechanics.b):
@@ -150,12 +152,33 @@ class ReducedFormulation(AnalyticalFormulation):
             "A": motion.A, "gamma": derived.gamma, "carried": carried, "condition": motion.condition(E[:n]),
             "E": E, "e": e,
         }  # fmt: skip
-        given = equations.u[: n + len(derived.constants)]
+        given = mechanism.u[: n + len(derived.constants)]
         symbols = al.concatenate([derived.w, derived.constants])
         return {name: al.substitute(np.asarray(part), symbols, given) for name, part in parts.items()}
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
-        return sizes.nq + self.count(sizes.coordinates)[0]
+        return sizes.nq + self.count(sizes.of_mechanism(self.name))[0]
+
+
+@dataclass(frozen=True)
+class IgnoringFormulation(ReducedFormulation):
+    """A formalism that takes ignorable coordinates out.
+
+    Attributes:
+        ignorable: names of coordinates; all that there are if not given.
+    """
+
+    ignorable: tuple[str, ...] | None = None
+
+    def remembered(self, coordinates: Coordinates) -> list[int]:
+        return list(named_ignorable(coordinates, self.ignorable))
+
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
+        s = len(self.remembered(coordinates))
+        return coordinates.nv - s, s
+
+    def check(self, coordinates: Coordinates) -> None:
+        check_momenta(coordinates, self.remembered(coordinates))
 
 
 class QuasiVelocityFormulation(ReducedFormulation):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, not_a_mechanism
 from dalembert.formulations.form import Form, check_blocks
 from dalembert.formulations.solver_steps import null_space
 from dalembert.kinematics import Coordinates
@@ -40,7 +40,7 @@ class Support:
 
 class Sizes(NamedTuple):
     """Lengths of q and u, constraint rows, holonomic ones among them, angles at the end of q that follow cut joints,
-    and the coordinates that they belong to.
+    and the coordinates of the mechanism, if it is one.
     """
 
     nq: int
@@ -48,14 +48,20 @@ class Sizes(NamedTuple):
     rows: int
     holonomic: int
     windings: int
-    coordinates: Coordinates
+    coordinates: Coordinates | None = None
+
+    def of_mechanism(self, formulation: str) -> Coordinates:
+        """The coordinates, for a formulation that looks at bodies and joints."""
+        if self.coordinates is None:
+            raise not_a_mechanism(formulation)
+        return self.coordinates
 
 
 @dataclass(frozen=True)
 class Formulation(ABC):
     """How the constrained equations of motion are formed and solved.
 
-    It starts from the canonical block equations (see :class:`Equations`),
+    It starts from the canonical block equations (see :class:`BlockEquations`),
 
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
@@ -73,13 +79,14 @@ class Formulation(ABC):
     explicit: ClassVar[bool]
     route: ClassVar[Native] = null_space
     own: ClassVar[type[Outputs] | None] = None
+    rolled: ClassVar[bool] = False  # large models run by rolled recursions
 
     @classmethod
     @abstractmethod
     def supports(cls) -> Support: ...
 
     @abstractmethod
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma,
         b, position`` and what the formulation's own solver wants besides.
         """
@@ -96,19 +103,27 @@ class Formulation(ABC):
         """What the route takes first: the context, or a record with options that refers to it."""
         return context
 
-    def bind(self, context: Context) -> Bound | None:
+    def plan(self, equations: BlockEquations) -> Record | None:
+        """What the route knows in advance from the structure of the equations; None if it wants to know nothing."""
+        return None
+
+    def planned(self, context: Context, plan: Record | None) -> Record:
+        """What the route takes first, with the plan in it where there is one."""
+        return self.record(context)
+
+    def bind(self, context: Context, plan: Record | None = None) -> Bound | None:
         """The function that finds u̇ and λ for a context whose kernels are set; None if the blocks give u̇ themselves."""
         if self.explicit:
             return None
         if context.dynamics is not None:
             check_blocks(context.dynamics.kernel, self.own, context)
-        return self.solver().bind(self.record(context))
+        return self.solver().bind(self.planned(context, plan))
 
     def form(self, sizes: Sizes) -> Form | None:
         """The variables that are integrated, if they are not q and u."""
         return None
 
-    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
         return {}
 
@@ -131,7 +146,7 @@ class Formulation(ABC):
 
 
 def usual_blocks(
-    equations: Equations, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
+    equations: BlockEquations, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
 ) -> dict[str, np.ndarray]:
     """What routes read, in this order (see ``numerics.context.Blocks``)."""
     return {
@@ -153,6 +168,6 @@ class BlockFormulation(Formulation):
     def supports(cls) -> Support:
         return Support.everything("relative", "absolute", "natural", "generalized")
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         e = equations
         return usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations
 from dalembert.formulations.base import BlockFormulation, Form, Sizes
 from dalembert.formulations.form import FormRecord, Motion, constraints_at
 from dalembert.formulations.solver_steps import undetermined
@@ -139,11 +139,11 @@ class CanonicalFormulation(BlockFormulation):
     u̇ follows from  ṗ = ∂L/∂q + Q  by  M u̇ = ṗ − Ṁ u + Aᵀλ,  where Ṁ is the derivative of M along the motion.
     """
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         forcing = equations.momentum_rate - equations.along(equations.mass_matrix) @ equations.u
         return {**super().blocks(equations), "forcing": forcing}
 
-    def form_blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         return {
             "momentum_rate": equations.momentum_rate,
             "jacobian_rate": equations.along(equations.jacobian),

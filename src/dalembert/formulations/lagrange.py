@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
@@ -43,6 +43,7 @@ class Lagrange(AnalyticalFormulation):
             m.rate_names, m.qd, m.qd, m.qd, M, f, m.a, m.gamma, functions={"T": m.T, "V": m.V, "L": m.L, "Q": m.Q}
         )
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        e, (M, f) = equations, lagrange_terms(self.mechanics(equations))
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        e = mechanism_of(equations, self.name)
+        M, f = lagrange_terms(self.mechanics(e))
         return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), "K": M, "k": f}

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.joints import Joint
 from dalembert.kinematics import TreeKinematics
@@ -44,12 +44,11 @@ class LieGroup(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        assert isinstance(equations.tree, TreeKinematics)
-        lie = LieGroupTree.from_tree(equations.tree)
-        M, f = _dynamics(equations, lie)
-        A, gamma = _constraints(equations, lie)
-        return usual_blocks(equations, M, f, A, gamma)
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        e = mechanism_of(equations, self.name)
+        assert isinstance(e.tree, TreeKinematics)
+        lie = LieGroupTree.from_tree(e.tree)
+        return usual_blocks(e, *_dynamics(e, lie), *_constraints(e, lie))
 
 
 def _dynamics(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations import analytical_native as native
 from dalembert.formulations.analytical import AnalyticalFormulation, Derived
@@ -44,11 +44,11 @@ class Maggi(AnalyticalFormulation):
         functions = {"T": m.T, "V": m.V, "Q": m.Q, "W": W}
         return Derived(m.rate_names, m.qd, m.qd, m.qd, matrix, forcing, *none, functions=functions)
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        e, al = equations, equations.al
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        e = mechanism_of(equations, self.name)
         mechanics = self.mechanics(e)
         derived = self.derive(mechanics)
-        which = al.array([float(i) for i in mechanics.rows] + [-1.0] * (len(e.rows) - mechanics.r))
+        which = e.al.array([float(i) for i in mechanics.rows] + [-1.0] * (len(e.rows) - mechanics.r))
         own = {"C": derived.matrix, "d": derived.forcing, "which": which}
         return {**usual_blocks(e, e.mass_matrix, e.forcing, e.jacobian, e.gamma), **own}
 

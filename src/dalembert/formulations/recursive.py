@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
 from dalembert.kinematics import Coordinates
@@ -49,6 +49,7 @@ class Recursive(Formulation):
     name: ClassVar[str] = "recursive"
     title: ClassVar[str] = "Recursive elimination"
     explicit: ClassVar[bool] = True
+    rolled: ClassVar[bool] = True
 
     @classmethod
     def supports(cls) -> Support:
@@ -87,24 +88,25 @@ class Recursive(Formulation):
                     f"formulation='lagrange-multipliers'"
                 )
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         """u̇ if nothing constrains the tree, else what ``dynamics.native`` closes the loops with."""
-        free = equations.free_acceleration()
-        if not equations.rows:
+        e = mechanism_of(equations, self.name)
+        free = e.free_acceleration()
+        if not e.rows:
             return {"acceleration": free}
-        B, beta, yielding = equations.rotor_rows()
-        A = np.concatenate([equations.jacobian, B])
-        Y = equations.responses(A)
+        B, beta, yielding = e.rotor_rows()
+        A = np.concatenate([e.jacobian, B])
+        Y = e.responses(A)
         compliance = A @ Y
-        for i, value in enumerate(yielding, start=len(equations.rows)):
+        for i, value in enumerate(yielding, start=len(e.rows)):
             compliance[i, i] = compliance[i, i] + value
         return {
-            "b": equations.velocity_bias,
-            "position": equations.position_residual(),
+            "b": e.velocity_bias,
+            "position": e.position_residual(),
             "free": free,
-            "jacobian": equations.jacobian,
+            "jacobian": e.jacobian,
             "rotors": B,
-            "gamma": equations.gamma,
+            "gamma": e.gamma,
             "rotor_bias": beta,
             "response": Y,
             "compliance": compliance,

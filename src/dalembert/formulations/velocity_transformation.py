@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.jourdain import jourdain_route
@@ -80,11 +80,10 @@ class VelocityTransformation(BlockFormulation):
             return reduced_mass(M, A)
         return penalized_matrix(self.alpha, M, A)
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
-        R = transformation(equations)
-        M, f = _projected_dynamics(equations, R)
-        A, gamma = _projected_constraints(equations, R)
-        return usual_blocks(equations, M, f, A, gamma)
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        e = mechanism_of(equations, self.name)
+        R = transformation(e)
+        return usual_blocks(e, *_projected_dynamics(e, R), *_projected_constraints(e, R))
 
 
 def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:

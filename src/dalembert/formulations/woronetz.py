@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, Equations
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import independent_rates, mechanics_of, plan_of
 from dalembert.formulations.analytical import Derived
@@ -101,7 +101,7 @@ class Woronetz(BlockFormulation):
     def record(self, context: Context) -> Choice:
         return Choice(context=context)
 
-    def blocks(self, equations: Equations) -> dict[str, np.ndarray]:
+    def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         return {
             **super().blocks(equations),
             "jacobian_rate": equations.along(equations.jacobian),

@@ -36,6 +36,8 @@ class Result:
     Attributes:
         time, states: one row for each output.
         status: how it ended; ``end`` is the time reached, ``last`` the state there.
+        narrow: steps that were cut because the method did not see what happens within them.
+        defect: the largest difference between the solution within a step and the equations, in tolerances.
     """
 
     time: np.ndarray
@@ -46,6 +48,8 @@ class Result:
     steps: int
     rejected: int
     evaluations: int
+    narrow: int = 0
+    defect: float = 0.0
 
 
 class Integrator(ABC):
@@ -117,5 +121,5 @@ def result(problem: Problem, status: Status, memory: Memory, times: np.ndarray, 
     """What a memory tells about its run; the last state is not finite if the method got lost."""
     written, last = memory.written, np.full(out.shape[1], np.nan)
     problem.write(memory.t, memory.y, last)
-    counts = memory.steps, memory.rejected, memory.evaluations
+    counts = memory.steps, memory.rejected, memory.evaluations, memory.narrow, memory.defect
     return Result(times[:written], out[:written], status, memory.t, last, *counts)

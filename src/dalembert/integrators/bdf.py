@@ -97,8 +97,6 @@ class DifferencesStep(Step):
     """
 
     iterations = Int()
-    rtol = Real()
-    atol = Real()
     max_step = Real()
     converged = Real()
     error = Real()

@@ -29,9 +29,20 @@ STIFF_STEPS = 15
 EVENT_SAMPLES = 8
 BISECTIONS = 60
 
+# So often in a row a step is cut that passes over something.
+MOST_CUTS = 12
+LEAST_SIZE = 0.01  # of an entry of y, to which a relative tolerance refers
+
 # How far ahead (s) the start of a run looks which way an event moves that just happened, and a value just below zero.
 EVENT_NUDGE = 1e-8
 ARMED = 1e-300
+
+
+@native
+def _remember_sizes(m: Memory):
+    """The largest values of y so far."""
+    for j in range(len(m.y)):
+        m.largest[j] = max(m.largest[j], abs(m.y[j]))
 
 
 @native
@@ -42,6 +53,7 @@ def _begin(p: Problem, m: Memory) -> int:
     if it rises, it sleeps until it has been below zero.
     """
     m.started = True
+    _remember_sizes(m)
     if p.n_events == 0:
         return GO_ON
     g, y, t = m.g, m.y, m.t
@@ -67,12 +79,12 @@ def _begin(p: Problem, m: Memory) -> int:
 @native
 def _wish(m: Memory, monitor: Monitor, most: int) -> int:
     """What the caller wants, or what the number of steps forbids."""
-    monitor.reached = m.t
+    monitor.reached, tried = m.t, m.steps + m.rejected
     if monitor.wish == STOP:
         return STOPPED
-    if monitor.wish == PAUSE:
+    if monitor.wish == PAUSE or tried == monitor.pause_at > 0:
         return PAUSED
-    if m.steps + m.rejected >= most:
+    if tried >= most:
         return TOO_MANY_STEPS
     return GO_ON
 
@@ -194,6 +206,7 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
         m.event = happened + 1
     else:
         y[:] = s.new
+    _remember_sizes(m)
     m.t = limit
     while m.written < len(times) and times[m.written] <= limit:
         if write(p, limit, y, out[m.written]) != 0:
@@ -255,13 +268,56 @@ def _cubic(p: Problem, m: Memory, s: Step) -> int:
 
 
 @native
+def _defect_at(p: Problem, m: Memory, s: Step, theta: float, y: np.ndarray, f: np.ndarray) -> float:
+    """By how many tolerances the solution within a step misses the equations at one place."""
+    D, h, most = s.D, s.t_new - m.t, 0.0
+    _at(D, theta, y)
+    if p.rhs(m.t + theta * h, y, f) != 0:
+        return math.inf
+    m.evaluations += 1
+    # The last entry of a mechanism's state is work, which nothing depends on.
+    for j in range(len(y) - 1 if p.nv > 0 else len(y)):
+        slope = 0.0
+        for i in range(D.shape[0] - 1, 0, -1):
+            slope = slope * theta + i * D[i, j]
+        size = s.atol + s.rtol * max(m.largest[j], LEAST_SIZE)
+        most = max(most, abs(slope - h * f[j]) / size)
+    return most
+
+
+@native
+def _overlooks(p: Problem, m: Memory, s: Step, start: float) -> bool:
+    """True if a step passes over something that its stages did not see; then a shorter one is to be tried.
+
+    The solution within the step is compared with the equations at evenly spaced times of the whole run.
+    """
+    h, count = s.t_new - m.t, math.floor((m.t - start) / p.spacing * (1.0 + 1e-12)) + 1
+    y, f = np.empty_like(m.y), np.empty_like(m.y)
+    while start + count * p.spacing < s.t_new:
+        theta = (start + count * p.spacing - m.t) / h
+        missed = _defect_at(p, m, s, theta, y, f)
+        if missed > s.guard and m.cuts < MOST_CUTS:
+            m.narrow += 1
+            m.cuts += 1
+            m.h = max(min(0.5, theta) * s.h, min(p.spacing, 0.5 * s.h))
+            return True
+        m.defect = max(m.defect, missed)
+        count += 1
+    m.cuts = 0
+    return False
+
+
+@native
 def _close(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: np.ndarray) -> int:
     """Close a good step: interpolate where an output or an event may fall within it, land, go to its end."""
     s = stepper.current
-    m.stiff = m.stiff + 1 if s.limited else max(0, m.stiff - 1)
-    between = m.n_events > 0 or (m.written < len(times) and times[m.written] < s.t_new)
+    guarded = s.guard > 0.0 and p.spacing > 0.0 and s.t_new - m.t > p.spacing
+    between = guarded or m.n_events > 0 or (m.written < len(times) and times[m.written] < s.t_new)
     if between and stepper.interpolate and stepper.interpolate() != GO_ON:
         return FAILED
+    if guarded and _overlooks(p, m, s, times[0]):
+        return REJECTED
+    m.stiff = m.stiff + 1 if s.limited else max(0, m.stiff - 1)
     if not s.landed and land(s) != GO_ON:
         return FAILED
     if between and not stepper.interpolate and _cubic(p, m, s) != GO_ON:
@@ -281,11 +337,11 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
             status = _plan(m, s, times)
         if status == GO_ON:
             status = stepper.step()
+        if status == GO_ON:
+            status = _close(stepper, p, m, times, out)
         if status == REJECTED:
             m.rejected += 1
             continue
-        if status == GO_ON:
-            status = _close(stepper, p, m, times, out)
         if status == GO_ON and stepper.go_on:
             status = stepper.go_on()
         if status == GO_ON and s.watch and m.stiff >= STIFF_STEPS:

@@ -21,6 +21,7 @@ class Problem(Record):
         nq, nv, rows: y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ.
         n_events: how many events there are.
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
+        spacing: longest distance (s) of the places at which a step is compared with the equations; 0: nowhere.
         rhs: (t, y, ẏ): ẏ = f(t, y).
         retract: (t, y, scratch): y back onto its manifold, in place; scratch is as long as y, its first entry becomes
             the quality there. Negative if it succeeded and y means something else from now on: what was remembered of
@@ -51,6 +52,7 @@ class Problem(Record):
     dae_size = Int()
     dae_index = Int()
     staged = Flag()
+    spacing = Real()
     rhs = Function(float, Vector, Vector)
     retract = Function(float, Vector, Vector)
     events = Function(float, Vector, Vector)
@@ -94,9 +96,13 @@ class Memory(Record):
         started: the method has begun.
         event: number of the event that just happened, from 1 on; 0 if none did.
         stiff: how many more steps were limited by stability than were not.
+        narrow: how many steps were cut because something happens within them that the method did not see.
+        cuts: how many of them in a row, just now.
+        defect: the largest difference between the solution within a step and the equations, in tolerances.
         segment_start, segment_step, segment_count, segment_index: fixed-step methods divide the way to the next output
             into equal steps.
         y: the state.
+        largest: of the absolute values of each entry of y so far.
         g: values of the events.
     """
 
@@ -111,11 +117,15 @@ class Memory(Record):
     started = Flag()
     event = Int()
     stiff = Int()
+    narrow = Int()
+    cuts = Int()
+    defect = Real()
     segment_start = Real()
     segment_step = Real()
     segment_count = Int()
     segment_index = Int()
     y = Vector("size")
+    largest = Vector("size")
     g = Vector("n_events")
 
 
@@ -128,6 +138,9 @@ class Step(Record):
         stretch: a step that would meet the end of the run if it were longer by this, relative, ends there.
         max_steps: gives up after so many.
         watch: end the run when it turns out stiff.
+        rtol, atol: local error allowed, relative and absolute, of a method that chooses its steps.
+        guard: a step is cut, though the method found it good, if the solution within it misses the equations by more
+            than so many tolerances; 0: never.
 
     Set by the loop:
         h, t_new: length and end of the step.
@@ -147,6 +160,9 @@ class Step(Record):
     retracted = Int()
     fixed = Real()
     stretch = Real()
+    rtol = Real()
+    atol = Real()
+    guard = Real()
     h = Real()
     t_new = Real()
     watch = Flag()
@@ -178,7 +194,14 @@ class Stepper(Record):
 
 
 class Monitor(Record):
-    """Shared with the caller while a loop runs: the time reached so far, and what the caller wishes (``loop.STOP``)."""
+    """Shared with the caller while a loop runs.
+
+    Attributes:
+        reached: the time reached so far.
+        wish: what the caller wishes: ``loop.STOP``, ``loop.PAUSE``, or 0.
+        pause_at: the loop pauses by itself when it has tried so many steps; 0: never.
+    """
 
     reached = Real()
     wish = Int()
+    pause_at = Int()

@@ -66,6 +66,8 @@ KEEP_RATE = 1e-3
 KEEP_LOW, KEEP_HIGH = 1.0, 1.2
 SAFETY, MOST_GROWTH, MOST_CUT = 0.9, 8.0, 0.2
 ROUNDING = 2.3e-16
+# By how many tolerances the solution within a step may miss the equations.
+GUARD = 1e4
 # The last step may be longer by this, relative.
 STRETCH = 1e-6
 
@@ -381,11 +383,8 @@ def _step(s: CollocationStep) -> int:
     for k in range(4):
         for j in range(len(z)):
             P[k, j] += GAMMA * LIFT[k] * error[j]
-    m.P[:] = P
     for j in range(n):
         s.new[j] = z[j] + Z[2, j]
-    for j in range(n, len(z)):
-        m.algebraic[j - n] = z[j] + Z[2, j]
     return GO_ON
 
 
@@ -401,6 +400,9 @@ def _interpolate(s: CollocationStep) -> int:
 def _go_on(s: CollocationStep) -> int:
     """F at the end of a step, the next one, and what of the present one it can use."""
     m, h, n = s.memory, s.h, s.size
+    m.P[:] = s.P
+    for j in range(n, len(s.z)):
+        m.algebraic[j - n] = s.z[j] + s.Z[2, j]
     s.z[:n], s.z[n:] = m.y, m.algebraic
     m.evaluations += 1
     if s.rhs(m.t, s.z, m.f) != 0:
@@ -458,7 +460,8 @@ class Radau(Stepwise):
             size=problem.size, whole=memory.whole, more_powers=1, stretch=STRETCH, max_steps=self.max_steps,
             problem=problem, memory=memory, index=problem.dae_index, rhs=problem.dae if algebraic else problem.rhs,
             jacobian=problem.dae_jacobian if algebraic else problem.jacobian, max_step=self.max_step,
-            inner=inner, floor=inner * atol / rtol, z=np.concatenate([memory.y, memory.algebraic]),
+            guard=0.0 if algebraic else GUARD, rtol=rtol, atol=atol, inner=inner, floor=inner * atol / rtol,
+            z=np.concatenate([memory.y, memory.algebraic]),
             converged=max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner))),
         )  # fmt: skip
         return Stepper(

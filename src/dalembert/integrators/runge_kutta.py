@@ -25,6 +25,9 @@ POOR, WORSE, POOR_CUT, POOR_STEPS = 0.005, 0.2, 0.9, 10
 # There rounding itself may be larger than a tight tolerance allows: up to so many times, seen in so many tries.
 NOISE, NOISY_TRIES, LONGER = 10.0, 3, 6.0
 
+# By how many tolerances the solution within a step may miss the equations; smooth motion stays below a hundred or two.
+GUARD = 1e3
+
 
 class Pair(Record):
     """An embedded pair (see ``tables.Table``) with its options; ``limit``: of stability."""
@@ -353,7 +356,7 @@ class _Embedded(Stepwise):
         pair = _pair(self, problem.share)
         step = PairStep(
             size=problem.size, more_powers=pair.powers - 3, max_steps=self.max_steps, watch=self.watch_stiffness,
-            problem=problem, memory=memory, pair=pair,
+            problem=problem, memory=memory, pair=pair, guard=GUARD, rtol=pair.rtol, atol=pair.atol,
         )  # fmt: skip
         return Stepper(
             current=step, begin=_begin_pair.bind(step), step=_step_pair.bind(step),

@@ -16,10 +16,15 @@ from dalembert.joints.joint_data import GEOMETRY
 from dalembert.model.data import Event, Output
 from dalembert.model.document import Document
 from dalembert.model.validate_bodies import SHAPES
+from dalembert.values import DICT, LIST
 
 __all__ = ["json_schema", "reference_markdown"]
 
-_TITLES = {"JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model"}
+_TITLES = {
+    "JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model",
+    "PlanarBody": "body", "NodeSpring": "spring", "NodeForce": "force", "PlanarCoordinate": "coordinate",
+    "PlanarVelocity": "velocity", "PlanarConstraint": "constraint", "PlanarOutput": "output",
+}  # fmt: skip
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -66,9 +71,9 @@ def _schema() -> dict[str, Any]:
 
 
 def _without_marks(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, DICT):
         return {key: _without_marks(item) for key, item in value.items() if not str(key).startswith("x-")}
-    return [_without_marks(item) for item in value] if isinstance(value, list) else value
+    return [_without_marks(item) for item in value] if isinstance(value, LIST) else value
 
 
 # The reference page

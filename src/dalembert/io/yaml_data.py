@@ -11,7 +11,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -27,6 +27,7 @@ from ruamel.yaml.events import (
 
 from dalembert.errors import ModelError, Problem
 from dalembert.model.validate import printable
+from dalembert.values import DICT, LIST
 
 __all__ = ["MAX_DEPTH", "MAX_NODES", "Parsed", "decode", "parse_yaml", "scalar"]
 
@@ -49,9 +50,9 @@ class Parsed:
     """Plain data, the line of every path, how many values there are, and what is wrong."""
 
     data: Any = None
-    lines: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=lambda: {})
     nodes: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=lambda: [])
 
 
 def decode(raw: bytes, name: str) -> str:
@@ -117,7 +118,7 @@ class _Builder:
         return ModelError(self.result.problems)
 
     def take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
+        line: int = event.start_mark.line + 1
         if isinstance(event, (MappingEndEvent, SequenceEndEvent)):
             self.stack.pop()
         elif isinstance(event, DocumentStartEvent):
@@ -125,7 +126,9 @@ class _Builder:
             if self.documents > 1:
                 raise self.stop(line, "the file holds several documents; a model is one", "remove the line ---")
         elif isinstance(event, AliasEvent):
-            raise self.stop(line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out")
+            raise self.stop(
+                line, f"aliases such as *{str(cast(Any, event.anchor))[:60]} are not read", "write the value out"
+            )
         elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
             self.node(event, line)
 
@@ -134,7 +137,7 @@ class _Builder:
         if self.result.nodes > MAX_NODES:
             raise self.stop(line, f"more than {MAX_NODES} values in one file", "build large models in Python")
         parent = self.stack[-1] if self.stack else None
-        if parent is not None and isinstance(parent.value, dict) and not parent.waiting:
+        if parent is not None and isinstance(parent.value, DICT) and not parent.waiting:
             self.take_key(parent, event, line)
             return
         path = self.path_of(parent)
@@ -156,7 +159,7 @@ class _Builder:
         if not isinstance(event, ScalarEvent):
             raise self.stop(line, "a key must be a text, got a list or mapping")
         key = self.scalar(event, line, parent.path)
-        parent.key = key if isinstance(key, str) else str(event.value)[:60]
+        parent.key = key if isinstance(key, str) else str(cast(Any, event.value))[:60]
         path = self.path_of(parent)
         if not isinstance(key, str):
             self.report(line, path, f"the key {parent.key} must be a text", f'"{parent.key}":')
@@ -171,7 +174,7 @@ class _Builder:
     def path_of(self, parent: _Open | None) -> str:
         if parent is None:
             return ""
-        if isinstance(parent.value, list):
+        if isinstance(parent.value, LIST):
             return f"{parent.path}[{len(parent.value)}]"
         key = _clip(parent.key)
         return f"{parent.path}.{key}" if parent.path else key
@@ -180,7 +183,7 @@ class _Builder:
         if parent is None:
             self.result.data = value
             self.result.lines[""] = f"{self.name}:{line}"
-        elif isinstance(parent.value, list):
+        elif isinstance(parent.value, LIST):
             parent.value.append(value)
             self.result.lines[path] = f"{self.name}:{line}"
         else:
@@ -189,7 +192,7 @@ class _Builder:
             parent.waiting = False
 
     def scalar(self, event: ScalarEvent, line: int, path: str) -> Any:
-        text, tag = event.value, event.tag
+        text, tag = cast(str, event.value), cast(str | None, event.tag)
         if tag not in (None, "!") and tag not in _SCALAR_TAGS:
             raise self.stop(line, f"the tag {_clip(tag)} is not read", "remove it; plain YAML is enough")
         if not printable(text):
@@ -222,9 +225,10 @@ def parse_yaml(text: str, name: str) -> Parsed:
             for event in yaml.parse(text):
                 builder.take(event)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        told = cast(Any, error)  # of what ruamel.yaml says there are no types
+        mark = told.problem_mark or told.context_mark
         line = 1 if mark is None else mark.line + 1
-        reason = " ".join(str(part) for part in (error.context, error.problem) if part)
+        reason = " ".join(str(part) for part in (told.context, told.problem) if part)
         raise builder.stop(
             line, f"this is not YAML: {_clip_long(reason)}", "check indentation, colons, quotes"
         ) from None

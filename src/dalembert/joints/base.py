@@ -18,6 +18,7 @@ from dalembert.joints.joint_data import JointData
 from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion
 from dalembert.spatial.so3 import cross
+from dalembert.values import SEQUENCE
 
 __all__ = ["Evaluate", "Geometry", "Joint", "axis_frame", "twist_of_jets"]
 
@@ -140,7 +141,7 @@ class Joint(ABC):
     def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of its data from the arguments of a call in Python; one coordinate needs no list."""
         reference = fields.get("reference")
-        plain = reference is None or isinstance(reference, (list, tuple))
+        plain = reference is None or isinstance(reference, SEQUENCE)
         return fields if plain else {**fields, "reference": (reference,)}
 
     @classmethod
@@ -199,7 +200,8 @@ class Joint(ABC):
         """Ṡ(q, u), 6 × nv."""
         # Ṡ(u) w + Ṡ(w) u by the accelerations along u + w, u and w;  Ṡ(u) w − Ṡ(w) u = −(S u) × (S w).
         S, c = self.subspace(al, q), self.bias(al, q, u)
-        V, columns = S @ u, []
+        V = S @ u
+        columns: list[np.ndarray] = []
         for w, s in zip(al.eye(self.nv), S.T, strict=True):
             both = self.bias(al, q, u + w) - c - self.bias(al, q, w)
             columns.append((both - cross_motion(V, s)) / 2)

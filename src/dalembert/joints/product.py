@@ -7,6 +7,7 @@ Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ class Product(Joint):
         self.nv = sum(factor.nv for factor in self.factors)
         self._slices: list[tuple[Factor, slice, slice]] = []
         q = v = 0
-        angles = []
+        angles: list[int] = []
         for factor in self.factors:
             self._slices.append((factor, slice(q, q + factor.nq), slice(v, v + factor.nv)))
             if factor.angle:
@@ -174,9 +175,10 @@ class Product(Joint):
         return jets.parts(self.subspace(jets, jets.jets(q, self.qdot(al, q, u), al.zeros(self.nq))))[1]
 
     def qdot(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return self._each(
-            al, q, lambda factor, at, rate: u[rate] if factor.nq == factor.nv else quaternion.rate(al, q[at], u[rate])
-        )
+        def rated(factor: Factor, at: slice, rate: slice) -> np.ndarray:
+            return u[rate] if factor.nq == factor.nv else quaternion.rate(al, q[at], u[rate])
+
+        return self._each(al, rated)
 
     def integrate(self, al: Algebra, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         def move(factor: Factor, at: slice, rate: slice) -> np.ndarray:
@@ -184,7 +186,7 @@ class Product(Joint):
                 return q[at] + du[rate]
             return quaternion.multiply(q[at], quaternion.exp(al, du[rate]))
 
-        return self._each(al, q, move)
+        return self._each(al, move)
 
     def dexp(self, al: Algebra, du: np.ndarray) -> np.ndarray:
         return self._blocks(al, du, so3.dexp)
@@ -200,9 +202,10 @@ class Product(Joint):
         return D
 
     def normalize(self, al: Algebra, q: np.ndarray) -> np.ndarray:
-        return self._each(
-            al, q, lambda factor, at, _: q[at] if factor.nq == factor.nv else quaternion.normalize(al, q[at])
-        )
+        def scaled(factor: Factor, at: slice, rate: slice) -> np.ndarray:
+            return q[at] if factor.nq == factor.nv else quaternion.normalize(al, q[at])
+
+        return self._each(al, scaled)
 
     def difference(self, al: Algebra, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         def between(factor: Factor, at: slice, rate: slice) -> np.ndarray:
@@ -211,7 +214,7 @@ class Product(Joint):
             turn = quaternion.multiply(quaternion.conjugate(al, q0[at]), q1[at])
             return quaternion.log(al, quaternion.shortest(al, turn))
 
-        return self._each(al, q0, between)
+        return self._each(al, between)
 
     def neutral(self) -> np.ndarray:
         return np.concatenate(
@@ -226,5 +229,5 @@ class Product(Joint):
                 q[at] /= np.linalg.norm(q[at])
         return q
 
-    def _each(self, al: Algebra, q: np.ndarray, function: Any) -> np.ndarray:
+    def _each(self, al: Algebra, function: Callable[[Factor, slice, slice], np.ndarray]) -> np.ndarray:
         return al.concatenate([function(factor, at, rate) for factor, at, rate in self._slices])

@@ -6,7 +6,7 @@ of three rotations; described by a quaternion it has four numbers, four rates, a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,8 @@ class Rated(Product):
     def __init__(self, joint: Joint, axes: tuple[int, int, int] | None):
         self.joint, self.axes = joint, axes
         self.is_free = isinstance(joint, Free)
-        own = (*(Translation(i) for i in range(3)), Ball()) if self.is_free else joint.factors  # type: ignore[attr-defined]
+        free: tuple[Factor, ...] = (*(Translation(i) for i in range(3)), Ball())
+        own: tuple[Factor, ...] = free if self.is_free else cast(Any, joint).factors
         turn: tuple[Factor, ...] = (Quaternion(),) if axes is None else tuple(Rotation(axis) for axis in axes)
         self.balls: list[slice] = []
         self.parts: list[tuple[Factor, slice, slice, slice]] = []
@@ -82,7 +83,8 @@ class Rated(Product):
 
     def own(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of the joint as the model knows it."""
-        positions, rates = [], []
+        positions: list[np.ndarray] = []
+        rates: list[np.ndarray] = []
         for factor, here, _, _ in self.parts:
             is_ball = isinstance(factor, Ball)
             positions.append(self._quaternion(al, q[here]) if is_ball else q[here])
@@ -135,7 +137,8 @@ class Rated(Product):
     def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
         if self.is_free:
             return al.concatenate([X.p, self._turned(al, X.R)])
-        own, parts = self.joint.coordinates(al, X), []
+        own = self.joint.coordinates(al, X)
+        parts: list[np.ndarray] = []
         for factor, _, at, _ in self.parts:
             is_ball = isinstance(factor, Ball)
             parts.append(self._turned(al, quaternion.to_matrix(al, own[at])) if is_ball else own[at])

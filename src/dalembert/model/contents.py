@@ -6,6 +6,7 @@ from typing import Any
 
 from dalembert.elements.base import Record
 from dalembert.model.model import SECTIONS, Model
+from dalembert.values import DICT, SEQUENCE
 
 __all__ = ["contents"]
 
@@ -20,8 +21,8 @@ def contents(model: Model) -> tuple[Any, ...]:
 def _frozen(value: Any) -> Any:
     if isinstance(value, Record):
         return type(value), *map(_frozen, value.__dict__.values())
-    if isinstance(value, dict):
+    if isinstance(value, DICT):
         return tuple((key, _frozen(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, SEQUENCE):
         return tuple(map(_frozen, value))
     return contents(value) if isinstance(value, Model) else value

@@ -15,8 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dalembert.constraints import CONSTRAINTS, Constraint
 from dalembert.elements import Element, Formula, JointName, Placement, Record, Vector
-from dalembert.elements.base import AXES
-from dalembert.elements.base import _plain as plain_formula
+from dalembert.elements.base import AXES, plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
@@ -26,11 +25,13 @@ from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.validate import TITLES, problems
 from dalembert.model.validate_scope import Draft, where_of
+from dalembert.values import DICT, LIST, SEQUENCE
 
 __all__ = ["UNREAD", "Document", "from_document", "to_document"]
 
 # Stands for a sub-model that a reader has already complained about; its names are taken to exist.
 UNREAD = object()
+_MAPPING: tuple[type[Any], ...] = (Mapping,)
 MAX_MESSAGE = 300  # characters of a message; what an untrusted file says is quoted in it
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
@@ -154,9 +155,9 @@ def _plain(value: Any) -> Any:
         return data if turned else _plain(value.position)
     if isinstance(value, Record):
         return _element(value)
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, SEQUENCE):
         return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPING):
         return {key: _plain(item) for key, item in value.items()}
     return value
 
@@ -219,7 +220,7 @@ class _Reader:
         if depth > MAX_SUBMODEL_DEPTH:
             self.report(at.rstrip("."), f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
             return None
-        if not isinstance(data, dict):
+        if not isinstance(data, DICT):
             got = "nothing" if data is None else _kind_of(data)
             self.report(at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum")
             return None
@@ -245,7 +246,7 @@ class _Reader:
 
     def below(self, at: str) -> dict[str, str]:
         """Sources whose path begins with ``at``, without it."""
-        found = {}
+        found: dict[str, str] = {}
         for i in range(bisect.bisect_left(self.paths, at), len(self.paths)):
             path = self.paths[i]
             if not path.startswith(at):
@@ -296,26 +297,26 @@ class _Reader:
     def mapping(self, given: Any, path: str) -> dict[str, Any]:
         if given is None:
             return {}
-        if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        if not isinstance(given, DICT) or not all(isinstance(key, str) for key in given):
             self.report(path, f"expected names and values, got {_kind_of(given)}", "name: value")
             return {}
         return given
 
     def initial(self, target: dict[str, tuple[sp.Expr, ...]], given: Any, path: str, title: str = "initial of") -> None:
         for name, value in self.mapping(given, path).items():
-            values = value if isinstance(value, list) else [value]
+            values = value if isinstance(value, LIST) else [value]
             try:
                 target[name] = _VALUES.validate_python(values)
             except ValidationError as error:
                 for part in error.errors():
-                    steps = _path(part["loc"]) if isinstance(value, list) else ""
+                    steps = _path(part["loc"]) if isinstance(value, LIST) else ""
                     _, message, fix = _explain(None, part)
                     self.report(f"{path}.{_clip(name)}{steps}", f"{title} {_clip(name)!r}: {message}", fix)
 
     def ground_shapes(self, model: Model, given: Any, path: str) -> None:
         if given is None:
             return
-        if not isinstance(given, list):
+        if not isinstance(given, LIST):
             self.report(path, f"ground_shapes: expected a list, got {_kind_of(given)}", "- kind: box")
             return
         for i, item in enumerate(given):
@@ -329,7 +330,7 @@ class _Reader:
     def section(self, model: Model, draft: Draft, section: str, given: Any, at: str, depth: int) -> None:
         if given is None:
             return
-        if not isinstance(given, list):
+        if not isinstance(given, LIST):
             example = f"{section}: [{{name: …}}]"
             self.report(f"{at}{section}", f"{section}: expected a list, got {_kind_of(given)}", example)
             draft.unsure.add(section)
@@ -341,7 +342,7 @@ class _Reader:
                 positions.append(i)
                 getattr(model, section).append(element)
                 continue
-            name = item.get("name") if isinstance(item, dict) else None
+            name = item.get("name") if isinstance(item, DICT) else None
             if isinstance(name, str):
                 draft.missing.setdefault(section, set()).add(name)
             else:
@@ -350,7 +351,7 @@ class _Reader:
     def element(self, section: str, item: Any, path: str, depth: int) -> Element | None:
         """One element, or None, with everything that is wrong reported."""
         title = TITLES[section]
-        if not isinstance(item, dict):
+        if not isinstance(item, DICT):
             self.report(path, f"{title}: expected fields such as name: …, got {_kind_of(item)}", "- name: …")
             return None
         if isinstance(item.get("name"), str):
@@ -359,7 +360,7 @@ class _Reader:
         if kind is None:
             return None
         item = dict(item)
-        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], list):
+        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], LIST):
             item["reference"] = [item["reference"]]
         if section == "submodels" and "model" in item:
             given = item["model"]
@@ -409,9 +410,9 @@ def _kind_of(value: Any) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, dict):
+    if isinstance(value, DICT):
         return "a mapping"
-    if isinstance(value, list):
+    if isinstance(value, LIST):
         return f"a list of {len(value)}"
     return _clip(repr(value) if isinstance(value, str) else value)
 

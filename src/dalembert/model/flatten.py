@@ -17,7 +17,7 @@ from dalembert.model.data import Body, Event, Output, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
-__all__ = ["Flat", "Scope", "flatten"]
+__all__ = ["Flat", "Module", "Scope", "flatten"]
 
 MAX_SUBMODEL_DEPTH = 20
 MAX_ELEMENTS = 1_000_000
@@ -37,28 +37,47 @@ class Scope:
     pose: Placement | None
 
 
+@dataclass(frozen=True)
+class Module:
+    """The model or one of its sub-models: what was drawn in it, by full names.
+
+    Attributes:
+        name: full name, empty for the model itself.
+        parent: where the module that holds it is among all modules, −1 for the model itself.
+    """
+
+    name: str
+    parent: int
+    bodies: list[str] = field(default_factory=lambda: [])
+    joints: list[str] = field(default_factory=lambda: [])
+    constraints: list[str] = field(default_factory=lambda: [])
+    forces: list[str] = field(default_factory=lambda: [])
+
+
 @dataclass
 class Flat:
     """All elements with full names and, for each, the scope it was drawn in.
 
     ``ground_shapes`` also tell the body that is the ground of their scope; ``nominal`` keeps the model in floats.
     ``switches`` names the parameter, 1 or 0, that multiplies the equations of each constraint that can be off.
+    ``modules`` keeps the tree of sub-models, the model itself first and every module before those inside it.
     """
 
     name: str
     gravity: tuple[sp.Expr, ...]
-    parameters: dict[str, float] = field(default_factory=dict)
-    bodies: dict[str, tuple[Body, Scope]] = field(default_factory=dict)
-    joints: dict[str, tuple[JointData, Scope]] = field(default_factory=dict)
-    constraints: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
-    forces: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
-    outputs: dict[str, tuple[Output, Scope]] = field(default_factory=dict)
-    events: dict[str, tuple[Event, Scope]] = field(default_factory=dict)
-    ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
-    initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
-    initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
-    quasi_velocities: dict[str, sp.Expr] = field(default_factory=dict)
-    switches: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, float] = field(default_factory=lambda: {})
+    bodies: dict[str, tuple[Body, Scope]] = field(default_factory=lambda: {})
+    joints: dict[str, tuple[JointData, Scope]] = field(default_factory=lambda: {})
+    constraints: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
+    forces: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
+    outputs: dict[str, tuple[Output, Scope]] = field(default_factory=lambda: {})
+    events: dict[str, tuple[Event, Scope]] = field(default_factory=lambda: {})
+    ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=lambda: [])
+    initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
+    initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
+    quasi_velocities: dict[str, sp.Expr] = field(default_factory=lambda: {})
+    switches: dict[str, str] = field(default_factory=lambda: {})
+    modules: list[Module] = field(default_factory=lambda: [])
     nominal: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -81,16 +100,29 @@ def flatten(model: Model) -> Flat:
     Bodies that no chain of joints connects to the ground float: one of each group gets a free joint, named after it.
     """
     flat = Flat(model.name, model.gravity)
-    _collect(flat, model, Scope("", None, None), "ground", {}, 0)
+    _collect(flat, model, Scope("", None, None), "ground", {})
     _let_float(flat)
     _add_switches(flat)
+    _list_modules(flat)
     return flat
 
 
-def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], depth: int) -> None:
+def _list_modules(flat: Flat) -> None:
+    """Put every element in the module that it was drawn in."""
+    module = {module.name: module for module in flat.modules}
+    for section in ("bodies", "joints", "constraints", "forces"):
+        for name, (_, scope) in getattr(flat, section).items():
+            getattr(module[scope.prefix.removesuffix(".")], section).append(name)
+
+
+def _collect(
+    flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], depth: int = 0, outer: int = -1
+) -> None:
     if depth > MAX_SUBMODEL_DEPTH:
         raise ModelError(Problem(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}", scope.prefix))
     prefix = scope.prefix
+    within = len(flat.modules)
+    flat.modules.append(Module(prefix.removesuffix("."), outer))
     for name, value in model.parameter_values.items():
         if name not in bound:
             flat.parameters[prefix + name] = value
@@ -153,7 +185,7 @@ def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str,
     for sub in model.submodels:
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in sub.parameters.items()}
-        _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1)
+        _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
 
 
 def _add_switches(flat: Flat) -> None:

@@ -188,6 +188,12 @@ class ModularEquations(ModularSystem):
         visit(self.root, self.composed)
         return found
 
+    def inverse(self, *inputs: Any) -> dict[str, sp.Expr]:
+        """Inputs as formulas of the motion: the open-loop law of theorem 4.3 (see ``inverse_law``)."""
+        from dalembert.modular.inverse_law import inverse_law
+
+        return inverse_law(self, inputs or None)
+
     def explicit(self) -> Explicit:
         """Kinematics, invariants of order σ and dynamic equations as SymPy equations.
 
@@ -268,7 +274,15 @@ class ModularEquations(ModularSystem):
             values: by symbol or name, e.g. ``{"L.theta": 0.3, "L.theta.d": 1}``; parameters have their own values.
             strategy: how complements are chosen at this very state; the choices of the equations without.
         """
-        known = self.values(values)
+        return self._composed_at(self.values(values), strategy)[()]
+
+    def choices_at(self, values: Mapping[Any, float]) -> dict[tuple[str, ...], Choice]:
+        """Independent variables and pivots of every subsystem that are best at a state, by path."""
+        found = self._composed_at(self.values(values, guess=True), Pivoted())
+        return {path: one.choice for path, one in found.items() if one.choice is not None}
+
+    def _composed_at(self, known: Mapping[str, float], strategy: Strategy | None) -> dict[tuple[str, ...], Composed]:
+        """The matrices of every subsystem as numbers, by path."""
         found: dict[tuple[str, ...], Composed] = {}
         for node in self.nodes:
             own = node.rows(NUMPY, self.order, known)
@@ -279,7 +293,7 @@ class ModularEquations(ModularSystem):
                 return placed or choose(node.name or self.name, [B], strategy)  # type: ignore[arg-type]
 
             found[node.path] = compose(own, children, decide, depth=len(node.path))
-        return found[()]
+        return found
 
     def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
         """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0  (see ``accelerations``)."""

@@ -45,7 +45,7 @@ class ModularSystem:
         strategy: Strategy,
     ):
         self.name, self.description, self.strategy = name, description, strategy
-        self._values, self._guesses = dict(values), dict(guesses)
+        self._values, self.guesses = dict(values), dict(guesses)
         self.constraint_order, self.force_order = constraint_order(description), force_order(description)
         least = working_order(description)
         if order is not None and order < least:
@@ -106,7 +106,7 @@ class ModularSystem:
         found |= {name: value for name, value in self.parameters.items() if value is not None}
         found[TIME.name] = 0.0
         if guess:
-            found |= {name: value for name, value in self._guesses.items() if name in found}
+            found |= {name: value for name, value in self.guesses.items() if name in found}
         for key, value in (given or {}).items():
             name = getattr(key, "name", None) or str(key)
             if name not in found:

@@ -151,7 +151,8 @@ class Arrays(Emitter):
 
     def each(self, shape: list[str], body: Callable[[list[str]], Any]) -> None:
         """for index in shape: body(index)"""
-        index, open_loops = [], []
+        index: list[str] = []
+        open_loops: list[tuple[str, str, str, str]] = []
         for n in shape:
             counter, (top, go, end) = self.slot("i64"), self.labels("each", "do", "end")
             self.out(f"store i64 0, ptr {counter}")
@@ -263,7 +264,7 @@ class Arrays(Emitter):
     def apart(self, target: Value, value: Value, in_order: bool = True) -> Value:
         """The value, or a copy if it overlaps with the target; the same view is no trouble if elements are written in
         the order in which they are read."""
-        spans = []
+        spans: list[tuple[str, str]] = []
         for a in (target, value):
             low, high = "0", "0"
             for n, stride in zip(self.shape(a), self.strides(a), strict=True):

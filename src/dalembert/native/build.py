@@ -144,7 +144,7 @@ def _read_plan(symbol: str) -> dict[str, Any] | None:
 
 
 def _read_objects(plan: dict[str, Any]) -> dict[str, bytes] | None:
-    objects = {}
+    objects: dict[str, bytes] = {}
     for name in plan["units"]:
         if name not in _addresses:
             data = read_object(_key(name))
@@ -156,7 +156,8 @@ def _read_objects(plan: dict[str, Any]) -> dict[str, bytes] | None:
 
 def units(root: Instance) -> dict[str, Instance]:
     """A function and all units below it."""
-    found, waiting = {}, [root]
+    found: dict[str, Instance] = {}
+    waiting = [root]
     while waiting:
         unit = waiting.pop()
         if unit.symbol not in found:
@@ -168,7 +169,7 @@ def units(root: Instance) -> dict[str, Instance]:
 def _compile(root: Instance) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What a function needs, and the objects that are not linked yet, compiled unless they are in the cache."""
     plan: dict[str, Any] = {"result": _encode(root.result), "units": {}, "faults": {}}
-    objects = {}
+    objects: dict[str, bytes] = {}
     for name, unit in units(root).items():
         members = [unit, *unit.copied().values()]
         plan["units"][name] = sorted(unit.linked())

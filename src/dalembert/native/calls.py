@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.native import library
 from dalembert.native.bits import bits_of, float_of
 from dalembert.native.emit import Value, double
-from dalembert.native.expressions import _MISSING, Expressions, is_native
+from dalembert.native.expressions import MISSING, Expressions, is_native
 from dalembert.native.records import SLOTS_OF_KERNEL, Outputs
 from dalembert.native.types import (
     BOOL,
@@ -57,7 +57,7 @@ class Calls(Expressions):
 
     def on_Call(self, node: ast.Call) -> Value:
         found: Any = self.static(node.func)
-        if found is _MISSING:
+        if found is MISSING:
             return self._of_value(node)
         if library.is_own(found) and found not in _BUILTINS:
             found = library.own(found)
@@ -65,9 +65,10 @@ class Calls(Expressions):
             return self.call_native(found, self._arguments(node, found))
         if isinstance(found, type) and hasattr(found, "_fields"):
             return self._named_tuple(node, found)
-        if getattr(found, "__func__", None) is Outputs.of.__func__:  # pyright: ignore[reportFunctionMemberAccess]
+        if getattr(found, "__func__", None) is vars(Outputs)["of"].__func__:
             self._expect(node, 2, 2)
-            return self.outputs_of(found.__self__, *(self.expression(item) for item in node.args))
+            cls: Any = getattr(found, "__self__", None)
+            return self.outputs_of(cls, *(self.expression(item) for item in node.args))
         return self._builtin(node, found)
 
     def _expect(self, node: ast.Call, least: int, most: int, keywords: tuple[str, ...] = ()) -> None:
@@ -161,7 +162,8 @@ class Calls(Expressions):
     def _call_kernel(self, field: str, args: list[Value]) -> Value:
         """Inputs are put one after the other into the kernel's memory; its outputs stand behind them."""
         code, memory, n_in, outputs = self.kernel_memory(field)
-        places, at = [], "0"
+        places: list[str] = []
+        at = "0"
         for arg in args:
             if not isinstance(arg.kind, Scalar) and not self.is_array(arg, 1):
                 self.fail(f"{arg.kind} is given to a kernel", "numbers and vectors: A.reshape(-1)")

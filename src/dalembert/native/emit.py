@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 import struct
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -24,6 +23,7 @@ from dalembert.native.types import (
     Type,
     parts_of,
 )  # fmt: skip
+from dalembert.values import ARRAY, BOOLEAN, FLOATING, INTEGER, TUPLE
 
 __all__ = ["Emitter", "Value", "double"]
 
@@ -49,15 +49,18 @@ def double(x: float) -> str:
 
 
 _FOLDED: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.Div: operator.truediv, ast.Pow: operator.pow,
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b, ast.Mod: lambda a, b: a % b, ast.LShift: lambda a, b: a << b,
+    ast.RShift: lambda a, b: a >> b, ast.BitAnd: lambda a, b: a & b, ast.BitOr: lambda a, b: a | b,
+    ast.BitXor: lambda a, b: a ^ b, ast.Div: lambda a, b: a / b, ast.Pow: lambda a, b: a**b,
 }  # fmt: skip
-_FLOAT_OPERATIONS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-_INT_OPERATIONS = {
+_FLOAT_OPERATIONS: dict[type[ast.operator], str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+_INT_OPERATIONS: dict[type[ast.operator], str] = {
     ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr",
 }  # fmt: skip
-_ORDER = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+_ORDER: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
 
 # Largest whole power that is written as products.
 _LARGEST_POWER = 16
@@ -135,19 +138,19 @@ class Emitter:
 
     def constant(self, x: Any) -> Value:
         """A Python constant."""
-        if isinstance(x, bool | np.bool_):
+        if isinstance(x, BOOLEAN):
             return Value(BOOL, ["true" if x else "false"], bool(x))
-        if isinstance(x, int | np.integer):
+        if isinstance(x, INTEGER):
             if not -(1 << 63) <= int(x) < 1 << 63:
                 self.fail(f"the number {x} does not fit into 64 bits", "a float")
             return self.integer(int(x))
-        if isinstance(x, float | np.floating):
+        if isinstance(x, FLOATING):
             return self.real(float(x))
         if isinstance(x, complex):
             return Value(COMPLEX, [double(x.real), double(x.imag)])
-        if isinstance(x, tuple):
+        if isinstance(x, TUPLE):
             return self.join([self.constant(item) for item in x])
-        if isinstance(x, np.ndarray):
+        if isinstance(x, ARRAY):
             return self._table(x)
         self.fail(
             f"a value of type '{type(x).__name__}' has no place in native code",
@@ -181,7 +184,8 @@ class Emitter:
         return Value(Tuple(tuple(v.kind for v in values), cls), [part for v in values for part in v.parts])
 
     def split(self, value: Value) -> list[Value]:
-        items, at = [], 0
+        items: list[Value] = []
+        at = 0
         for kind in value.kind.items:
             n = len(parts_of(kind))
             items.append(Value(kind, value.parts[at : at + n]))

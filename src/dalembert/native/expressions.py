@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import types as python_types
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from dalembert.native import library
 from dalembert.native.arrays import Arrays
 from dalembert.native.emit import Value
-from dalembert.native.records import SLOTS_OF_KERNEL, Outputs, _ArrayField, _Measured, fold_length
+from dalembert.native.lengths import fold_length
+from dalembert.native.records import SLOTS_OF_KERNEL, ArrayField, Measured, Outputs
 from dalembert.native.types import (
     BOOL,
     COMPLEX,
@@ -29,9 +31,9 @@ from dalembert.native.types import (
     parts_of,
 )  # fmt: skip
 
-__all__ = ["Expressions", "is_native"]
+__all__ = ["MISSING", "Expressions", "is_native"]
 
-_MISSING = object()
+MISSING = object()
 
 
 def is_native(thing: Any) -> bool:
@@ -57,16 +59,16 @@ class Expressions(Arrays):
     # -- names --------------------------------------------------------------------------------------------------------
 
     def static(self, node: ast.AST) -> Any:
-        """The Python object that a name or a dotted name means, if it is no variable; else _MISSING."""
+        """The Python object that a name or a dotted name means, if it is no variable; else MISSING."""
         if isinstance(node, ast.Name) and node.id not in self.variables and node.id not in self.locals:
             if node.id in self.globals:
                 return self.globals[node.id]
-            return getattr(builtins, node.id, _MISSING)
+            return getattr(builtins, node.id, MISSING)
         if isinstance(node, ast.Attribute):
             owner = self.static(node.value)
-            if owner is not _MISSING and isinstance(owner, python_types.ModuleType | type):
-                return getattr(owner, node.attr, _MISSING)
-        return _MISSING
+            if owner is not MISSING and isinstance(owner, python_types.ModuleType | type):
+                return getattr(owner, node.attr, MISSING)
+        return MISSING
 
     def read(self, name: str) -> Value:
         kind, slots = self.variables[name]
@@ -102,7 +104,7 @@ class Expressions(Arrays):
         if node.id in self.variables:
             return self.read(node.id)
         found = self.static(node)
-        if found is _MISSING:
+        if found is MISSING:
             self.fail(f"'{node.id}' has no value yet", "assign it before it is used")
         return self.constant(found)
 
@@ -113,7 +115,7 @@ class Expressions(Arrays):
 
     def on_Attribute(self, node: ast.Attribute) -> Value:
         found = self.static(node)
-        if found is not _MISSING:
+        if found is not MISSING:
             return self.constant(found)
         return self.attribute(self.expression(node.value), node.attr)
 
@@ -137,7 +139,7 @@ class Expressions(Arrays):
             if kind == FLOAT:
                 return value if name == "real" else self.real(0.0)
             return Value(FLOAT, [value.parts[0 if name == "real" else 1]])
-        known = kind.names if isinstance(kind, Tuple) else _ATTRIBUTES.get(type(kind), ())
+        known = _attributes(kind)
         self.fail(f"{kind} has no '{name}'", f"one of {', '.join(known)}" if known else "an array or a record")
 
     def place(self, record: Value, name: str) -> str:
@@ -145,7 +147,7 @@ class Expressions(Arrays):
         cls = record.kind.cls
         if name not in cls.fields:
             self.fail(f"{cls.__name__} has no field '{name}'", f"one of {', '.join(cls.fields)}")
-        return self.op(f"getelementptr inbounds i8, ptr {record.parts[0]}, i64 {8 * cls._slot[name]}")
+        return self.op(f"getelementptr inbounds i8, ptr {record.parts[0]}, i64 {8 * cls.slot_of[name]}")
 
     def field(self, record: Value, name: str) -> Value:
         place = self.place(record, name)
@@ -180,7 +182,7 @@ class Expressions(Arrays):
         outputs = self.op(f"getelementptr inbounds double, ptr {memory}, i64 {n_in}")
         return code, memory, n_in, self.make(FLOAT, outputs, [n_out])
 
-    def lengths(self, item: _Measured, record: Value, left: str = "") -> list[str]:
+    def lengths(self, item: Measured[Any], record: Value, left: str = "") -> list[str]:
         """The lengths of an array from the fields of a record; ``left`` stands for "*"."""
 
         def value(path: tuple[str, ...]) -> str:
@@ -189,18 +191,21 @@ class Expressions(Arrays):
                 found = self.attribute(found, name)
             return self.to(found, INT).parts[0]
 
-        combine = {ast.Add: self.add, ast.Sub: self.sub, ast.Mult: self.mul}
-        combine[ast.FloorDiv] = lambda a, b: self._divided(ast.FloorDiv(), a, b).parts[0]
+        def divided(a: str, b: str) -> str:
+            return self._divided(ast.FloorDiv(), a, b).parts[0]
+
+        combine = {ast.Add: self.add, ast.Sub: self.sub, ast.Mult: self.mul, ast.FloorDiv: divided}
         return [left if tree is None else fold_length(tree, value, str, combine) for tree in item.trees]
 
     def outputs_of(self, cls: type[Outputs], record: Value, numbers: Value) -> Value:
         """Views into a row of numbers (see ``Outputs.of``)."""
         if not isinstance(record.kind, Pointer) or numbers.kind != Array(FLOAT, 1):
             self.fail("this takes a record and a row of numbers", f"{cls.__name__}.of(record, numbers)")
-        items, at, size = [], "0", self.shape(numbers)[0]
+        items: list[Value] = []
+        at, size = "0", self.shape(numbers)[0]
         for field in cls.fields.values():
             data = self.op(f"getelementptr inbounds double, ptr {numbers.parts[0]}, i64 {at}")
-            if isinstance(field, _ArrayField):
+            if isinstance(field, ArrayField):
                 made = self.make(FLOAT, data, self.lengths(field, record, self.sub(size, at)))
                 at = self.add(at, self.size(made))
                 self._check_room(at, size, cls)
@@ -238,7 +243,11 @@ class Expressions(Arrays):
         if self.is_array(at, 1) and at.kind.element == INT:
             if _has_minus(index):
                 n = self.shape(a)[0]
-                at = self.elementwise(lambda x: Value(INT, [self._from_end(x.parts[0], n)]), at)
+
+                def from_end(x: Value) -> Value:
+                    return Value(INT, [self._from_end(x.parts[0], n)])
+
+                at = self.elementwise(from_end, at)
             if self.checking:
                 self.each(self.shape(at), lambda k: self.check_index(self.item(at, k).parts[0], self.shape(a)[0]))
             return "", None, at
@@ -249,7 +258,8 @@ class Expressions(Arrays):
         if at.const is not None:
             if not -len(items) <= at.const < len(items):
                 self.fail(f"the tuple has {len(items)} items", f"an index from 0 to {len(items) - 1}")
-            return items[at.const]
+            place: int = at.const
+            return items[place]
         if len(set(value.kind.items)) != 1 or len(items[0].parts) != 1:
             self.fail("the index of a tuple of arrays or of different types must be a constant", "an array")
         where = self._counted_index(at, str(len(items)), node)
@@ -283,7 +293,9 @@ class Expressions(Arrays):
                 self._place_of(self.expression(item), n, item) for item, n in zip(items, self.shape(a), strict=True)
             ]
             return self.checked_element(a, where), None
-        at, shape, strides = "0", [], []
+        at = "0"
+        shape: list[str] = []
+        strides: list[str] = []
         for item, n, stride in zip(items, self.shape(a), self.strides(a), strict=True):
             if isinstance(item, ast.Slice):
                 low, length = self._span(item, n)
@@ -378,7 +390,7 @@ class Expressions(Arrays):
                 self.fail(f"the product @ of {a.kind} and {b.kind}", "both must be arrays")
             return self._product(a, b)
         if self.is_array(a) or self.is_array(b):
-            return self.elementwise(lambda x, y: self.arithmetic(op, x, y), a, b)
+            return self.elementwise(functools.partial(self.arithmetic, op), a, b)
         return self.arithmetic(op, a, b)
 
     def _product(self, a: Value, b: Value) -> Value:
@@ -496,7 +508,15 @@ class Expressions(Arrays):
         self.fail(f"both sides of if … else must have one type, got {a.kind} and {b.kind}", "an if statement")
 
 
-_ATTRIBUTES = {Array: ("shape", "size", "T", "copy()", "reshape(…)", "fill(…)", "max()", "sum()"), Kernel: ("outputs",)}
+_ATTRIBUTES: dict[type, tuple[str, ...]] = {
+    Array: ("shape", "size", "T", "copy()", "reshape(…)", "fill(…)", "max()", "sum()"),
+    Kernel: ("outputs",),
+}
+
+
+def _attributes(kind: Type) -> tuple[str, ...]:
+    """What a value of a type can be asked for."""
+    return kind.names if isinstance(kind, Tuple) else _ATTRIBUTES.get(type(kind), ())
 
 
 def _has_minus(node: ast.AST) -> bool:

@@ -17,10 +17,12 @@ import numpy as np
 
 from dalembert.native.library import is_own, own
 from dalembert.native.types import Array, Closure, Pointer, Tuple, Type
+from dalembert.values import ARRAY, TUPLE
 
 __all__ = ["fingerprint", "kind_text", "plain_constants", "translator_version"]
 
 _known: dict[Any, str] = {}
+_PLAIN: tuple[type[Any], ...] = (bool, int, float, complex, str, np.generic)
 
 
 @functools.cache
@@ -72,11 +74,11 @@ def _describe(value: Any, names: tuple[str, ...], members: dict[Any, str]) -> st
     if hasattr(value, "python") and hasattr(value, "key"):
         _collect(value.python, members)
         return f"{value.key} {list(members).index(value.python)} {getattr(value, 'vectorized', False)}"
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAY):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
-    if isinstance(value, tuple):
+    if isinstance(value, TUPLE):
         return f"({', '.join(_describe(item, names, members) for item in value)})"
-    if isinstance(value, bool | int | float | complex | str | np.generic):
+    if isinstance(value, _PLAIN):
         return repr(value)
     if isinstance(value, type) and hasattr(value, "fields"):
         return class_text(value)
@@ -113,7 +115,7 @@ def class_text(cls: Any) -> str:
         found = waiting.pop()
         if found in seen:
             continue
-        slots = getattr(found, "_slot", {})
+        slots = getattr(found, "slot_of", {})
         items = "; ".join(f"{slots.get(name, '')} {item}" for name, item in found.fields.items())
         seen[found] = f"{found.__module__}.{found.__qualname__}({items})"
         for item in found.fields.values():

@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from dalembert.native.types import (
     Type,
     parts_of,
 )  # fmt: skip
+from dalembert.values import ARRAY, BOOLEAN, COMPLEX_NUMBER, FLOATING, INTEGER, TUPLE
 
 __all__ = ["FUNCTIONS", "Bound", "Native", "checking", "kind_of", "native", "plain", "put", "taken", "vectorized"]
 
@@ -47,6 +48,8 @@ _ELEMENTS = {
     np.dtype(np.float64): FLOAT, np.dtype(np.int64): INT, np.dtype(np.bool_): BOOL, np.dtype(np.complex128): COMPLEX,
 }  # fmt: skip
 _DTYPES = {kind: dtype for dtype, kind in _ELEMENTS.items()}
+_WHOLE: tuple[type[Any], ...] = (*INTEGER, np.bool_)
+_TUPLES: tuple[type[Any], ...] = (tuple, Outputs)
 
 
 class _Mode:
@@ -61,7 +64,7 @@ _mode = _Mode()
 
 
 @contextlib.contextmanager
-def plain(run: Callable[[Native, tuple[Any, ...]], Any] | None = None) -> Iterator[None]:
+def plain(run: Callable[[Native, tuple[Any, ...]], Any] | None = None) -> Generator[None]:
     """Run native functions as plain Python, for debugging; or each by ``run(function, arguments)``."""
     before = _mode.run
     _mode.run = run or (lambda function, args: function.python(*args))
@@ -72,7 +75,7 @@ def plain(run: Callable[[Native, tuple[Any, ...]], Any] | None = None) -> Iterat
 
 
 @contextlib.contextmanager
-def checking(wanted: bool = True) -> Iterator[None]:
+def checking(wanted: bool = True) -> Generator[None]:
     """Native functions that are made inside check every index, and fill new memory with NaN."""
     before, _mode.checking = _mode.checking, wanted
     try:
@@ -197,7 +200,7 @@ class Bound:
 
 def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
     """The slots of an argument, and what the choice of machine code depends on."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAY):
         dtype, shape, strides = value.dtype, value.shape, value.strides
         if dtype not in _ELEMENTS or not 1 <= len(shape) <= 3:
             raise TypeError(
@@ -212,21 +215,21 @@ def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
         slots += shape
         slots += [stride // size for stride in (strides[:-1] if packed else strides)]
         key += (dtype.char, len(shape), packed)
-    elif isinstance(value, float | np.floating):
+    elif isinstance(value, FLOATING):
         slots.append(_BITS.unpack(_REAL.pack(value))[0])
         key.append(float)
     elif isinstance(value, Record):
         slots.append(value.address)
         key.append(type(value))
-    elif isinstance(value, bool | int | np.bool_ | np.integer):
+    elif isinstance(value, _WHOLE):
         slots.append(int(value))
-        key.append(bool if isinstance(value, bool | np.bool_) else int)
-    elif isinstance(value, tuple | Outputs):
+        key.append(bool if isinstance(value, BOOLEAN) else int)
+    elif isinstance(value, _TUPLES):
         key += (type(value), "(")
         for item in value:
             put(name, item, slots, key)
         key.append(")")
-    elif isinstance(value, complex | np.complexfloating):
+    elif isinstance(value, COMPLEX_NUMBER):
         slots += [_BITS.unpack(_REAL.pack(part))[0] for part in (value.real, value.imag)]
         key.append(complex)
     else:
@@ -246,20 +249,19 @@ def is_packed(value: np.ndarray) -> bool:
 
 def kind_of(value: Any) -> Type:
     """The type of an argument that ``put`` takes."""
-    match value:
-        case np.ndarray():
-            return Array(_ELEMENTS[value.dtype], value.ndim, is_packed(value))
-        case Record():
-            return Pointer(type(value))
-        case Outputs():
-            return type_of(type(value))
-        case tuple():
-            return Tuple(tuple(kind_of(item) for item in value), type(value) if hasattr(value, "_fields") else None)
-        case bool() | np.bool_():
-            return BOOL
-        case int() | np.integer():
-            return INT
-    return COMPLEX if isinstance(value, complex | np.complexfloating) else FLOAT
+    if isinstance(value, ARRAY):
+        return Array(_ELEMENTS[value.dtype], value.ndim, is_packed(value))
+    if isinstance(value, Record):
+        return Pointer(type(value))
+    if isinstance(value, Outputs):
+        return type_of(type(value))
+    if isinstance(value, TUPLE):
+        return Tuple(tuple(kind_of(item) for item in value), type(value) if hasattr(value, "_fields") else None)
+    if isinstance(value, BOOLEAN):
+        return BOOL
+    if isinstance(value, INTEGER):
+        return INT
+    return COMPLEX if isinstance(value, COMPLEX_NUMBER) else FLOAT
 
 
 def _real(bits: int) -> float:
@@ -282,7 +284,7 @@ def taken(kind: Any, io: Any, at: int, memory: Callable[[int, int], Any] = _own_
             return complex(_real(io[at]), _real(io[at + 1])), at + 2
         return (bool if kind == BOOL else int)(io[at]), at + 1
     if isinstance(kind, Tuple):
-        items = []
+        items: list[Any] = []
         for item in kind.items:
             value, at = taken(item, io, at, memory)
             items.append(value)

@@ -20,6 +20,7 @@ from dalembert.native.function import Native, kind_of, put
 from dalembert.native.records import SLOTS_OF_KERNEL, BatchKernel, Kernel, Kernels, Outputs, Record, Ref
 from dalembert.native.targets import Program
 from dalembert.native.types import Array, Closure, Pointer, parts_of
+from dalembert.values import ARRAY, TUPLE
 
 __all__ = ["Image"]
 
@@ -61,11 +62,11 @@ class Image:
     # -- what there is ------------------------------------------------------------------------------------------------
 
     def _walk(self, value: Any) -> None:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, ARRAY):
             self._memory(value)
         elif isinstance(value, Record):
             self._record(value)
-        elif isinstance(value, tuple | Outputs):
+        elif isinstance(value, (*TUPLE, Outputs)):
             for item in value:
                 self._walk(item)
 
@@ -82,9 +83,9 @@ class Image:
         if id(record) in self._seen:
             return
         self._seen.add(id(record))
-        self._memory(record._words)
+        self._memory(record.slot_words)
         for name, item in record.fields.items():
-            kept, place = record._kept.get(name), record.address + 8 * record._slot[name]
+            kept, place = record.kept_values.get(name), record.address + 8 * record.slot_of[name]
             if kept is None:
                 continue
             if isinstance(item.kind, Array):

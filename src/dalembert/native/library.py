@@ -33,7 +33,7 @@ def is_own(thing: Any) -> bool:
 
 
 @Plain
-def complex_quotient(ar, ai, br, bi):
+def complex_quotient(ar: float, ai: float, br: float, bi: float) -> tuple[float, float]:
     """(ar + i ai) / (br + i bi) without overflow (Smith), rounded as NumPy rounds elements of arrays."""
     if abs(br) >= abs(bi):
         ratio = bi / br
@@ -45,7 +45,7 @@ def complex_quotient(ar, ai, br, bi):
 
 
 @Plain
-def matrix_vector(A, x):
+def matrix_vector(A: np.ndarray, x: np.ndarray) -> np.ndarray:
     out = np.empty(A.shape[0])
     for i in range(A.shape[0]):
         s = 0.0
@@ -56,7 +56,7 @@ def matrix_vector(A, x):
 
 
 @Plain
-def vector_matrix(x, A):
+def vector_matrix(x: np.ndarray, A: np.ndarray) -> np.ndarray:
     out = np.zeros(A.shape[1])
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -65,7 +65,7 @@ def vector_matrix(x, A):
 
 
 @Plain
-def matrix_matrix(A, B):
+def matrix_matrix(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     out = np.zeros((A.shape[0], B.shape[1]))
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
@@ -76,7 +76,7 @@ def matrix_matrix(A, B):
 
 
 @Plain
-def vector_vector(x, y):
+def vector_vector(x: np.ndarray, y: np.ndarray) -> float:
     s = 0.0
     for i in range(x.shape[0]):
         s += x[i] * y[i]
@@ -87,7 +87,7 @@ PRODUCTS = {(2, 1): matrix_vector, (1, 2): vector_matrix, (2, 2): matrix_matrix,
 
 
 @Plain
-def take(a, places):
+def take(a: np.ndarray, places: np.ndarray) -> np.ndarray:
     # As many as there are places, of the kind of a.
     out = np.empty_like(a, shape=places.shape[0])
     for i in range(places.shape[0]):
@@ -96,13 +96,13 @@ def take(a, places):
 
 
 @Plain
-def scatter(a, places, values):
+def scatter(a: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
     for i in range(places.shape[0]):
         a[places[i]] = values[i]
 
 
 @Plain
-def argsort(a):
+def argsort(a: np.ndarray) -> np.ndarray:
     """Places of the elements in rising order, NaN at the end; equal ones keep their order."""
     out = np.empty(a.shape[0], dtype=np.int64)
     for i in range(a.shape[0]):
@@ -115,7 +115,7 @@ def argsort(a):
 
 
 @Plain
-def lower_triangle(A):
+def lower_triangle(A: np.ndarray) -> np.ndarray:
     out = A.copy()
     for i in range(A.shape[0]):
         for j in range(i + 1, A.shape[1]):
@@ -124,7 +124,7 @@ def lower_triangle(A):
 
 
 @Plain
-def identity(n):
+def identity(n: int) -> np.ndarray:
     out = np.zeros((n, n))
     for i in range(n):
         out[i, i] = 1.0
@@ -132,7 +132,7 @@ def identity(n):
 
 
 @Plain
-def count_up(n):
+def count_up(n: int) -> np.ndarray:
     out = np.empty(n, dtype=np.int64)
     for i in range(n):
         out[i] = i
@@ -140,7 +140,7 @@ def count_up(n):
 
 
 @Plain
-def largest_of_vector(a):
+def largest_of_vector(a: np.ndarray) -> float:
     # NaN if there is one.
     s = a[0]
     for i in range(1, a.shape[0]):
@@ -151,7 +151,7 @@ def largest_of_vector(a):
 
 
 @Plain
-def largest_of_matrix(a):
+def largest_of_matrix(a: np.ndarray) -> float:
     s = a[0, 0]
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -162,7 +162,7 @@ def largest_of_matrix(a):
 
 
 @Plain
-def sum_of_floats(a):
+def sum_of_floats(a: np.ndarray) -> float:
     s = 0.0
     for i in range(a.shape[0]):
         s += a[i]
@@ -170,7 +170,7 @@ def sum_of_floats(a):
 
 
 @Plain
-def sum_of_integers(a):
+def sum_of_integers(a: np.ndarray) -> int:
     s = 0
     for i in range(a.shape[0]):
         s += a[i]
@@ -178,7 +178,7 @@ def sum_of_integers(a):
 
 
 @Plain
-def sum_of_complex(a):
+def sum_of_complex(a: np.ndarray) -> complex:
     s = 0.0j
     for i in range(a.shape[0]):
         s += a[i]

@@ -56,22 +56,21 @@ class _Reader:
         return self.data[self.at - 1]
 
     def unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        return self._sevens()[0]
 
     def signed(self) -> int:
-        value = shift = 0
+        value, bits = self._sevens()
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    def _sevens(self) -> tuple[int, int]:
+        """A number in pieces of seven bits, the lowest first, and how many bits those are."""
+        value = bits = 0
         while True:
             byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
+            value |= (byte & 127) << bits
+            bits += 7
             if byte < 128:
-                return value - (1 << shift) if byte & 64 else value
+                return value, bits
 
     def bytes(self) -> bytes:
         n = self.unsigned()
@@ -134,7 +133,7 @@ class _Object:
         self.symbols: list[tuple[int, str, int | tuple[int, int] | None]] = []
         self.alignments: list[int] = []
         self._linking()
-        self.segments = self._segments()
+        self.segments = self.contents()
         self.elements = self._elements()
 
     def section(self, number: int, name: str = "") -> bytearray | None:
@@ -193,8 +192,10 @@ class _Object:
             return kind, "", number
         return kind, part.name(), number
 
-    def _segments(self) -> list[bytes]:
-        body, found = self.section(_DATA), []
+    def contents(self) -> list[bytes]:
+        """The data segments, as they are now."""
+        found: list[bytes] = []
+        body = self.section(_DATA)
         if body is not None:
             reader = _Reader(body)
             for _ in range(reader.unsigned()):
@@ -207,7 +208,8 @@ class _Object:
 
     def _elements(self) -> list[int]:
         """Functions in the table, which begins with number 1."""
-        body, found = self.section(_ELEMENT), []
+        found: list[int] = []
+        body = self.section(_ELEMENT)
         if body is not None:
             reader = _Reader(body)
             for _ in range(reader.unsigned()):
@@ -237,7 +239,7 @@ def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:
     # Relocations have changed the data, too.
     segments = [
         b"\0\x41" + _signed(start) + b"\x0b" + _unsigned(len(segment)) + segment
-        for start, segment in zip(starts, source._segments(), strict=True)
+        for start, segment in zip(starts, source.contents(), strict=True)
         if any(segment)
     ]
     # The stack pointer is global 0 of the object, if it has one.
@@ -268,7 +270,8 @@ def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:
 
 def _places(source: _Object, stack: int) -> tuple[list[int], int]:
     """Where the segments begin, behind the stack, and where they end."""
-    starts, at = [], stack
+    starts: list[int] = []
+    at = stack
     for segment, alignment in zip(source.segments, source.alignments, strict=True):
         at = -(-at // alignment) * alignment
         starts.append(at)

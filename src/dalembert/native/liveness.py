@@ -48,8 +48,8 @@ def _statement(
         case ast.Continue():
             return on_continue
         case ast.If():
-            sides = (_block(side, after, on_break, on_continue, loops) for side in (node.body, node.orelse))
-            return set().union(*sides) | _read(node.test)
+            sides = [_block(side, after, on_break, on_continue, loops) for side in (node.body, node.orelse)]
+            return sides[0] | sides[1] | _read(node.test)
         case ast.While() | ast.For():
             return _loop(node, after, loops)
         case ast.AnnAssign(value=None):
@@ -61,8 +61,8 @@ def _statement(
 
 
 def _loop(node: ast.While | ast.For, after: set[str], loops: dict[ast.AST, set[str]]) -> set[str]:
-    head = _read(node.test) if isinstance(node, ast.While) else set()
-    target = _whole(node.target) if isinstance(node, ast.For) else set()
+    head = _read(node.test if isinstance(node, ast.While) else None)
+    target = _whole(node.target) if isinstance(node, ast.For) else set[str]()
     wanted = after | head
     while True:
         before = _block(node.body, wanted, after, wanted, loops) - target
@@ -70,7 +70,7 @@ def _loop(node: ast.While | ast.For, after: set[str], loops: dict[ast.AST, set[s
             break
         wanted = wanted | before
     loops[node] = wanted
-    return wanted | (_read(node.iter) if isinstance(node, ast.For) else set())
+    return wanted | _read(node.iter if isinstance(node, ast.For) else None)
 
 
 def _whole(node: ast.AST) -> set[str]:

@@ -85,7 +85,7 @@ LOWEST = (1023 << 52) - _MIDDLE * (1 << 45) - (1 << 44)
 
 def _reciprocals() -> list[int]:
     """1/c in units of 2⁻¹⁶."""
-    values = []
+    values: list[int] = []
     for j in range(128):
         steps = j - _MIDDLE
         # The fraction of a double below 1 counts in halves.

@@ -17,18 +17,20 @@ import ast
 import ctypes
 import hashlib
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.native import types
+from dalembert.native.lengths import WHOLE_NUMBERS, fold_length, length_tree
 from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Scalar, Type
+from dalembert.values import ARRAY
 
 __all__ = [
     "SLOTS_OF_KERNEL", "BatchKernel", "ComplexMatrix", "Field", "Flag", "Flags", "Function", "Int", "IntegerMatrix",
-    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "fold_length", "type_of",
+    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "type_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -63,13 +65,13 @@ class Field(Generic[T]):
     def __get__(self, record: Any, owner: type) -> Any:
         if record is None:
             return self
-        return record._kept[self.name] if isinstance(record, Outputs) else self.read(record)
+        return record.kept_values[self.name] if isinstance(record, Outputs) else self.read(record)
 
     def __set__(self, record: Any, value: T) -> None:
         self.write(record, value)
 
     def read(self, record: Record) -> Any:
-        return record._kept.get(self.name)
+        return record.kept_values.get(self.name)
 
     def write(self, record: Record, value: Any) -> None:
         raise NotImplementedError
@@ -84,11 +86,11 @@ class Int(Field[int]):
     kind = INT
 
     def read(self, record: Record) -> int:
-        return int(record._words[record._slot[self.name]])
+        return int(record.slot_words[record.slot_of[self.name]])
 
     def write(self, record: Record, value: int) -> None:
         try:
-            record._words[record._slot[self.name]] = operator.index(value)
+            record.slot_words[record.slot_of[self.name]] = operator.index(value)
         except TypeError:
             raise TypeError(f"{type(record).__name__}.{self.name} must be a whole number, got {value!r}") from None
 
@@ -99,10 +101,10 @@ class Flag(Field[bool]):
     kind = BOOL
 
     def read(self, record: Record) -> bool:
-        return bool(record._words[record._slot[self.name]])
+        return bool(record.slot_words[record.slot_of[self.name]])
 
     def write(self, record: Record, value: bool) -> None:
-        record._words[record._slot[self.name]] = bool(value)
+        record.slot_words[record.slot_of[self.name]] = bool(value)
 
 
 class Real(Field[float]):
@@ -111,15 +113,15 @@ class Real(Field[float]):
     kind = FLOAT
 
     def read(self, record: Record) -> float:
-        return float(record._reals[record._slot[self.name]])
+        return float(record.slot_reals[record.slot_of[self.name]])
 
     def write(self, record: Record, value: float) -> None:
         if not isinstance(value, float | int | np.floating | np.integer):
             raise TypeError(f"{type(record).__name__}.{self.name} must be a number, got {value!r}")
-        record._reals[record._slot[self.name]] = value
+        record.slot_reals[record.slot_of[self.name]] = value
 
 
-class _Measured(Field[T]):
+class Measured(Field[T]):
     """A field with lengths, which are formulas of other fields."""
 
     rank: ClassVar[int] = 1
@@ -128,7 +130,7 @@ class _Measured(Field[T]):
         if len(lengths) != self.rank:
             raise CompileError(f"{type(self).__name__} takes {self.rank} length(s), got {len(lengths)}")
         self.lengths = tuple(str(length) for length in lengths)
-        self._trees = tuple(None if text == "*" else _length_tree(text) for text in self.lengths)
+        self._trees = tuple(None if text == "*" else length_tree(text) for text in self.lengths)
 
     def __str__(self) -> str:
         return f"{super().__str__()}[{', '.join(self.lengths)}]"
@@ -148,7 +150,7 @@ class _Measured(Field[T]):
         def length(tree: ast.expr | None) -> int:
             if isinstance(tree, ast.Name):
                 return int(getattr(record, tree.id))
-            return -1 if tree is None else fold_length(tree, value, int, _COMBINE)
+            return -1 if tree is None else fold_length(tree, value, int, WHOLE_NUMBERS)
 
         return tuple([length(tree) for tree in self._trees])
 
@@ -164,7 +166,7 @@ class _Measured(Field[T]):
             raise TypeError(f"{type(record).__name__}.{self.name}[{lengths}] must be {wanted}, got {found}")
 
 
-class _ArrayField(_Measured[np.ndarray]):
+class ArrayField(Measured[np.ndarray]):
     element: ClassVar[Scalar] = FLOAT
 
     def __init__(self, *lengths: str | int):
@@ -173,56 +175,56 @@ class _ArrayField(_Measured[np.ndarray]):
 
     def write(self, record: Record, value: np.ndarray) -> None:
         what = f"{type(record).__name__}.{self.name}"
-        if record._kept.get(self.name) is value:  # out.du += step, in plain Python
+        if record.kept_values.get(self.name) is value:  # out.du += step, in plain Python
             return
         if isinstance(record, Outputs):
             raise TypeError(f"{what} is a view and stays one.  Fix: change its numbers, {self.name}[:] = ...")
-        if not isinstance(value, np.ndarray) or value.dtype != _DTYPES[self.element] or value.ndim != self.rank:
-            got = f"{value.dtype} with {value.ndim} axes" if isinstance(value, np.ndarray) else type(value).__name__
+        if not isinstance(value, ARRAY) or value.dtype != _DTYPES[self.element] or value.ndim != self.rank:
+            got = f"{value.dtype} with {value.ndim} axes" if isinstance(value, ARRAY) else type(value).__name__
             raise TypeError(f"{what} must be an array of {_DTYPES[self.element]} with {self.rank} axes, got {got}")
         if not value.flags.c_contiguous:
             raise TypeError(f"{what} must be an array without gaps.  Fix: np.ascontiguousarray")
-        record._kept[self.name] = value
-        record._words[record._slot[self.name]] = value.ctypes.data
+        record.kept_values[self.name] = value
+        record.slot_words[record.slot_of[self.name]] = value.ctypes.data
 
     def complete(self, record: Record) -> None:
-        if self.name not in record._kept:
+        if self.name not in record.kept_values:
             shape = [max(0, n) for n in self.shape(record)]
             setattr(record, self.name, np.zeros(shape, dtype=_DTYPES[self.element]))
-        self.check(record, record._kept[self.name].shape)
+        self.check(record, record.kept_values[self.name].shape)
 
 
-class Vector(_ArrayField):
+class Vector(ArrayField):
     """Floats in a row."""
 
 
-class Matrix(_ArrayField):
+class Matrix(ArrayField):
     """Floats in rows and columns."""
 
     rank = 2
 
 
-class ComplexMatrix(_ArrayField):
+class ComplexMatrix(ArrayField):
     """Complex numbers in rows and columns."""
 
     element = COMPLEX
     rank = 2
 
 
-class Integers(_ArrayField):
+class Integers(ArrayField):
     """Whole numbers in a row."""
 
     element = INT
 
 
-class IntegerMatrix(_ArrayField):
+class IntegerMatrix(ArrayField):
     """Whole numbers in rows and columns."""
 
     element = INT
     rank = 2
 
 
-class Flags(_ArrayField):
+class Flags(ArrayField):
     """True or False in a row."""
 
     element = BOOL
@@ -238,8 +240,8 @@ class Ref(Field[T]):
     def write(self, record: Record, value: Any) -> None:
         if value is not None and not isinstance(value, self._cls):
             raise TypeError(f"{type(record).__name__}.{self.name} must be a {self._cls.__name__}, got {value!r}")
-        record._kept[self.name] = value
-        record._words[record._slot[self.name]] = 0 if value is None else value.address
+        record.kept_values[self.name] = value
+        record.slot_words[record.slot_of[self.name]] = 0 if value is None else value.address
 
 
 class Function(Field[Any]):
@@ -259,20 +261,34 @@ class Function(Field[Any]):
         self.kind = types.Closure(tuple(type_of(argument) for argument in arguments), kind)
 
     def write(self, record: Record, value: Any) -> None:
-        at = record._slot[self.name]
+        at = record.slot_of[self.name]
         if value is None:
-            record._words[at : at + 2] = 0
+            record.slot_words[at : at + 2] = 0
         elif not hasattr(value, "code"):
             raise TypeError(
                 f"{type(record).__name__}.{self.name} must be a native function bound to a record, got {value!r}.  "
                 f"Fix: function.bind(record)"
             )
         else:
-            record._words[at], record._words[at + 1] = value.code(self.kind), value.record.address
-        record._kept[self.name] = value
+            record.slot_words[at], record.slot_words[at + 1] = value.code(self.kind), value.record.address
+        record.kept_values[self.name] = value
 
 
-class Kernel(Field[Any]):
+class _KernelField(Field[Any]):
+    """Machine code with memory of its own, or None."""
+
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
+        """What the slots hold, and the kernel as plain Python calls it."""
+        raise NotImplementedError
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record.slot_of[self.name]
+        words, called = ((0,) * self.slots, None) if value is None else self.called(value)
+        record.slot_words[at : at + self.slots] = words
+        record.kept_values[self.name] = called
+
+
+class Kernel(_KernelField):
     """A compiled expression graph with memory of its own, or None. Called with its inputs in order, numbers or vectors,
     it gives a view of its outputs, which stays valid until it is called again; ``.outputs`` is that view.
 
@@ -282,15 +298,9 @@ class Kernel(Field[Any]):
     slots = SLOTS_OF_KERNEL
     kind = types.Kernel()
 
-    def write(self, record: Record, value: Any) -> None:
-        at = record._slot[self.name]
-        if value is None:
-            record._words[at : at + 4] = 0
-            record._kept[self.name] = None
-            return
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
-        record._words[at : at + 4] = value.address, value.n_in, value.n_out, memory.ctypes.data
-        record._kept[self.name] = _Called(value, memory)
+        return (value.address, value.n_in, value.n_out, memory.ctypes.data), _Called(value, memory)
 
 
 class _Called:
@@ -318,7 +328,7 @@ class _Called:
         return self.memory[self.kernel.n_in : self.kernel.n_in + self.kernel.n_out]
 
 
-class Kernels(_Measured[Any]):
+class Kernels(Measured[Any]):
     """Kernels in a row that work in place, any of them None: ``kernels[k].run(inputs, outputs)`` reads the first
     numbers of one vector and writes the first of another, parts of a longer one as a rule. Nothing is copied; several
     threads may run the same kernel. What a kernel reads it must not write to.
@@ -332,16 +342,16 @@ class Kernels(_Measured[Any]):
         for row, kernel in zip(table, value, strict=True):
             if kernel is not None:
                 row[:] = kernel.address, kernel.n_in, kernel.n_out, kernel.n_work
-        record._kept[self.name] = _Row(kept, table)
-        record._words[record._slot[self.name]] = table.ctypes.data
+        record.kept_values[self.name] = _Row(kept, table)
+        record.slot_words[record.slot_of[self.name]] = table.ctypes.data
 
     def complete(self, record: Record) -> None:
-        if self.name not in record._kept:
+        if self.name not in record.kept_values:
             self.write(record, [None] * self.shape(record)[0])
-        self.check(record, (len(record._kept[self.name]),))
+        self.check(record, (len(record.kept_values[self.name]),))
 
 
-class _Row(tuple):
+class _Row(tuple[Any, ...]):
     """Kernels as plain Python finds them, and their slots."""
 
     table: np.ndarray
@@ -366,7 +376,7 @@ class _InPlace:
         self._function(inputs.ctypes.data, outputs.ctypes.data, scratch.ctypes.data)
 
 
-class BatchKernel(Field[Any]):
+class BatchKernel(_KernelField):
     """The version of a kernel for groups of ``kernel.width`` states, with scratch space of its own, or None.
 
     Called as  kernel(inp, out, groups)  it fills ``out[group, i*width + lane]`` from ``inp[group, i*width + lane]``.
@@ -374,19 +384,13 @@ class BatchKernel(Field[Any]):
     Slots: code, numbers of inputs and of outputs in a group, scratch space.
     """
 
-    slots = 4
+    slots = SLOTS_OF_KERNEL
     kind = types.Kernel(batch=True)
 
-    def write(self, record: Record, value: Any) -> None:
-        at = record._slot[self.name]
-        if value is None:
-            record._words[at : at + 4] = 0
-            record._kept[self.name] = None
-            return
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         work = np.zeros(max(1, value.n_work_batch))
         each = value.n_in * value.width, value.n_out * value.width
-        record._words[at : at + 4] = value.batch_address, *each, work.ctypes.data
-        record._kept[self.name] = _BatchCalled(value, work)
+        return (value.batch_address, *each, work.ctypes.data), _BatchCalled(value, work)
 
 
 class _BatchCalled:
@@ -406,20 +410,21 @@ class _BatchCalled:
 class Record:
     """A block of named fields. Arrays that are not given are made, zero, with the lengths that the other fields say."""
 
-    fields: ClassVar[dict[str, Field]] = {}
-    _slot: ClassVar[dict[str, int]] = {}
+    fields: ClassVar[dict[str, Field[Any]]] = {}
+    slot_of: ClassVar[dict[str, int]] = {}
     _size: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
-        cls._slot, at = {}, 0
+        cls.slot_of, at = {}, 0
         for name, item in cls.fields.items():
-            cls._slot[name] = at
+            cls.slot_of[name] = at
             at += item.slots
         cls._size = at
-        for base in cls.__bases__:
-            for name, slot in getattr(base, "_slot", {}).items():
-                if cls._slot.get(name) != slot or cls.fields[name].kind != base.fields[name].kind:
+        bases: tuple[Any, ...] = cls.__bases__
+        for base in bases:
+            for name, slot in getattr(base, "slot_of", {}).items():
+                if cls.slot_of.get(name) != slot or cls.fields[name].kind != base.fields[name].kind:
                     raise CompileError(
                         f"{cls.__name__} has the field '{name}' of {base.__name__} elsewhere or as something else.  "
                         "Fix: one base, whose fields stay as they are"
@@ -432,10 +437,10 @@ class Record:
         )
 
     def __init__(self, **values: Any):
-        self._words = np.zeros(max(1, self._size), dtype=_WORD)
-        self._reals = self._words.view(np.float64)
-        self.address = self._words.ctypes.data
-        self._kept: dict[str, Any] = {}
+        self.slot_words = np.zeros(max(1, self._size), dtype=_WORD)
+        self.slot_reals = self.slot_words.view(np.float64)
+        self.address = self.slot_words.ctypes.data
+        self.kept_values: dict[str, Any] = {}
         self.set(**values)
         self.complete()
 
@@ -455,7 +460,7 @@ class Record:
         """Numbers and arrays by name, copied: all of a record that can be written to a file."""
         out: dict[str, Any] = {}
         for name, item in self.fields.items():
-            if isinstance(item, _ArrayField):
+            if isinstance(item, ArrayField):
                 out[name] = getattr(self, name).copy()
             elif isinstance(item.kind, Scalar):
                 out[name] = getattr(self, name)
@@ -471,9 +476,9 @@ class Record:
                 continue
             seen.add(id(record))
             for name, item in record.fields.items():
-                kept = record._kept.get(name)
-                if isinstance(item, _ArrayField):
-                    item.check(record, record._kept[name].shape)
+                kept = record.kept_values.get(name)
+                if isinstance(item, ArrayField):
+                    item.check(record, record.kept_values[name].shape)
                 elif isinstance(kept, Record):
                     waiting.append(kept)
                 elif isinstance(item, Function) and kept is not None:
@@ -482,7 +487,7 @@ class Record:
     def restore(self, values: dict[str, Any]) -> None:
         """Numbers and arrays from ``values``, in place."""
         for name, value in values.items():
-            if isinstance(self.fields[name], _ArrayField):
+            if isinstance(self.fields[name], ArrayField):
                 getattr(self, name)[...] = value
             else:
                 setattr(self, name, value)
@@ -490,7 +495,7 @@ class Record:
     @classmethod
     def signature(cls) -> str:
         """All that the machine code of a function with this record depends on."""
-        text = "; ".join(f"{cls._slot[name]} {item}" for name, item in cls.fields.items())
+        text = "; ".join(f"{cls.slot_of[name]} {item}" for name, item in cls.fields.items())
         return f"{cls.__qualname__}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -514,17 +519,18 @@ class Outputs:
     def __init__(self, *values: Any):
         if len(values) != len(self._fields):
             raise TypeError(f"{type(self).__name__} takes {len(self._fields)} values, got {len(values)}")
-        self._kept = dict(zip(self._fields, values, strict=True))
+        self.kept_values = dict(zip(self._fields, values, strict=True))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._kept.values())
+        return iter(self.kept_values.values())
 
     @classmethod
     def of(cls, record: Any, numbers: np.ndarray) -> Self:
         """Take a row of numbers apart."""
-        values, at = [], 0
+        values: list[Any] = []
+        at = 0
         for item in cls.fields.values():
-            if isinstance(item, _ArrayField):
+            if isinstance(item, ArrayField):
                 shape = item.shape(record)
                 shape = (len(numbers) - at,) if -1 in shape else shape
                 count = int(np.prod(shape))
@@ -539,7 +545,7 @@ class Outputs:
     def sizes(cls, record: Any) -> dict[str, int]:
         """How many numbers each field takes."""
         items = cls.fields.items()
-        return {name: int(np.prod(item.shape(record))) if isinstance(item, _ArrayField) else 1 for name, item in items}
+        return {name: int(np.prod(item.shape(record))) if isinstance(item, ArrayField) else 1 for name, item in items}
 
     @classmethod
     def size(cls, record: Any) -> int:
@@ -563,38 +569,3 @@ def type_of(spec: Any) -> Any:
     if isinstance(spec, type) and issubclass(spec, Outputs):
         return types.Tuple(tuple(item.kind for item in spec.fields.values()), spec)
     raise CompileError(f"{spec!r} is no type of native code.  Fix: int, float, bool, Vector, Matrix, a record …")
-
-
-# -- lengths ----------------------------------------------------------------------------------------------------------
-
-_COMBINE: dict[type, Callable[[int, int], int]] = {
-    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-}  # fmt: skip
-
-
-def _length_tree(text: str) -> ast.expr:
-    tree = ast.parse(text, mode="eval").body
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.BinOp | ast.Name | ast.Attribute | ast.Constant | ast.operator | ast.Load):
-            raise CompileError(f"length {text!r}: only names of fields, whole numbers, + - * // are allowed")
-    return tree
-
-
-def fold_length(
-    tree: ast.expr, field: Callable[[tuple[str, ...]], Any], number: Callable[[int], Any], combine: dict[type, Any]
-) -> Any:
-    """A length from the fields it names, in whatever represents whole numbers."""
-    match tree:
-        case ast.Constant(value=int(value)):
-            return number(value)
-        case ast.BinOp(left, op, right) if type(op) in combine:
-            return combine[type(op)](*(fold_length(side, field, number, combine) for side in (left, right)))
-    path: list[str] = []
-    node: ast.AST = tree
-    while isinstance(node, ast.Attribute):
-        path.insert(0, node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        raise CompileError(f"length {ast.unparse(tree)!r} is not understood")
-    return field((node.id, *path))

@@ -12,9 +12,10 @@ from dalembert.native.emit import Value
 from dalembert.native.liveness import assigned
 from dalembert.native.types import BOOL, FLOAT, INT, NOTHING, Pointer, Tuple, Type, holds_array, parts_of
 
-__all__ = ["Statements"]
+__all__ = ["RELEASE", "Statements"]
 
-_RELEASE = "RELEASE"
+# The line that stands for giving memory back, until it is known whether a function must.
+RELEASE = "RELEASE"
 
 
 class Statements(Calls):
@@ -227,7 +228,8 @@ class Statements(Calls):
 
     def _release(self, at: int) -> None:
         """Give back what was allocated since line ``at``."""
-        names, marks = [self.new("%m") for _ in range(3)], []
+        names = [self.new("%m") for _ in range(3)]
+        marks: list[str] = []
         for name, offset in zip(names, (0, 8, 16), strict=True):
             slot = self.new("%m")
             marks += [f"  {slot} = getelementptr i8, ptr %arena, i64 {offset}", f"  {name} = load ptr, ptr {slot}"]
@@ -330,7 +332,7 @@ class Statements(Calls):
         kind: Any = self.result
         value = self.to(value, kind)
         parts = parts_of(kind)
-        self.lines.append(_RELEASE)
+        self.lines.append(RELEASE)
         if not parts:
             self.out("ret void")
         elif len(parts) == 1:

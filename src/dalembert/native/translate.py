@@ -23,7 +23,7 @@ from dalembert.native.arrays import FAULTY
 from dalembert.native.emit import Value
 from dalembert.native.fingerprint import fingerprint, kind_text, plain_constants
 from dalembert.native.liveness import wanted_at_loops
-from dalembert.native.statements import _RELEASE, Statements
+from dalembert.native.statements import RELEASE, Statements
 from dalembert.native.types import NOTHING, Pointer, Type, holds_array, parts_of
 
 __all__ = ["Instance", "instance_of", "symbol_of", "unit_text"]
@@ -54,10 +54,10 @@ class Instance:
     result: Type = NOTHING
     signature: tuple[str, ...] = ()
     text: str = ""
-    constants: list[str] = field(default_factory=list)
-    declared: set[str] = field(default_factory=set)
-    callees: dict[str, Instance] = field(default_factory=dict)
-    faults: dict[int, str] = field(default_factory=dict)
+    constants: list[str] = field(default_factory=list[str])
+    declared: set[str] = field(default_factory=set[str])
+    callees: dict[str, Instance] = field(default_factory=lambda: {})
+    faults: dict[int, str] = field(default_factory=dict[int, str])
     inlined: bool = False
     vectorized: bool = False
 
@@ -177,7 +177,8 @@ def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
 @functools.lru_cache(maxsize=8)
 def _codes(text: str) -> list[CodeType]:
     """All functions in the text of a module, and all else that is a code."""
-    found, waiting = [], [compile(text, "", "exec", dont_inherit=True)]
+    found: list[CodeType] = []
+    waiting = [compile(text, "", "exec", dont_inherit=True)]
     while waiting:
         found.append(waiting.pop())
         waiting += [item for item in found[-1].co_consts if isinstance(item, CodeType)]
@@ -238,7 +239,8 @@ class _Translator(Statements):
         made = self.instance
         made.result = self.result or NOTHING
         keeps = holds_array(made.result) or not self.allocates
-        names, marks = ("%m_cursor", "%m_limit", "%m_chunk"), []
+        names = ("%m_cursor", "%m_limit", "%m_chunk")
+        marks: list[str] = []
         if not keeps:
             for name, offset in zip(names, (0, 8, 16), strict=True):
                 marks += [
@@ -246,7 +248,7 @@ class _Translator(Statements):
                     f"  {name} = load ptr, ptr {name}_at",
                 ]
         release = f"  call void @release(ptr %arena, {', '.join('ptr ' + name for name in names)})"
-        body = [release if line == _RELEASE else line for line in self.lines if line != _RELEASE or not keeps]
+        body = [release if line == RELEASE else line for line in self.lines if line != RELEASE or not keeps]
         if self.checking and any(f"%{FAULTY}" in line for line in body):
             nothing = "void" if made.returns == "void" else f"{made.returns} zeroinitializer"
             body += [f"{FAULTY}:", f"  ret {nothing}"]

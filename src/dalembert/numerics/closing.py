@@ -18,7 +18,9 @@ TURNS = 3
 
 
 @native
-def close_loops(A, gamma, Y, compliance, du, multipliers):
+def close_loops(
+    A: np.ndarray, gamma: np.ndarray, Y: np.ndarray, compliance: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> tuple[int, float, float]:
     """u̇ ← u̇ + Y λ with  A u̇ + γ = 0,  compliance = A Y + diag(0 … 0, rows that yield);  rank, pivots and conflict of A.
 
     Rows beyond the number of multipliers yield. With redundant rows λ is the one of least norm.
@@ -58,7 +60,7 @@ def close_loops(A, gamma, Y, compliance, du, multipliers):
 
 
 @native
-def _own(A, Y, compliance, i):
+def _own(A: np.ndarray, Y: np.ndarray, compliance: np.ndarray, i: int) -> float:
     """How much a row yields by itself."""
     s = compliance[i, i]
     for j in range(A.shape[1]):

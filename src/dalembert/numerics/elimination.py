@@ -24,7 +24,7 @@ SCALINGS = 4
 
 
 @native
-def _reduce(T, k, column):
+def _reduce(T: np.ndarray, k: int, column: int) -> None:
     """Take row k out of the rows below it."""
     for i in range(k + 1, T.shape[0]):
         factor = T[i, column] / T[k, column]
@@ -35,21 +35,22 @@ def _reduce(T, k, column):
 
 
 @native
-def _swap(T, rows, i, k):
+def _swap(T: np.ndarray, rows: np.ndarray, i: int, k: int) -> None:
     for j in range(T.shape[1]):
         T[i, j], T[k, j] = T[k, j], T[i, j]
     rows[i], rows[k] = rows[k], rows[i]
 
 
 @native
-def echelon(A, gamma):
+def echelon(A: np.ndarray, gamma: np.ndarray) -> tuple[int, float, np.ndarray, np.ndarray, np.ndarray]:
     """[A γ] by Gaussian elimination with complete pivoting.
 
     Returns:
         rank, ratio of the smallest to the largest pivot, the eliminated [A γ] with its columns in their old places,
         rows in the order taken, columns in the order taken: the first ``rank`` hold the pivots, the others are free.
     """
-    m, n = A.shape
+    m: int = A.shape[0]
+    n: int = A.shape[1]
     T, rows, columns = np.empty((m, n + 1)), np.arange(m), np.arange(n)
     T[:, :n] = A
     T[:, n] = gamma
@@ -72,14 +73,17 @@ def echelon(A, gamma):
 
 
 @native
-def echelon_along(A, gamma, columns, rank):
+def echelon_along(
+    A: np.ndarray, gamma: np.ndarray, columns: np.ndarray, rank: int
+) -> tuple[float, np.ndarray, np.ndarray]:
     """[A γ] by Gaussian elimination with pivots in the first ``rank`` of the given columns; rows are free to choose.
 
     Returns:
         ratio of the smallest to the largest pivot, 0 if these columns do not carry all equations; the eliminated [A γ];
         rows in the order taken.
     """
-    m, n = A.shape
+    m: int = A.shape[0]
+    n: int = A.shape[1]
     T, rows = np.empty((m, n + 1)), np.arange(m)
     T[:, :n] = A
     T[:, n] = gamma
@@ -103,7 +107,7 @@ def echelon_along(A, gamma, columns, rank):
 
 
 @native
-def echelon_basis(T, rank, columns):
+def echelon_basis(T: np.ndarray, rank: int, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """R and p with u̇ = p + R z from an echelon form; z are the free entries of u̇ in the order of ``columns``."""
     n = columns.shape[0]
     R, p = np.zeros((n, n - rank)), np.zeros(n)
@@ -127,7 +131,7 @@ def echelon_basis(T, rank, columns):
 
 
 @native
-def semi_cholesky(H, order, tolerance):
+def semi_cholesky(H: np.ndarray, order: np.ndarray, tolerance: float) -> int:
     """The lower Cholesky factor of a semi-definite H in place, the largest pivot first; returns its rank."""
     n = H.shape[0]
     for k in range(n):
@@ -156,7 +160,7 @@ def semi_cholesky(H, order, tolerance):
 
 
 @native
-def jacobi_svd(A):
+def jacobi_svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U Σ = A V by rotations of the columns of A (Hestenes): returns U Σ, V and the singular values, unsorted."""
     m, n = A.shape
     B, V, sizes = A.copy(), np.eye(n), np.zeros(n)
@@ -192,7 +196,7 @@ def jacobi_svd(A):
 
 
 @native
-def lower_substitute(L, x):
+def lower_substitute(L: np.ndarray, x: np.ndarray) -> None:
     """Solve with the lower triangle of L, in place."""
     for i in range(L.shape[0]):
         for k in range(i):
@@ -201,7 +205,7 @@ def lower_substitute(L, x):
 
 
 @native
-def upper_substitute(L, x):
+def upper_substitute(L: np.ndarray, x: np.ndarray) -> None:
     """Solve with the transpose of the lower triangle of L, in place."""
     for i in range(L.shape[0] - 1, -1, -1):
         for k in range(i + 1, L.shape[0]):
@@ -210,7 +214,7 @@ def upper_substitute(L, x):
 
 
 @native
-def equilibrate(K):
+def equilibrate(K: np.ndarray) -> np.ndarray:
     """Scale rows and columns of a symmetric K alike until the largest entry of each is about 1; returns the scale."""
     n = K.shape[0]
     scale, d = np.ones(n), np.ones(n)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.native import native
-from dalembert.numerics.reflections import basis, dot, dot_along, reduce_rows, reflect
+from dalembert.numerics.reflections import Reflections, basis, dot, dot_along, reduce_rows, reflect
 
 __all__ = [
     "FAILED",
@@ -56,7 +56,7 @@ ROUNDING = 1e-11
 
 
 @native
-def cholesky(H):
+def cholesky(H: np.ndarray) -> bool:
     """The lower Cholesky factor of H in place; False if H is not positive definite."""
     for j in range(H.shape[0]):
         d = H[j, j]
@@ -72,7 +72,7 @@ def cholesky(H):
 
 
 @native
-def cholesky_substitute(H, x):
+def cholesky_substitute(H: np.ndarray, x: np.ndarray) -> None:
     """Solve with the Cholesky factor, in place."""
     n = H.shape[0]
     for i in range(n):
@@ -87,7 +87,7 @@ def cholesky_substitute(H, x):
 
 
 @native
-def multiply(M, x, out):
+def multiply(M: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """out ← M x, four rows side by side."""
     n, m = M.shape
     whole = n - n % 4
@@ -130,7 +130,7 @@ class Free(NamedTuple):
 
 
 @native
-def _depend(L, rows, columns, S, K):
+def _depend(L: np.ndarray, rows: np.ndarray, columns: np.ndarray, S: np.ndarray, K: np.ndarray) -> None:
     """How rows beyond the rank depend on those before."""
     (count, rank), n, size = S.shape, columns.shape[0], K.shape[0]
     row = np.empty(n)
@@ -151,7 +151,7 @@ def _depend(L, rows, columns, S, K):
 
 
 @native
-def _rows(L, rows, columns, used, rank):
+def _rows(L: np.ndarray, rows: np.ndarray, columns: np.ndarray, used: int, rank: int) -> Rows:
     """The reduced rows with what is known of those that depend on others."""
     count = used - rank
     size = min(count, rank)
@@ -162,7 +162,7 @@ def _rows(L, rows, columns, used, rank):
 
 
 @native
-def _combine(values, places, begin, end, M, x):
+def _combine(values: np.ndarray, places: np.ndarray, begin: int, end: int, M: np.ndarray, x: np.ndarray) -> None:
     """x ← zᵀM for a vector z with few entries, four rows of M side by side."""
     x[:] = 0.0
     whole = end - (end - begin) % 4
@@ -178,7 +178,7 @@ def _combine(values, places, begin, end, M, x):
 
 
 @native
-def _free(M, Q, columns, rank):
+def _free(M: np.ndarray, Q: Reflections, columns: np.ndarray, rank: int) -> tuple[int, Free]:
     """OK or FAILED, the null space of A and its mass matrix."""
     n = M.shape[0]
     free = n - rank
@@ -202,30 +202,39 @@ def _free(M, Q, columns, rank):
 
 
 @native
-def constrained_factors(M, A):
+def constrained_factors(M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, Reflections, Rows, Free]:
     """Factors of the constrained equations, for any number of right-hand sides.
 
     Returns:
         status (OK, or FAILED if a direction has neither mass nor constraint), rank of A, ratio of the smallest pivot to
-        the longest row, then Q, the reduced rows, their order, the free directions.
+        the longest row, then Q, the reduced rows, the free directions.
     """
     rank, ratio, T, Q = reduce_rows(A, RANK_TOLERANCE, ROUNDING)
     status, free = _free(M, Q, T.columns, rank)
-    return status, rank, ratio, Q, _rows(T.L, T.rows, T.columns, T.used, rank), T.rows, free
+    return status, rank, ratio, Q, _rows(T.L, T.rows, T.columns, T.used, rank), free
 
 
 @native
-def constrained_solution(M, f, gamma, rank, Q, R, pivots, H, du, multipliers):
+def constrained_solution(
+    M: np.ndarray,
+    f: np.ndarray,
+    gamma: np.ndarray,
+    Q: Reflections,
+    R: Rows,
+    H: Free,
+    du: np.ndarray,
+    multipliers: np.ndarray,
+) -> float:
     """u̇ and λ from the factors.
 
     Returns:
         the largest residual of redundant rows (0 if all constraints are compatible).
     """
-    n, m, conflict = M.shape[0], pivots.shape[0], 0.0
+    n, m, rank, conflict = M.shape[0], R.rows.shape[0], R.S.shape[1], 0.0
     both = np.zeros((2, n))
     x, rest = both[0], both[1]
     for k in range(rank):
-        row = pivots[k]
+        row = R.rows[k]
         s = -gamma[row]
         for i in range(k):
             c = R.columns[i]
@@ -233,7 +242,7 @@ def constrained_solution(M, f, gamma, rank, Q, R, pivots, H, du, multipliers):
         c = R.columns[k]
         x[c] = s * R.L[row, c]
     for k in range(rank, m):
-        row = pivots[k]
+        row = R.rows[k]
         conflict = max(conflict, abs(gamma[row] + (dot(R.L[row], x) if k < R.used else 0.0)))
     reflect(Q, rank - 1, rank, -1, both[:1])
     if rank < n:
@@ -253,11 +262,11 @@ def constrained_solution(M, f, gamma, rank, Q, R, pivots, H, du, multipliers):
         du[i] = x[i]
     reflect(Q, 0, rank, 1, both[1:])
     _least_norm(R, rank, rest, multipliers)
-    return conflict
+    return float(conflict)
 
 
 @native
-def _least_norm(R, rank, rest, out):
+def _least_norm(R: Rows, rank: int, rest: np.ndarray, out: np.ndarray) -> None:
     """The shortest λ with Lᵀλ = rest, which is used up; zero for rows without entries."""
     n, p = rest.shape[0], np.empty(rank)
     for k in range(rank - 1, -1, -1):
@@ -276,7 +285,7 @@ def _least_norm(R, rank, rest, out):
 
 
 @native
-def _shorten(R, p, dependent, out):
+def _shorten(R: Rows, p: np.ndarray, dependent: np.ndarray, out: np.ndarray) -> None:
     """p ← λ₁ of the shortest λ = (λ₁, λ₂) that does the same as (p, 0); λ₂ goes to the places of the dependent rows."""
     count, rank = R.S.shape
     other = np.empty(count)
@@ -296,7 +305,9 @@ def _shorten(R, p, dependent, out):
 
 
 @native
-def solve_constrained(M, f, A, gamma, du, multipliers):
+def solve_constrained(
+    M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> tuple[int, int, float, float]:
     """u̇ and λ of the constrained equations.
 
     Returns:
@@ -314,11 +325,11 @@ def solve_constrained(M, f, A, gamma, du, multipliers):
     if count > 0:
         _depend(T.L, T.rows, T.columns, S, K)
     R = Rows(T.L, T.rows, T.columns, T.used, S, K)
-    return OK, rank, ratio, constrained_solution(M, f, gamma, rank, Q, R, T.rows, free, du, multipliers)
+    return OK, rank, ratio, constrained_solution(M, f, gamma, Q, R, free, du, multipliers)
 
 
 @native
-def hold_rank(A, rank, sides):
+def hold_rank(A: np.ndarray, rank: int, sides: np.ndarray) -> None:
     """Make A have a rank that is known, in place, with the right-hand sides (columns) that belong to its rows.
 
     Rows that depend on others at every position of an over-constrained mechanism look independent where the position
@@ -355,7 +366,7 @@ def hold_rank(A, rank, sides):
 
 
 @native
-def _largest(row):
+def _largest(row: np.ndarray) -> tuple[float, int]:
     """The largest entry of a row in size, and its place."""
     size, place = 0.0, 0
     for j in range(row.shape[0]):
@@ -368,7 +379,7 @@ def _largest(row):
 
 
 @native
-def _reflect(V, k, B, j):
+def _reflect(V: np.ndarray, k: int, B: np.ndarray, j: int) -> None:
     """Apply 1 − 2 v vᵀ to B[j], where v = V[k]."""
     s = 2.0 * dot(V[k, k:], B[j, k:])
     for i in range(k, V.shape[1]):
@@ -376,7 +387,7 @@ def _reflect(V, k, B, j):
 
 
 @native
-def _householder(B, k, V):
+def _householder(B: np.ndarray, k: int, V: np.ndarray) -> None:
     """The reflection that zeroes B[k, k+1:]; its unit vector goes to V[k]."""
     norm = math.sqrt(dot(B[k, k:], B[k, k:]))
     alpha = -norm if B[k, k] >= 0.0 else norm
@@ -390,7 +401,7 @@ def _householder(B, k, V):
 
 
 @native
-def _alignment(M, Q, rank):
+def _alignment(M: np.ndarray, Q: np.ndarray, rank: int) -> np.ndarray:
     """Δ_c of every coordinate: the part of its direction that is normal to the constraints, squared, in the metric M.
 
     With N = Q₁ an orthonormal basis of the rows of A:  Δ_c = (N (Nᵀ M⁻¹ N)⁻¹ Nᵀ)ᵢᵢ / Mᵢᵢ.  Where M is singular the
@@ -420,7 +431,7 @@ def _alignment(M, Q, rank):
 
 
 @native
-def partition_step(M, A, residual, du):
+def partition_step(M: np.ndarray, A: np.ndarray, residual: np.ndarray, du: np.ndarray) -> tuple[int, float]:
     """A du = −residual by moving only as many coordinates as there are independent equations: those whose directions
     are most normal to the constraints. Returns (status, largest residual of redundant rows).
 
@@ -428,10 +439,10 @@ def partition_step(M, A, residual, du):
     sec. 5.3, eq. 67.
     """
     n = A.shape[1]
-    status, rank, _, reflections, R, pivots, H = constrained_factors(M, A)
+    status, rank, _, reflections, R, H = constrained_factors(M, A)
     if status != OK:
         return status, 0.0
-    conflict = constrained_solution(M, np.zeros(n), residual, rank, reflections, R, pivots, H, du, np.empty(A.shape[0]))
+    conflict = constrained_solution(M, np.zeros(n), residual, reflections, R, H, du, np.empty(A.shape[0]))
     wanted, Q = np.zeros((1, rank)), np.empty((rank, n))
     basis(reflections, R.columns, rank, 0, Q)
     for k in range(rank):
@@ -479,7 +490,7 @@ def partition_step(M, A, residual, du):
 
 
 @native
-def lu_factor(A, pivots):
+def lu_factor(A: np.ndarray, pivots: np.ndarray) -> bool:
     """P A = L U in place with row pivoting, real or complex; False if A is singular or not finite.
 
     L has ones on its diagonal, which are not stored; on the diagonal are the inverses of the pivots.
@@ -509,7 +520,7 @@ def lu_factor(A, pivots):
 
 
 @native
-def lu_solve(A, pivots, b):
+def lu_solve(A: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> None:
     """Solve A x = b in place with the factors of ``lu_factor``."""
     n = A.shape[0]
     for k in range(n):
@@ -532,7 +543,9 @@ def lu_solve(A, pivots, b):
 
 
 @native
-def orthogonal_factors(B, tolerance, rounding):
+def orthogonal_factors(
+    B: np.ndarray, tolerance: float, rounding: float
+) -> tuple[int, float, np.ndarray, np.ndarray, np.ndarray]:
     """Bᵀ P = Q R; returns rank, ratio of the smallest pivot to the longest row, Q, Rᵀ and pivots, vectors as rows."""
     m, n = B.shape
     rank, ratio, T, reflections = reduce_rows(B, tolerance, rounding)
@@ -547,7 +560,7 @@ def orthogonal_factors(B, tolerance, rounding):
 
 
 @native
-def largest_entry(A):
+def largest_entry(A: np.ndarray) -> float:
     """The largest entry of A in size, at least 1: against it rounding is measured."""
     largest = 1.0
     for x in A.flat:
@@ -556,7 +569,7 @@ def largest_entry(A):
 
 
 @native
-def pseudo_solve(rank, Q, R, pivots, rhs, out):
+def pseudo_solve(rank: int, Q: np.ndarray, R: np.ndarray, pivots: np.ndarray, rhs: np.ndarray, out: np.ndarray) -> None:
     """x = (Bᵀ)⁺ rhs with the factors of ``orthogonal_factors``: of all x that miss rhs least, the shortest."""
     m, n = R.shape
     L, rest, permuted = R.copy(), np.zeros(n), np.empty(m)
@@ -569,7 +582,9 @@ def pseudo_solve(rank, Q, R, pivots, rhs, out):
 
 
 @native
-def least_norm_multipliers(M, f, A, du, multipliers):
+def least_norm_multipliers(
+    M: np.ndarray, f: np.ndarray, A: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> None:
     """λ of least norm with Aᵀλ = M u̇ − f."""
     rank, _, T, Q = reduce_rows(A, RANK_TOLERANCE, ROUNDING)
     rest = np.empty((1, du.shape[0]))

@@ -47,6 +47,20 @@ class Triangle(NamedTuple):
     used: int
 
 
+class Lengths(NamedTuple):
+    """What is left of each row beyond the coordinates that are done.
+
+    Attributes:
+        rest: squares of lengths.
+        size: the same when they were last measured.
+        fill: numbers of entries, or more.
+    """
+
+    rest: np.ndarray
+    size: np.ndarray
+    fill: np.ndarray
+
+
 class Reflections(NamedTuple):
     """Q: entries of the vectors v one after the other, their coordinates, where each v begins, and the factors τ."""
 
@@ -57,7 +71,7 @@ class Reflections(NamedTuple):
 
 
 @native
-def dot(a, b):
+def dot(a: np.ndarray, b: np.ndarray) -> float:
     """aᵀb in four sums, which the processor adds side by side."""
     n = a.shape[0]
     whole = n - n % 4
@@ -73,7 +87,7 @@ def dot(a, b):
 
 
 @native
-def dot_along(values, places, begin, end, x):
+def dot_along(values: np.ndarray, places: np.ndarray, begin: int, end: int, x: np.ndarray) -> float:
     """vᵀx of a vector with few entries."""
     s = 0.0
     for i in range(begin, end):
@@ -82,7 +96,7 @@ def dot_along(values, places, begin, end, x):
 
 
 @native
-def reflect(Q, first, count, step, X):
+def reflect(Q: Reflections, first: int, count: int, step: int, X: np.ndarray) -> None:
     """Each row x of X ← H x by ``count`` reflections from ``first`` on: step 1 for Qᵀx, −1 (from the last) for Q x."""
     k = first
     for _ in range(count):
@@ -104,7 +118,7 @@ def reflect(Q, first, count, step, X):
 
 
 @native
-def basis(Q, columns, rank, first, X):
+def basis(Q: Reflections, columns: np.ndarray, rank: int, first: int, X: np.ndarray) -> None:
     """Rows of X ← basis vectors from the ``first`` on; those beyond the rank span the null space of A."""
     X[:] = 0.0
     for j in range(X.shape[0]):
@@ -113,7 +127,7 @@ def basis(Q, columns, rank, first, X):
 
 
 @native
-def _copied(A, L, rows, rest, size, fill):
+def _copied(A: np.ndarray, L: np.ndarray, rows: np.ndarray, left: Lengths) -> tuple[int, float]:
     """A to L; squares of lengths and numbers of entries of its rows; rows with entries first. Returns their number and
     the largest square."""
     m, n = A.shape
@@ -126,7 +140,7 @@ def _copied(A, L, rows, rest, size, fill):
             if x != 0.0:
                 square += x * x
                 count += 1
-        rest[j], size[j], fill[j] = square, square, count
+        left.rest[j], left.size[j], left.fill[j] = square, square, count
         longest = max(longest, square)
         if count == 0:
             empty -= 1
@@ -138,20 +152,23 @@ def _copied(A, L, rows, rest, size, fill):
 
 
 @native
-def _sparsest(rows, begin, end, rest, fill, least):
+def _sparsest(rows: np.ndarray, begin: int, end: int, left: Lengths, least: float) -> int:
     """The place of the row with the fewest entries among those longer than ``least``, −1 if there is none."""
     best, fewest, longest = -1, 0, 0.0
     for k in range(begin, end):
         j = rows[k]
-        if rest[j] > least and (best < 0 or fill[j] < fewest or (fill[j] == fewest and rest[j] > longest)):
-            best, fewest, longest = k, fill[j], rest[j]
+        rest, fill = left.rest[j], left.fill[j]
+        if rest > least and (best < 0 or fill < fewest or (fill == fewest and rest > longest)):
+            best, fewest, longest = k, fill, rest
     return best
 
 
 @native
-def _eliminate(L, rows, columns, used, Q, k, rest, size, fill, least):
+def _eliminate(T: Triangle, Q: Reflections, k: int, left: Lengths, least: float) -> tuple[float, int]:
     """Reflect row k onto its largest coordinate, which takes place k of the columns, and the rows after it likewise.
     Returns what is left of the row there, in size, and the place of the sparsest row to come."""
+    L, rows, columns = T.L, T.rows, T.columns
+    rest, size, fill = left.rest, left.size, left.fill
     n, row, begin, dust = L.shape[1], rows[k], Q.starts[k], DUST * rest[rows[k]]
     end, square, largest, place, entry = begin, 0.0, 0.0, k, begin
     for i in range(k, n):
@@ -177,7 +194,7 @@ def _eliminate(L, rows, columns, used, Q, k, rest, size, fill, least):
         largest = norm
     Q.starts[k + 1], Q.tau[k] = end, tau
     best, fewest, longest = -1, n + 1, 0.0
-    for at in range(k + 1, used):
+    for at in range(k + 1, T.used):
         j = rows[at]
         if begin < end:
             s = dot_along(Q.values, Q.places, begin, end, L[j])
@@ -195,20 +212,20 @@ def _eliminate(L, rows, columns, used, Q, k, rest, size, fill, least):
                 size[j] = rest[j]
         if rest[j] > least and (fill[j] < fewest or (fill[j] == fewest and rest[j] > longest)):
             best, fewest, longest = at, fill[j], rest[j]
-    return largest, best
+    return float(largest), best
 
 
 @native
-def _square(row, columns, begin):
+def _square(row: np.ndarray, columns: np.ndarray, begin: int) -> float:
     """The square of the length of what is left of a row."""
     s = 0.0
     for i in range(begin, columns.shape[0]):
         s += row[columns[i]] * row[columns[i]]
-    return s
+    return float(s)
 
 
 @native
-def reduce_rows(A, tolerance, rounding):
+def reduce_rows(A: np.ndarray, tolerance: float, rounding: float) -> tuple[int, float, Triangle, Reflections]:
     """Reflections that reduce the rows of A.
 
     Rows of which at most ``tolerance`` times the longest row is left, or at most ``rounding``, depend on those taken.
@@ -222,28 +239,29 @@ def reduce_rows(A, tolerance, rounding):
     values, places = np.empty(room), np.empty(room, dtype=np.int64)
     starts, tau = np.empty(most + 1, dtype=np.int64), np.empty(most)
     L, rows, columns = np.empty((m, n)), np.empty(m, dtype=np.int64), np.empty(n, dtype=np.int64)
-    rest, size, fill = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    left = Lengths(np.empty(m), np.empty(m), np.empty(m, dtype=np.int64))
     Q = Reflections(values, places, starts, tau)
-    used, longest = _copied(A, L, rows, rest, size, fill)
+    used, longest = _copied(A, L, rows, left)
+    T = Triangle(L, rows, columns, used)
     for i in range(n):
         columns[i] = i
     starts[0] = 0
     first, limit = math.sqrt(longest), max(tolerance * tolerance * longest, rounding * rounding)
     rank, smallest = 0, first
     least = max(LONG_ENOUGH * longest, limit)
-    best = _sparsest(rows, 0, used, rest, fill, least)
+    best = _sparsest(rows, 0, used, left, least)
     while rank < used and rank < n:
         if best < 0:
             # Lengths only shrink: the longest row of a former step did until now.
             longest = 0.0
             for k in range(rank, used):
-                longest = max(longest, rest[rows[k]])
+                longest = max(longest, left.rest[rows[k]])
             least = max(LONG_ENOUGH * longest, limit)
-            best = _sparsest(rows, rank, used, rest, fill, least)
+            best = _sparsest(rows, rank, used, left, least)
             if best < 0:
                 break
         rows[rank], rows[best] = rows[best], rows[rank]
-        pivot, best = _eliminate(L, rows, columns, used, Q, rank, rest, size, fill, least)
+        pivot, best = _eliminate(T, Q, rank, left, least)
         smallest = min(smallest, pivot)
         rank += 1
-    return rank, (smallest / first if rank > 0 else 1.0), Triangle(L, rows, columns, used), Q
+    return rank, (smallest / first if rank > 0 else 1.0), T, Q

@@ -10,12 +10,13 @@ Reference: T. A. Davis, "Direct Methods for Sparse Linear Systems", SIAM 2006, c
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
 import numpy as np
 
 from dalembert.native import Int, Integers, Record, native
 
-__all__ = ["Pattern", "factor", "multiply", "pattern_of", "substitute"]
+__all__ = ["Pattern", "factor", "multiply", "packed", "pattern_of", "substitute"]
 
 
 class Pattern(Record):
@@ -69,7 +70,9 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
     for block in order:
         for other in later[block]:
             earlier[other].append(block)
-    index, columns, rows = [], [], []
+    index: list[list[int]] = []
+    columns: list[list[int]] = []
+    rows: list[list[int]] = []
     for block in order:
         before = sorted((other for other in neighbors[block] if rank[other] < rank[block]), key=rank.__getitem__)
         filled = sorted(earlier[block], key=rank.__getitem__)
@@ -79,9 +82,9 @@ def pattern_of(sizes: list[int], couplings: list[tuple[int, int]]) -> Pattern:
             index.append([i for other in before for i in spans[other]] + [*own, k])
             rows.append([i for other in filled for i in spans[other]] + [*own])
             columns.append([*range(k + 1, spans[block].stop)] + [i for other in after for i in spans[other]])
-    parts = {}
+    parts: dict[str, np.ndarray] = {}
     for name, lists in (("", index), ("column_", columns), ("row_", rows)):
-        parts[name + "start"], parts[name + "index"] = _packed(lists)
+        parts[name + "start"], parts[name + "index"] = packed(lists)
     sizes_of = {"n": len(place), "entries": len(parts["index"]), "fill": len(parts["column_index"])}
     return Pattern(**sizes_of, place=place.astype(np.int64), **parts)
 
@@ -107,13 +110,16 @@ def _eliminate(neighbors: list[set[int]]) -> tuple[list[int], list[set[int]]]:
     return order, later
 
 
-def _packed(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def packed(lists: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lists one after the other: where each begins, and the end; their entries."""
     start = np.concatenate([[0], np.cumsum([len(part) for part in lists])]).astype(np.int64)
     return start, np.array([i for part in lists for i in part], dtype=np.int64)
 
 
 @native
-def factor(pattern, values, lower, pivots, fill, work):
+def factor(
+    pattern: Pattern, values: np.ndarray, lower: np.ndarray, pivots: np.ndarray, fill: np.ndarray, work: np.ndarray
+) -> None:
     """L by columns and D of K; ``fill`` and ``work`` are scratch space as long as K. Pivots are not checked."""
     start, index = pattern.start, pattern.index
     columns, column_index = pattern.column_start, pattern.column_index
@@ -141,7 +147,7 @@ def factor(pattern, values, lower, pivots, fill, work):
 
 
 @native
-def substitute(pattern, lower, pivots, x):
+def substitute(pattern: Pattern, lower: np.ndarray, pivots: np.ndarray, x: np.ndarray) -> None:
     """x ← K⁻¹ x."""
     columns, index = pattern.column_start, pattern.column_index
     n = pivots.shape[0]
@@ -158,7 +164,7 @@ def substitute(pattern, lower, pivots, x):
 
 
 @native
-def multiply(pattern, values, x, out):
+def multiply(pattern: Pattern, values: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """out ← K x."""
     start, index = pattern.start, pattern.index
     n = x.shape[0]

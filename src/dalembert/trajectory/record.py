@@ -12,24 +12,24 @@ import numpy as np
 
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.evaluate import accelerations_along
+from dalembert.numerics.orientations import is_rotation, orientations_along
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import AXES, Recorded
 
 __all__ = ["observe_along", "quaternions", "record", "residuals_along", "solve_along"]
-
-ORTHOGONAL, STRETCHED = 1e-12, 1e-5  # how far axes of a body may be off right angles and off length one
 
 
 def record(
     dynamics: Dynamics,
     outcome: Outcome,
     integrator: str,
-    start: Callable[[str], np.ndarray],
+    start: Callable[[str], np.ndarray] | None,
 ) -> Recorded:
     """All quantities of the motion at the output times.
 
     Args:
-        start: coordinates of a joint at the first time, which tell how many whole turns its angles begin with.
+        start: coordinates of a joint at the first time, which tell how many whole turns its angles begin with; None if
+            the run began in its own coordinates: then it knows nothing of turns that they do not show.
     """
     result = outcome.result
     t = result.time
@@ -100,7 +100,7 @@ def gained(seen: Any) -> Any:
 
 
 def _continuous(
-    dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Callable[[str], np.ndarray]
+    dynamics: Dynamics, t: np.ndarray, joints: np.ndarray, start: Callable[[str], np.ndarray] | None
 ) -> np.ndarray:
     """Coordinates measured from poses, without jumps: angles count turns, quaternions keep their sign."""
     at = 0
@@ -110,7 +110,7 @@ def _continuous(
         at += joint.nq + joint.nv
         if name in dynamics.coordinates.slot_of_joint:
             continue
-        first = start(name)
+        first = q[0].copy() if start is None else start(name)
         for index in joint.angles:
             q[:, index] = _unwound(t, q[:, index], u[:, index], first[index])
         for begin in joint.quaternions:
@@ -127,7 +127,8 @@ def _unwound(t: np.ndarray, angle: np.ndarray, rate: np.ndarray, first: float) -
     expected = np.diff(t) * (rate[1:] + rate[:-1]) / 2
     steps = np.diff(angle)
     steps = steps + turn * np.round((expected - steps) / turn)
-    begin = angle[0] + turn * np.round((first - angle[0]) / turn)
+    start = float(angle[0])
+    begin = start + turn * np.round((first - start) / turn)
     return begin + np.concatenate([[0.0], np.cumsum(steps)])
 
 
@@ -146,41 +147,20 @@ def _joint_entries(dynamics: Dynamics) -> tuple[list[str], list[str], list[int],
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions (w, x, y, z) of rotation matrices (..., 3, 3), continuous along the first axis."""
-    shape = R.shape[:-2]
-    Q = _quaternions(_orthogonal(R.reshape(-1, 3, 3))).reshape(*shape, 4)
-    flips = np.sign(np.sum(Q[1:] * Q[:-1], axis=-1))
-    Q[1:] *= np.cumprod(np.where(flips == 0, 1.0, flips), axis=0)[..., None]
-    return Q
+    """Unit quaternions (w, x, y, z) of rotation matrices (times, …, 3, 3), continuous in time.
 
-
-def _orthogonal(R: np.ndarray) -> np.ndarray:
-    """Rotation matrices, or the nearest ones where coordinates have left them."""
-    off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) > ORTHOGONAL + STRETCHED * np.eye(3)
-    if not off.any():
-        return R
-    R, bent = R.copy(), off.any(axis=(1, 2))
-    U, _, Vt = np.linalg.svd(R[bent])
-    R[bent] = U @ Vt
-    return R
-
-
-def _quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions of (n, 3, 3), from the largest of the four columns of 4 Q Qᵀ (see ``spatial.quaternion``)."""
-    Q, trace = np.empty((len(R), 4)), R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2]
-    largest = np.argmax(np.stack([R[:, 0, 0], R[:, 1, 1], R[:, 2, 2], trace], axis=1), axis=1)
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        at = largest == i
-        M = R[at]
-        Q[at, 0] = M[:, k, j] - M[:, j, k]
-        Q[at, 1 + i] = 1 - trace[at] + 2 * M[:, i, i]
-        Q[at, 1 + j] = M[:, j, i] + M[:, i, j]
-        Q[at, 1 + k] = M[:, k, i] + M[:, i, k]
-    at = largest == 3
-    M = R[at]
-    Q[at, 0] = 1 + trace[at]
-    Q[at, 1], Q[at, 2], Q[at, 3] = M[:, 2, 1] - M[:, 1, 2], M[:, 0, 2] - M[:, 2, 0], M[:, 1, 0] - M[:, 0, 1]
-    return Q / np.sqrt(Q[:, 1] ** 2 + Q[:, 2] ** 2 + Q[:, 3] ** 2 + Q[:, 0] ** 2)[:, None]
+    Of axes that are not at right angles, where coordinates have left the rotations, those of the nearest ones.
+    """
+    axes = R.reshape(len(R), -1, 9)
+    Q = np.empty((*axes.shape[:2], 4))
+    if not orientations_along(axes, Q):
+        axes = axes.copy()
+        for at in np.ndindex(*axes.shape[:2]):
+            if np.all(np.isfinite(axes[at])) and not is_rotation(axes[at]):
+                U, _, Vt = np.linalg.svd(axes[at].reshape(3, 3))
+                axes[at] = (U @ Vt).ravel()
+        orientations_along(axes, Q)
+    return Q.reshape(*R.shape[:-2], 4)
 
 
 def solve_along(
@@ -195,7 +175,7 @@ def solve_along(
     du, multipliers = np.full((len(states), dynamics.nv), np.nan), np.full((len(states), len(dynamics.rows)), np.nan)
     times, none = values("time"), np.zeros((len(states), dynamics.nv))
     for at, parameters in pieces(segments, len(states)):
-        context = dynamics.context(parameters)
+        context = dynamics.evaluation(parameters)
         accelerations_along(context, times[at], states[at], none[at], du[at], multipliers[at])
     return du, multipliers
 

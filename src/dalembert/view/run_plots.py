@@ -15,7 +15,7 @@ from dalembert.view.scene import Plot
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["figure", "panels", "phase"]
+__all__ = ["chosen", "coordinate_panels", "figure", "panels", "phase"]
 
 MOST_SERIES = 8  # of one panel
 MOST_NAMES = 4  # of events below the time axis
@@ -29,7 +29,7 @@ def figure(run: Trajectory, quantities: Sequence[str] | str | None = None) -> An
         plots = panels(run, errors=True)
     else:
         names = [quantities] if isinstance(quantities, str) else list(quantities)
-        plots = [plot for name in names for plot in _chosen(run, name)]
+        plots = [plot for name in names for plot in chosen(run, name)]
     if not plots:
         raise DalembertError("nothing to plot: quantities is empty")
     events = run.events
@@ -45,16 +45,18 @@ def panels(run: Trajectory, errors: bool = False) -> list[Plot]:
     units: dict[str, dict[str, np.ndarray]] = {}
     for i, (name, (output, _)) in enumerate(run.dynamics.flat.outputs.items()):
         units.setdefault(output.unit, {})[name] = run.values("outputs")[:, i]
-    plots = [_panel("Outputs", unit, series) for unit, series in units.items()]
-    angles, lengths = _coordinates(run)
-    if angles:
-        plots.append(_panel("Angles", "rad", angles))
-    if lengths:
-        plots.append(_panel("Displacements", "m", lengths))
+    plots = [_panel("Outputs", unit, series) for unit, series in units.items()] + coordinate_panels(run)
     if not plots:
         plots.append(_body(run, str(run.values("body")[0]))[0])
     plots += _energy(run)[: 2 if errors else 1]
     return plots + _residuals(run) if errors else plots
+
+
+def coordinate_panels(run: Trajectory) -> list[Plot]:
+    """Angles and displacements of the joints."""
+    angles, lengths = _coordinates(run)
+    plots = [_panel("Angles", "rad", angles)] if angles else []
+    return plots + ([_panel("Displacements", "m", lengths)] if lengths else [])
 
 
 def _panel(title: str, unit: str, series: dict[str, np.ndarray], log: bool = False) -> Plot:
@@ -69,7 +71,8 @@ def _panel(title: str, unit: str, series: dict[str, np.ndarray], log: bool = Fal
 # What can be asked for by name
 
 
-def _chosen(run: Trajectory, name: str) -> list[Plot]:
+def chosen(run: Trajectory, name: str) -> list[Plot]:
+    """Panels of a quantity that is asked for by name."""
     whole = {"energy": _energy, "momentum": _momentum, "residuals": _residuals}
     kinds = _kinds(run)
     if name in whole and not any(name in known for known, _ in kinds.values()):
@@ -105,7 +108,8 @@ def _output(run: Trajectory, name: str) -> list[Plot]:
 def _joint(run: Trajectory, name: str) -> list[Plot]:
     """Coordinates by unit, then velocities by unit."""
     joint = run.dynamics.coordinates.nominal_joint(name).joint
-    motion, plots = run.joint(name), []
+    plots: list[Plot] = []
+    motion = run.joint(name)
     units = _joint_units(joint)
     for title, values, given in ((name, motion.q, units[0]), (f"Velocity of {name}", motion.u, units[1])):
         columns = values.values.reshape(len(run.time), -1)

@@ -5,9 +5,9 @@ const FIT_MARGIN = 1.14;
 
 /** Right-handed view axes: `up`, `right` (the first world axis across it) and `front` (toward us). */
 function viewAxes(up) {
-  const right = Math.abs(up.x) < 0.9 ? new THREE.Vector3(1, 0, 0) : new THREE.Vector3(0, 1, 0);
+  const right = Math.abs(up.x) < 0.9 ? new Vector3(1, 0, 0) : new Vector3(0, 1, 0);
   right.addScaledVector(up, -right.dot(up)).normalize();
-  return { up, right, front: new THREE.Vector3().crossVectors(right, up) };
+  return { up, right, front: new Vector3().crossVectors(right, up) };
 }
 
 /** Orbit camera. `azimuth` 0 looks from the front, positive from the right; `polar` 0 looks from above. */
@@ -16,9 +16,9 @@ class OrbitCamera {
     this.axes = viewAxes(up);
     this.onChange = onChange;
     this.element = element;
-    this.camera = new THREE.PerspectiveCamera(FIELD_OF_VIEW, 1, 0.01, 100);
-    this.camera.up.copy(up);
-    this.state = { azimuth: 0, polar: 1, distance: 1, target: new THREE.Vector3() };
+    this.camera = new Camera(up);
+    this.aspect = 1;
+    this.state = { azimuth: 0, polar: 1, distance: 1, target: new Vector3() };
     this.points = [];
     this.size = 1;
     this.pointers = new Map();
@@ -44,7 +44,7 @@ class OrbitCamera {
 
   direction({ azimuth, polar }) {
     const { up, right, front } = this.axes;
-    return new THREE.Vector3()
+    return new Vector3()
       .addScaledVector(up, Math.cos(polar))
       .addScaledVector(front, Math.sin(polar) * Math.cos(azimuth))
       .addScaledVector(right, Math.sin(polar) * Math.sin(azimuth));
@@ -58,11 +58,11 @@ class OrbitCamera {
   framing(azimuth, polar) {
     const safePolar = Math.min(Math.PI - 1e-3, Math.max(1e-3, polar));
     const z = this.direction({ azimuth, polar: safePolar });
-    const x = new THREE.Vector3().crossVectors(this.axes.up, z).normalize();
-    const y = new THREE.Vector3().crossVectors(z, x);
+    const x = new Vector3().crossVectors(this.axes.up, z).normalize();
+    const y = new Vector3().crossVectors(z, x);
     const tangent = Math.tan((FIELD_OF_VIEW * Math.PI) / 360) / FIT_MARGIN;
     const spans = [
-      [x, tangent * this.camera.aspect],
+      [x, tangent * this.aspect],
       [y, tangent],
     ].map(([axis, s]) => {
       let [a, b] = [-Infinity, -Infinity];
@@ -80,7 +80,7 @@ class OrbitCamera {
     }
     const depth = (near + far) / 2;
     const reach = Math.max(spans[0].reach, spans[1].reach, near + 0.3 * this.size);
-    const target = new THREE.Vector3()
+    const target = new Vector3()
       .addScaledVector(x, spans[0].center)
       .addScaledVector(y, spans[1].center)
       .addScaledVector(z, depth);
@@ -105,14 +105,14 @@ class OrbitCamera {
 
   /** Seen from `direction`, does the world axis that runs most across the screen run to the left? */
   runsLeft(direction) {
-    const across = new THREE.Vector3().crossVectors(this.axes.up, direction).toArray();
+    const across = new Vector3().crossVectors(this.axes.up, direction).toArray();
     const strongest = across.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best), 0);
     return strongest < -1e-6;
   }
 
   /** Straight view along world axis k, from the side on which the other axes run right and up. */
   axisView(k) {
-    const direction = new THREE.Vector3().setComponent(k, 1);
+    const direction = new Vector3().setComponent(k, 1);
     if (this.runsLeft(direction)) direction.negate();
     this.fit(this.angles(direction));
   }
@@ -133,7 +133,7 @@ class OrbitCamera {
     return this.fit({ azimuth: azimuth + 0.22, polar: polar - 0.2 }, false);
   }
 
-  /** Advance a running flight and place the three.js camera. Returns true while it moves by itself. */
+  /** Advance a running flight and place the camera. Returns true while it moves by itself. */
   update(now) {
     if (this.flight) {
       const share = Math.min(1, (now - this.flight.begin) / 420);
@@ -147,15 +147,14 @@ class OrbitCamera {
     }
     const { distance, target } = this.state;
     this.camera.position.copy(target).addScaledVector(this.direction(this.state), distance);
+    const near = Math.max(distance - 6 * this.size, distance * 0.01);
+    this.camera.projection.perspective(FIELD_OF_VIEW, this.aspect, near, distance + 12 * this.size);
     this.camera.lookAt(target);
-    this.camera.near = Math.max(distance - 6 * this.size, distance * 0.01);
-    this.camera.far = distance + 12 * this.size;
-    this.camera.updateProjectionMatrix();
     return this.flight !== null;
   }
 
   resize(width, height) {
-    this.camera.aspect = width / height;
+    this.aspect = width / height;
     if (!this.touched && this.points.length) this.fit(this.flight ? this.flight.goal : this.state, false);
   }
 
@@ -167,8 +166,8 @@ class OrbitCamera {
 
   pan(dx, dy) {
     const scale = (2 * this.state.distance * Math.tan((FIELD_OF_VIEW * Math.PI) / 360)) / this.element.clientHeight;
-    const right = new THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 0);
-    const up = new THREE.Vector3().setFromMatrixColumn(this.camera.matrix, 1);
+    const right = this.camera.world.column(0);
+    const up = this.camera.world.column(1);
     this.state.target.addScaledVector(right, -dx * scale).addScaledVector(up, dy * scale);
   }
 

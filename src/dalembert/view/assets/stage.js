@@ -1,4 +1,4 @@
-// ---- Stage: the three.js scene, its moving parts, floor, labels and lights ----
+// ---- Stage: the scene, its moving parts, floor, labels and lights ----
 
 const SWEEP_SAMPLES = 160;
 const TRACE_SAMPLES = 3000;
@@ -7,13 +7,13 @@ const TRACE_SAMPLES = 3000;
 function landmarks(model) {
   const points = new Map([["ground", []], ...model.bodies.map((body) => [body.name, []])]);
   const addShapes = (name, shapes) => {
-    const box = new THREE.Box3();
+    const box = new Box3();
     for (const shape of shapes) box.union(shapeBox(shape));
-    if (!box.isEmpty()) points.get(name).push(...corners(box));
+    if (!box.isEmpty()) points.get(name).push(...box.corners());
   };
   for (const body of model.bodies) {
     addShapes(body.name, body.shapes);
-    if (body.shapes.length === 0) points.get(body.name).push(new THREE.Vector3());
+    if (body.shapes.length === 0) points.get(body.name).push(new Vector3());
   }
   addShapes("ground", model.ground.filter((shape) => shape.kind !== "plane"));
   for (const joint of model.joints) points.get(joint.body).push(vector(joint.position));
@@ -43,11 +43,11 @@ function sweep(model, marks) {
     const index = picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1));
     for (const point of worldPoints(model, marks, index)) list.push(point);
   }
-  return list.length ? list : [new THREE.Vector3()];
+  return list.length ? list : [new Vector3()];
 }
 
 function diagonal(points) {
-  return new THREE.Box3().setFromPoints(points).getSize(new THREE.Vector3()).length();
+  return Box3.around(points).diagonal();
 }
 
 /** 1, 2 or 5 times a power of ten, at most `limit`. */
@@ -56,29 +56,6 @@ function niceBelow(limit) {
   return [5, 2, 1].map((k) => k * power).find((value) => value <= limit * (1 + 1e-9));
 }
 
-const GRID_VERTEX = `
-  uniform vec3 right; uniform vec3 front; varying vec2 place;
-  void main() {
-    vec4 world = modelMatrix * vec4(position, 1.0);
-    place = vec2(dot(world.xyz, right), dot(world.xyz, front));
-    gl_Position = projectionMatrix * viewMatrix * world;
-  }`;
-const GRID_FRAGMENT = `
-  uniform vec3 color; uniform vec2 center; uniform float radius; uniform float cell; varying vec2 place;
-  float lines(float size) {
-    vec2 q = place / size;
-    vec2 width = fwidth(q);
-    vec2 near = 1.0 - min(abs(fract(q - 0.5) - 0.5) / (width * 1.1), 1.0);
-    vec2 crisp = 1.0 - smoothstep(0.15, 0.6, width);
-    return max(near.x * crisp.x, near.y * crisp.y);
-  }
-  void main() {
-    float fade = 1.0 - smoothstep(0.25, 1.0, length(place - center) / radius);
-    float strength = max(0.42 * lines(cell), 0.85 * lines(5.0 * cell)) * fade;
-    if (strength < 0.004) discard;
-    gl_FragColor = vec4(color, strength);
-  }`;
-
 /** Floor below the motion: fading grid lines, and a plane that only catches shadows. */
 class Floor {
   constructor(points, size, axes) {
@@ -86,34 +63,20 @@ class Floor {
     const lowest = heights.reduce((low, height) => Math.min(low, height), Infinity);
     const standing = lowest > -1e-6 * size && lowest < 0.5 * size;
     const height = standing ? 0 : lowest - 0.03 * size;
-    const center = new THREE.Box3().setFromPoints(points).getCenter(new THREE.Vector3());
+    const center = Box3.around(points).center();
     const radius = 1.9 * size;
     this.cell = niceBelow(size / 12);
-    this.material = new THREE.ShaderMaterial({
-      vertexShader: GRID_VERTEX,
-      fragmentShader: GRID_FRAGMENT,
-      uniforms: {
-        right: { value: axes.right },
-        front: { value: axes.front },
-        color: { value: new THREE.Color() },
-        center: { value: new THREE.Vector2(center.dot(axes.right), center.dot(axes.front)) },
-        radius: { value: radius },
-        cell: { value: this.cell },
-      },
-      transparent: true,
-      depthWrite: false,
-      side: THREE.DoubleSide,
-      extensions: { derivatives: true },
-    });
-    const sheet = new THREE.PlaneGeometry(2 * radius, 2 * radius);
-    this.grid = new THREE.Mesh(sheet, this.material);
-    this.shade = new THREE.Mesh(sheet, new THREE.ShadowMaterial({ opacity: 0.16, depthWrite: false }));
-    this.shade.receiveShadow = true;
+    const { right, front, up } = axes;
+    const uniforms = { right, front, center: [center.dot(right), center.dot(front)], radius, cell: this.cell };
+    const overlay = { transparent: true, writesDepth: false, doubleSided: true };
+    this.material = surface("grid", [0, 0, 0], { ...overlay, order: -1, uniforms });
+    const sheet = GEOMETRY.plane({ size: [2 * radius, 2 * radius] });
+    this.grid = new Node(sheet, this.material);
+    this.shade = new Node(sheet, surface("shade", [0, 0, 0], { ...overlay, opacity: 0.16 }));
     for (const mesh of [this.grid, this.shade]) {
-      mesh.quaternion.copy(turnZ(axes.up));
-      mesh.position.copy(center).addScaledVector(axes.up, height - center.dot(axes.up));
+      mesh.quaternion.copy(turnZ(up));
+      mesh.position.copy(center).addScaledVector(up, height - center.dot(up));
     }
-    this.grid.renderOrder = -1;
   }
 }
 
@@ -138,7 +101,7 @@ class Labels {
     const taken = [];
     for (const item of this.items) {
       if (item.width === 0) [item.width, item.height] = [item.element.offsetWidth, item.element.offsetHeight];
-      const point = item.object.localToWorld(item.anchor.clone()).project(camera);
+      const point = camera.project(item.anchor.clone().applyMatrix(item.object.world));
       const x = ((point.x + 1) / 2) * width - item.width / 2;
       let y = ((1 - point.y) / 2) * height - item.height / 2;
       const covers = (box) =>
@@ -160,11 +123,8 @@ class Stage {
   constructor(element, model, onChange) {
     Object.assign(this, { element, model, onChange });
     this.canvas = element.querySelector("canvas.view");
-    this.renderer = new THREE.WebGLRenderer({ canvas: this.canvas, antialias: true, alpha: true });
-    this.renderer.outputEncoding = THREE.sRGBEncoding;
-    this.renderer.shadowMap.enabled = true;
-    this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
-    this.scene = new THREE.Scene();
+    this.renderer = new Renderer(this.canvas);
+    this.scene = new Node();
     this.orbit = new OrbitCamera(this.canvas, vector(model.up), onChange);
     this.labels = new Labels(element.querySelector(".labels"));
     this.measure();
@@ -190,7 +150,7 @@ class Stage {
     this.layers = { joints: [], frames: [], trace: [] };
     this.floor = new Floor(this.swept, this.size, this.orbit.axes);
     scene.add(this.floor.grid, this.floor.shade);
-    this.objects = new Map([["ground", new THREE.Group()]]);
+    this.objects = new Map([["ground", new Node()]]);
     for (const shape of model.ground) this.objects.get("ground").add(buildShape(shape, "#8a939c", unit));
     for (const body of model.bodies) this.addBody(body);
     const world = buildFrame(14 * unit);
@@ -210,20 +170,20 @@ class Stage {
 
   addBody(body) {
     const color = this.model.colors.get(body.name);
-    const group = new THREE.Group();
-    const box = new THREE.Box3();
+    const group = new Node();
+    const box = new Box3();
     for (const shape of body.shapes) {
       group.add(buildShape(shape, color, this.unit));
       box.union(shapeBox(shape));
     }
     if (body.shapes.length === 0) {
-      group.add(new THREE.Mesh(GEOMETRY.sphere({ radius: 1.6 * this.unit }), solidMaterial(color)));
+      group.add(new Node(GEOMETRY.sphere({ radius: 1.6 * this.unit }), solidSurface(color)));
     }
     const frame = buildFrame(10 * this.unit);
     group.add(frame);
     this.layers.frames.push(frame);
     this.objects.set(body.name, group);
-    const anchor = box.isEmpty() ? new THREE.Vector3() : box.getCenter(new THREE.Vector3());
+    const anchor = box.isEmpty() ? new Vector3() : box.center();
     this.labels.add(group, anchor, body.name, color);
   }
 
@@ -250,8 +210,8 @@ class Stage {
       points.push(this.worldPoint(trace, picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1))));
     }
     const color = paint(this.model.colors.get(trace.body) || "#7f7f7f");
-    const whole = new THREE.MeshBasicMaterial({ color, transparent: true, opacity: 0.22, depthWrite: false });
-    const tubes = [whole, new THREE.MeshBasicMaterial({ color })].map((material, k) => {
+    const tubes = [0.22, 1].map((opacity, k) => {
+      const material = surface("flat", color, { opacity });
       const tube = new Tube(picks, (k ? 0.2 : 0.16) * this.unit, material, 5);
       tube.setPoints(points);
       this.scene.add(tube.mesh);
@@ -269,29 +229,15 @@ class Stage {
 
   light() {
     const { up, right, front } = this.orbit.axes;
-    const center = new THREE.Box3().setFromPoints(this.swept).getCenter(new THREE.Vector3());
-    const sky = new THREE.HemisphereLight(0xffffff, 0x9a948c, 0.62);
-    sky.position.copy(up);
-    const key = new THREE.DirectionalLight(0xffffff, 0.72);
-    key.position.copy(center).addScaledVector(up, 1.5 * this.size);
-    key.position.addScaledVector(front, 0.9 * this.size).addScaledVector(right, -0.5 * this.size);
-    key.target.position.copy(center);
-    key.castShadow = true;
-    key.shadow.mapSize.set(2048, 2048);
-    key.shadow.radius = 4;
-    key.shadow.normalBias = 0.004 * this.size;
-    const reach = 0.75 * this.size;
-    Object.assign(key.shadow.camera, {
-      left: -reach, right: reach, top: reach, bottom: -reach, near: 0.05 * this.size, far: 4 * this.size,
-    });
-    this.head = new THREE.DirectionalLight(0xffffff, 0.22);
-    this.key = key;
-    this.scene.add(sky, key, key.target, this.head);
+    const center = Box3.around(this.swept).center();
+    const from = center.clone().addScaledVector(up, 1.5 * this.size).addScaledVector(front, 0.9 * this.size);
+    from.addScaledVector(right, -0.5 * this.size);
+    this.renderer.setLamp(from, center, 0.75 * this.size, 0.004 * this.size);
   }
 
   /** Colors that follow the light or dark theme. */
   setTheme(read) {
-    this.floor.material.uniforms.color.value.set(read("--grid-line"));
+    this.floor.material.color = paint(read("--grid-line"));
     this.triadInk = read("--muted");
     this.onChange();
   }
@@ -300,7 +246,7 @@ class Stage {
     if (layer === "grid") this.floor.grid.visible = on;
     else if (layer === "labels") this.labels.container.hidden = !on;
     else if (layer === "shadows") {
-      this.key.castShadow = on;
+      this.renderer.lamp.shadows = on;
       this.floor.shade.visible = on;
     } else for (const object of this.layers[layer]) object.visible = on;
     this.onChange();
@@ -308,8 +254,7 @@ class Stage {
 
   resize() {
     const [width, height] = [this.element.clientWidth || 1, this.element.clientHeight || 1];
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
-    this.renderer.setSize(width, height, false);
+    this.renderer.setSize(width, height, Math.min(window.devicePixelRatio || 1, 2));
     this.orbit.resize(width, height);
     this.onChange();
   }
@@ -334,9 +279,6 @@ class Stage {
   draw(now) {
     const flying = this.orbit.update(now);
     const { camera } = this.orbit;
-    this.head.position.copy(camera.position);
-    this.head.target.position.copy(this.orbit.state.target);
-    this.head.target.updateMatrixWorld();
     this.renderer.render(this.scene, camera);
     this.labels.update(camera, this.element.clientWidth, this.element.clientHeight);
     this.drawTriad();
@@ -354,7 +296,7 @@ class Stage {
     pen.clearRect(0, 0, side, side);
     const turn = this.orbit.camera.quaternion.clone().invert();
     const arms = ["x", "y", "z"].map((name, k) => {
-      const tip = new THREE.Vector3().setComponent(k, 1).applyQuaternion(turn);
+      const tip = new Vector3().setComponent(k, 1).applyQuaternion(turn);
       return { name, tip, color: AXIS_COLORS[k] };
     });
     arms.sort((a, b) => a.tip.z - b.tip.z);

@@ -4,8 +4,7 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 const find = (selector) => document.querySelector(selector);
 
 function webglWorks() {
-  const canvas = document.createElement("canvas");
-  return Boolean(canvas.getContext("webgl2") || canvas.getContext("webgl"));
+  return Boolean(document.createElement("canvas").getContext("webgl2"));
 }
 
 class Viewer {
@@ -35,7 +34,7 @@ class Viewer {
       message.hidden = false;
     };
     if (!webglWorks()) {
-      lost("This browser offers no WebGL, so the 3D view cannot be drawn. The plots work all the same.");
+      lost("This browser offers no WebGL 2, so the 3D view cannot be drawn. The plots work all the same.");
       find(".toolbar").hidden = true;
       return null;
     }
@@ -48,6 +47,7 @@ class Viewer {
     });
     stage.canvas.addEventListener("webglcontextrestored", () => {
       message.hidden = true;
+      stage.renderer.restore();
       this.dirty = true;
     });
     return stage;

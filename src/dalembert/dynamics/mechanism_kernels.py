@@ -1,0 +1,181 @@
+"""The kernels of a mechanism of bodies and joints."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import Kernel
+from dalembert.dynamics import traces
+from dalembert.dynamics.choose import is_rolled
+from dalembert.dynamics.constraint_rows import Rows
+from dalembert.dynamics.derivatives import make_derivatives
+from dalembert.dynamics.kernels import KernelSet
+from dalembert.dynamics.perturb import Perturbations
+from dalembert.dynamics.rolled import Rolled
+from dalembert.equations import Equations, Level, Row
+from dalembert.formulations import Formulation
+from dalembert.formulations.base import Sizes
+from dalembert.kinematics import Coordinates
+from dalembert.spatial.so3 import cross
+
+__all__ = ["MechanismKernels"]
+
+
+class MechanismKernels(KernelSet):
+    """What block equations have, and what bodies and joints have besides."""
+
+    traced: Equations
+
+    def __init__(self, coordinates: Coordinates, formulation: Formulation):
+        flat = coordinates.flat
+        self.coordinates, self.flat = coordinates, flat
+        sizes, windings = (coordinates.nq, coordinates.nv), len(coordinates.windings)
+        super().__init__(formulation, sizes, flat.parameters, windings, tuple(flat.event_owners))
+        self._derivatives: dict[str, Kernel] = {}
+        self._jacobians: dict[str, Kernel] = {}
+        self._rolled: tuple[dict[str, float], Rolled] | None = None
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows(self._find_rows())
+
+    def _find_rows(self) -> list[Row]:
+        """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
+        if not self.coordinates.has_constraints:
+            return []
+        if is_rolled(self.coordinates):
+            joints = ((name, self.coordinates.nominal_joint(name).joint) for name in self.coordinates.cut)
+            return [Row(name, i, Level.POSITION) for name, joint in joints for i in range(6 - joint.nv)]
+        return self.traced.rows
+
+    @cached_property
+    def tree(self) -> Any:
+        """The coordinates placed over the symbols of the parameters."""
+        values = self.symbols["p"][1]
+        return self.coordinates.place(CASADI, dict(zip(self.parameter_names, values, strict=True)))
+
+    def equations(self, tau: np.ndarray | None = None) -> Equations:
+        return Equations(self.tree, self.symbols["t"][1][0], self.symbols["q"][1], self.symbols["u"][1], tau)
+
+    def moved(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
+        return self.tree.normalize(self.tree.integrate(q, du))
+
+    @property
+    def sizes(self) -> Sizes:
+        return super().sizes._replace(coordinates=self.coordinates)
+
+    @cached_property
+    def yielding(self) -> int:
+        """Rows that the recursive formulation adds for armatures of cut joints."""
+        return len(self.traced.rotor_rows()[1]) if self.way == "eliminated" else 0
+
+    # Bodies and joints
+
+    def observed(self) -> dict[str, Any]:
+        """Poses and twists of bodies (world axes), energies, momentum, joint coordinates and outputs."""
+        al, equations = CASADI, self.traced
+        poses, twists = [], []
+        for state in equations.states:
+            poses.append(al.concatenate([state.X_WB.R.reshape(-1), state.X_WB.p]))
+            twists.append(al.concatenate([state.X_WB.R @ state.V[:3], state.X_WB.R @ state.V[3:]]))
+        joints = [al.concatenate(list(equations.joint_coordinates(name))) for name in self.measurable]
+        carried = {"carried": equations.carried()} if self.coordinates.rheonomic else {}
+        return {
+            **carried,
+            "pose": al.concatenate(poses),
+            "twist": al.concatenate(twists),
+            **super().observed(),
+            "momentum": equations.momentum(),
+            "joints": al.concatenate(joints),
+        }
+
+    @cached_property
+    def measurable(self) -> list[str]:
+        """Joints whose coordinates can be found from the bodies' poses."""
+        return [
+            name
+            for name in self.flat.joints
+            if self.coordinates.nominal_joint(name).joint.measurable or name in self.coordinates.slot_of_joint
+        ]
+
+    @cached_property
+    def _reactions(self) -> tuple[list[str], Kernel]:
+        du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
+        wrenches = self.equations().reactions(du[1], multipliers[1])
+        outputs = {"wrench": CASADI.concatenate(list(wrenches.values()))}
+        return list(wrenches), self.compile("reactions", outputs, du=du, multipliers=multipliers)
+
+    @property
+    def reaction_names(self) -> list[str]:
+        """Joints in the order of ``reaction_kernel``."""
+        return self._reactions[0]
+
+    @property
+    def reaction_kernel(self) -> Kernel:
+        """Wrench of every joint on its second body, world axes, about the joint's point."""
+        return self._reactions[1]
+
+    @cached_property
+    def mass_centre_kernel(self) -> Kernel:
+        return self.compile("mass_centre", {"mass_centre": self.traced.mass_centre()})
+
+    def jacobian_kernel(self, body: str) -> Kernel:
+        """J = ∂v/∂u of a point of a body, and J̇ along q̇."""
+        if body in self._jacobians:
+            return self._jacobians[body]
+        al, equations, at = CASADI, self.traced, CASADI.symbols("point", 3)
+
+        def velocity(u: np.ndarray) -> np.ndarray:
+            X, V = Equations(self.tree, equations.t, equations.q, u).motion.body(body)
+            return X.R @ (V[3:] + cross(V[:3], at[1]))
+
+        J = al.columns(velocity, self.nv)
+        rate = al.rate(J, equations.q, equations.qdot())
+        self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
+        return self._jacobians[body]
+
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
+
+    def derivative_kernel(self, which: Any) -> Kernel:
+        """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
+        if which not in self._derivatives:
+            self._derivatives[which] = make_derivatives(self, which)
+        return self._derivatives[which]
+
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
+
+    # Steps along the group of all joints
+
+    @cached_property
+    def exponential_kernel(self) -> Kernel:
+        return traces.exponential_kernel(self)
+
+    @cached_property
+    def discrete_kernel(self) -> Kernel:
+        return traces.discrete_kernel(self)
+
+    # Large models
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if this model runs by rolled recursions."""
+        return self.formulation.rolled and is_rolled(self.coordinates)
+
+    def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
+        """The rolled recursions of a large tree, or None; kept for the last parameters used."""
+        if not self.is_large:
+            return None
+        values = {**self.flat.parameters, **(parameters or {})}
+        if self._rolled is None or self._rolled[0] != values:
+            self._rolled = (values, Rolled(self.coordinates, values))
+        return self._rolled[1]

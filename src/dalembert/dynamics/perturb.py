@@ -1,0 +1,161 @@
+"""First and second derivatives of all that the equations of one model say, at one state.
+
+They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code would take longer to
+compile than it saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.dynamics.traces import tangent_outputs
+from dalembert.elements import Load
+from dalembert.values import TUPLE
+
+if TYPE_CHECKING:
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
+
+__all__ = ["Perturbations", "Point"]
+
+# What ``traces.tangent_outputs`` gives and a linearization has no use for.
+_UNUSED = ("power_q", "power_u")
+_VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T")
+
+
+class Point:
+    """Where derivatives are taken, or a direction: t, q, u, p, u̇ and λ."""
+
+    def __init__(self, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray, du: np.ndarray, multipliers: np.ndarray):
+        self.arrays = [np.array([t]), q, u, p, np.zeros(len(u)), du, multipliers]
+
+
+class Perturbations:
+    """Derivatives of one model's equations, traced when first asked for.
+
+    Attributes:
+        kernels: the model's symbols and its trace.
+    """
+
+    def __init__(self, kernels: MechanismKernels):
+        self.kernels = kernels
+        self._du = CASADI.symbols("du", kernels.nv)
+        self._multipliers = CASADI.symbols("multipliers", len(kernels.rows))
+        self._functions: dict[Any, _Function] = {}
+
+    def tangent(self, at: Point, along: Point | None = None) -> dict[str, Any]:
+        """Residuals and their derivatives by q and u (see ``traces.tangent_outputs``).
+
+        ``spin`` is qdot_q W − Ẇ: how the tangent space turns along the motion. With a direction, pairs of values and
+        of their derivatives along it.
+        """
+        return self._function("tangent", self._tangent)(at, along)
+
+    def by_parameters(self, names: Sequence[str], at: Point) -> dict[str, np.ndarray]:
+        """Derivatives r_p, g_p, v_p and phi_p by some parameters."""
+        return self._function(("parameters", *names), lambda: self._by_parameters(names))(at)
+
+    def formulas(
+        self, formulas: Mapping[str, sp.Expr], names: Sequence[str], at: Point, along: Point | None = None
+    ) -> dict[str, Any]:
+        """Values of formulas of t, q, u and parameters, and their derivatives by q, u and some parameters."""
+        key = ("formulas", *formulas.items(), *names)
+        return self._function(key, lambda: self._formulas(formulas, names))(at, along)
+
+    def unit_force(self, name: str, component: int, at: Point) -> np.ndarray:
+        """Generalized forces of one unit more of a component of a named force's ``value``."""
+        found = self._function(("force", name, component), lambda: self._unit_force(name, component))(at)
+        return found["Q"]
+
+    def energies(self, at: Point, velocities: np.ndarray) -> np.ndarray:
+        """Kinetic energy of every body at other velocities, in the order of ``coordinates.bodies``."""
+        return self._function("energies", self._energies)([*at.arrays[:2], velocities, *at.arrays[3:]])["T"]
+
+    # Tracing
+
+    def _function(self, key: Any, make: Any) -> _Function:
+        if key not in self._functions:
+            symbols = self.kernels.symbols
+            inputs = [*(symbols[name][0] for name in "tqup"), self.kernels.tau[0], self._du[0], self._multipliers[0]]
+            self._functions[key] = _Function(inputs, make())
+        return self._functions[key]
+
+    def _tangent(self) -> dict[str, ca.SX]:
+        outputs = tangent_outputs(self.kernels, self._du, self._multipliers)
+        for name in _UNUSED:
+            del outputs[name]
+        t, q = self.kernels.symbols["t"][0], self.kernels.symbols["q"][0]
+        W, qdot = outputs["W"], outputs["qdot"]
+        rate = ca.jtimes(ca.vec(W), q, qdot) + ca.jacobian(ca.vec(W), t)
+        outputs["spin"] = outputs["qdot_q"] @ W - ca.reshape(rate, *W.shape)
+        return outputs
+
+    def _residuals(self) -> dict[str, ca.SX]:
+        return {name: self._function("tangent", self._tangent).outputs[name] for name in ("r", "g", "v", "phi")}
+
+    def _symbols_of(self, names: Sequence[str]) -> ca.SX:
+        p, known = self.kernels.symbols["p"][0], self.kernels.parameter_names
+        return ca.vertcat(*[p[known.index(name)] for name in names]) if names else ca.SX(0, 1)
+
+    def _by_parameters(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        return {f"{name}_p": ca.jacobian(value, self._symbols_of(names)) for name, value in self._residuals().items()}
+
+    def _formulas(self, formulas: Mapping[str, sp.Expr], names: Sequence[str]) -> dict[str, ca.SX]:
+        motion, symbols = self.kernels.traced.motion, self.kernels.symbols
+        y = CASADI.to_sx([motion.evaluate(formula) for formula in formulas.values()])
+        by = {"q": symbols["q"][0], "u": symbols["u"][0], "p": self._symbols_of(names)}
+        return {"y": y, **{f"y_{key}": ca.jacobian(y, symbol) for key, symbol in by.items()}}
+
+    def _unit_force(self, name: str, component: int) -> dict[str, ca.SX]:
+        force, scope = self.kernels.flat.forces[name]
+        unit: Any = sp.Integer(1)
+        if isinstance(force.value, TUPLE):
+            unit = tuple(sp.Integer(i == component) for i in range(len(force.value)))
+        load = Load()
+        equations = self.kernels.equations()
+        force.model_copy(update={"value": unit}).loads(equations.motion.within(scope), load)
+        return {"Q": CASADI.to_sx(equations.forces_of(load))}
+
+    def _energies(self) -> dict[str, ca.SX]:
+        tree, states = self.kernels.tree, self.kernels.traced.states
+        energies = [link.inertia.energy(state.V_L) for link, state in zip(tree.links, states, strict=True)]
+        return {"T": CASADI.to_sx(energies)}
+
+
+class _Function:
+    """Named expressions of a fixed list of symbols, as dense arrays."""
+
+    def __init__(self, inputs: list[ca.SX], outputs: dict[str, ca.SX]):
+        self.inputs, self.outputs = inputs, outputs
+        self._value: ca.Function | None = None
+        self._slope: ca.Function | None = None
+
+    def __call__(self, at: Point | list[np.ndarray], along: Point | None = None) -> dict[str, Any]:
+        arrays = at.arrays if isinstance(at, Point) else at
+        if self._value is None:
+            self._value = ca.Function("value", self.inputs, list(self.outputs.values()))
+        values = self._dense(self._value.call(arrays))
+        if along is None:
+            return values
+        if self._slope is None:
+            directions = [ca.SX.sym("d", *symbol.shape) for symbol in self.inputs]  # pyright: ignore[reportAttributeAccessIssue]
+            both, direction = ca.vertcat(*self.inputs), ca.vertcat(*directions)
+            slopes = [_along(value, both, direction) for value in self.outputs.values()]
+            self._slope = ca.Function("slope", [*self.inputs, *directions], slopes)
+        slopes = self._dense(self._slope.call([*arrays, *along.arrays]))
+        return {name: (values[name], slopes[name]) for name in self.outputs}
+
+    def _dense(self, found: Sequence[ca.DM]) -> dict[str, np.ndarray]:
+        arrays = zip(self.outputs, found, strict=True)
+        return {name: dm.full()[:, 0] if name in _VECTORS else dm.full() for name, dm in arrays}
+
+
+def _along(value: ca.SX, symbols: ca.SX, direction: ca.SX) -> ca.SX:
+    """Directional derivative of a sparse matrix, with its own pattern."""
+    dense = ca.densify(value)
+    return ca.reshape(ca.jtimes(ca.vec(dense), symbols, direction), *dense.shape)

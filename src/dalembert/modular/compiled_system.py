@@ -1,0 +1,338 @@
+"""A system of subsystems as machine code: what integrators take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import Kernel, compile_function
+from dalembert.errors import ExpressionError, ModelError, Problem
+from dalembert.expressions import TIME, evaluate, parse
+from dalembert.integrators.base import Problem as TimeProblem
+from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labels import Label
+from dalembert.modular.modular_equations import ModularEquations
+from dalembert.modular.modular_system import CONSISTENT
+from dalembert.modular.system_functions import SystemContext, system_jacobian, system_retract, system_rhs
+from dalembert.modular.witness import consistent, worst
+from dalembert.numerics.context import Statistics
+from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
+
+__all__ = ["CompiledSystem", "compiled"]
+
+NEEDS = {"rhs", "retract", "jacobian"}
+OFFSETS = (0.0, 0.1, 1.0)  # from where variables of order 0 are looked for that nobody gave
+
+_KEPT: WeakKeyDictionary[ModularEquations, dict[str, CompiledSystem]] = WeakKeyDictionary()
+
+
+class CompiledSystem:
+    """The equations of a subsystem with its inputs given, ready to run.
+
+    Args:
+        equations: of the subsystem.
+        inputs: formulas of time by name; an input that is left out is zero.
+        near: values of variables by name; where forces are differentiated, independent variables are those that are
+            best there.
+
+    Attributes:
+        state, top: names of the variables below the order of the system, and at it.
+    """
+
+    def __init__(
+        self,
+        equations: ModularEquations,
+        inputs: Mapping[str, Any] | None = None,
+        near: Mapping[str, float] | None = None,
+    ):
+        self.equations = equations
+        self.inputs = self._formulas(inputs or {})
+        self.state = [str(label) for label in equations.state]
+        self.top = [str(label) for label in equations.top]
+        self.is_large = False
+        self.choices = equations.choices_at(near or {}) if self.is_prolonged else {}
+        missing = [name for name, value in equations.parameters.items() if value is None]
+        if missing:
+            raise ModelError(
+                Problem(
+                    f"subsystem {equations.name!r}: parameters without a value: {', '.join(missing)}",
+                    fix=f"parameters={{{missing[0]!r}: 1.0}}",
+                )
+            )
+
+    def _formulas(self, given: Mapping[str, Any]) -> dict[str, sp.Expr]:
+        eq, found = self.equations, {}
+        for key, value in given.items():
+            name = str(getattr(key, "name", key))
+            if name not in eq.inputs:
+                known = ", ".join(eq.inputs) or "none"
+                raise ModelError(Problem(f"subsystem {eq.name!r} has no input {name!r}; it has {known}"))
+            try:
+                formula = parse(value) if isinstance(value, str) else sp.Float(value) if _number(value) else value
+            except ExpressionError as error:
+                raise ModelError(Problem(f"input {name!r}: {error}")) from None
+            if not isinstance(formula, sp.Expr) or formula.free_symbols - {TIME}:
+                raise ModelError(
+                    Problem(f"input {name!r} must be a number or a formula of t, got {value!r}", fix='"6*sin(t)"')
+                )
+            found[name] = formula
+        return found
+
+    # Graphs
+
+    @cached_property
+    def _known(self) -> dict[str, ca.SX]:
+        """What stands in the place of inputs and their rates."""
+        traced, found = self.equations.casadi, {}
+        assert self._blocks  # all rates of inputs occur in the symbols from here on
+        for name in (*self.equations.inputs, *traced.input_rates):
+            head, level = _input_rate(name, self.equations.inputs)
+            formula = self.inputs.get(head, sp.S.Zero)
+            value = evaluate(CASADI, sp.diff(formula, TIME, level), lambda _: traced.symbols[TIME.name])
+            found[name] = CASADI.to_sx(np.array([value], dtype=object))
+        return found
+
+    def _given(self, *graphs: ca.SX) -> list[ca.SX]:
+        """Graphs with the formulas of inputs in the place of their symbols."""
+        names = list(self._known)
+        if not names:
+            return list(graphs)
+        symbols = self.equations.casadi.column(names)
+        return ca.substitute(list(graphs), [symbols], [ca.vertcat(*self._known.values())])
+
+    @cached_property
+    def _blocks(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """−M, k, A, b; where forces are differentiated to reach the order of the system, these are rows, too."""
+        traced, top = self.equations.casadi, self.equations.top
+        A, b = _dense(traced.A, top), _dense(traced.b, (ONE,))
+        if self.is_prolonged:
+            f, _ = self._prolonged
+            values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
+            x = traced.column(top)
+            K, k = ca.jacobian(values, x), ca.substitute(values, x, ca.SX.zeros(len(top)))
+            return ca.SX.eye(len(top)), ca.SX.zeros(len(top)), ca.vertcat(K, A), ca.vertcat(k, b)
+        M = assemble(*(node.M for node in traced.nodes), al=CASADI)
+        k = assemble(*(node.k for node in traced.nodes), al=CASADI)
+        return -_dense(M, top, top), _dense(k, (ONE,), top), A, b
+
+    @cached_property
+    def _prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+        """Forces on independent variables, differentiated to the order of the system, and at the orders below."""
+        traced = self.equations.casadi
+        return traced.prolong(traced.composed_by(self.choices)[()].f_bar)
+
+    @property
+    def is_prolonged(self) -> bool:
+        """Whether forces are of a lower order than the system, so that they are differentiated."""
+        return self.equations.order > max(self.equations.force_order, 0)
+
+    @cached_property
+    def _lower(self) -> list[tuple[Label, Any]]:
+        """Invariants of all orders below the highest, lowest first; with them forces that were differentiated."""
+        traced = self.equations.casadi
+        more = self._prolonged[1] if self.is_prolonged else ()
+        return sorted([*traced.lower, *more], key=lambda pair: pair[0].order)
+
+    def _arguments(self, *names: str) -> dict[str, ca.SX]:
+        traced, eq = self.equations.casadi, self.equations
+        every = {
+            "t": traced.column([TIME.name]), "y": traced.column(eq.state), "x": traced.column(eq.top),
+            "multipliers": self._multipliers, "p": traced.column(list(eq.parameters)),
+        }  # fmt: skip
+        return {name: every[name] for name in names}
+
+    @cached_property
+    def _multipliers(self) -> ca.SX:
+        return ca.SX.sym("lambda", self._blocks[2].shape[0])
+
+    def _compiled(self, name: str, arguments: tuple[str, ...], outputs: dict[str, ca.SX]) -> Kernel:
+        made = dict(zip(outputs, self._given(*outputs.values()), strict=True))
+        return compile_function(f"system_{name}", self._arguments(*arguments), made, shapes={"t": ()})
+
+    @cached_property
+    def blocks_kernel(self) -> Kernel:
+        names = ("M", "k", "A", "b")
+        return self._compiled("blocks", ("t", "y", "p"), dict(zip(names, self._blocks, strict=True)))
+
+    @cached_property
+    def rates_kernel(self) -> Kernel:
+        return self._compiled("rates", ("t", "y", "x", "p"), {"rate": CASADI.to_sx(self.equations.casadi.rates)})
+
+    @cached_property
+    def invariants_kernel(self) -> Kernel:
+        h = CASADI.to_sx(np.array([value for _, value in self._lower], dtype=object))
+        y = self._arguments("y")["y"]
+        return self._compiled("invariants", ("t", "y", "p"), {"h": h, "J": ca.jacobian(h, y)})
+
+    @cached_property
+    def tangent_kernel(self) -> Kernel:
+        a = self._arguments("y", "x", "multipliers")
+        minus_M, k, A, b = self._blocks
+        balance = k - minus_M @ a["x"] + A.T @ a["multipliers"]
+        rates = CASADI.to_sx(self.equations.casadi.rates)
+        outputs = {
+            "G": ca.jacobian(balance, a["y"]), "H": ca.jacobian(A @ a["x"] + b, a["y"]),
+            "r_y": ca.jacobian(rates, a["y"]), "r_x": ca.jacobian(rates, a["x"]),
+        }  # fmt: skip
+        return self._compiled("tangent", ("t", "y", "x", "multipliers", "p"), outputs)
+
+    # What integrators take
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The elimination from the leaves to the root."""
+        minus_M, _, A, _ = self._blocks
+        n, m = len(self.top), A.shape[0]
+        if self.is_prolonged:
+            return flat_plan(n, m)
+        at = {label: j for j, label in enumerate(self.equations.top)}
+        number = {node.path: k for k, node in enumerate(self.equations.nodes)}
+        nodes = [
+            Node(number[node.path[:-1]] if node.path else -1, [at[v] for v in traced.variables if v in at])
+            for node, traced in zip(self.equations.nodes, self.equations.casadi.nodes, strict=True)
+        ]
+        rows = [[int(j) for j in line] for line in _pattern(A)]
+        couplings = [(i, int(j)) for i, line in enumerate(_pattern(minus_M)) for j in line if i != j]
+        return plan_of(nodes, rows, couplings)
+
+    def parameters(self, values: Mapping[str, float] | None) -> np.ndarray:
+        """The vector of parameters with these values instead of the subsystem's.
+
+        Raises:
+            ModelError: for unknown names.
+        """
+        known = self.equations.parameters
+        for name in values or {}:
+            if name not in known:
+                raise ModelError(
+                    Problem(f"subsystem {self.equations.name!r} has no parameter {name!r}; it has {', '.join(known)}")
+                )
+        return np.array([{**known, **(values or {})}[name] for name in known], dtype=float)
+
+    def lower_residuals(self, t: np.ndarray, y: np.ndarray, parameters: np.ndarray) -> dict[int, np.ndarray]:
+        """Invariants below the highest order at many states, by order."""
+        if not self._lower:
+            return {}
+        h = np.asarray(self.invariants_kernel(t, y, parameters).h).reshape(len(y), -1)
+        orders = np.array([label.order for label, _ in self._lower])
+        return {int(order): h[:, orders == order] for order in np.unique(orders)}
+
+    def start(self, t: float, given: Mapping[str, float], parameters: np.ndarray) -> np.ndarray:
+        """A state that meets all invariants: what is given stays, the rest begins at guesses, else at zero or near it.
+
+        Raises:
+            ModelError: for unknown names, and if no such state is found, naming the invariants that are left.
+        """
+        eq = self.equations
+        for name in given:
+            if name not in self.state:
+                raise ModelError(
+                    Problem(f"subsystem {eq.name!r} has no state {name!r}; it has {', '.join(self.state)}")
+                )
+        begun = {**eq.guesses, **given}
+        if not self._lower:
+            return np.array([begun.get(name, 0.0) for name in self.state])
+
+        def lower(state: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = self.invariants_kernel(t, np.asarray(state, dtype=float).reshape(-1), parameters)
+            return np.asarray(found.h), np.asarray(found.J)
+
+        free, y, left = np.array([name not in given for name in self.state]), np.empty(0), np.empty(0)
+        for offset in OFFSETS:  # where all is zero, gradients may vanish
+            first = [begun.get(str(label), offset if label.order == 0 else 0.0) for label in eq.state]
+            y, left = consistent(lower, np.array(first), np.empty(0), free)
+            if np.abs(left).max(initial=0.0) <= CONSISTENT * (1.0 + np.abs(y).max(initial=0.0)):
+                break
+        else:
+            rows = worst(left, [f"{label.text} at order {label.order}" for label, _ in self._lower])
+            shown = ", ".join(f"{name} ({value:.3g})" for name, value in rows.items())
+            raise ModelError(
+                Problem(
+                    f"subsystem {eq.name!r}: no initial state meets all invariants; left over: {shown}",
+                    fix="give other or fewer initial values, or a position near the wanted one: guess({…})",
+                )
+            )
+        return y
+
+    def problem(
+        self, parameters: Mapping[str, float] | None, needs: tuple[str, ...], start: Any = None, active: Any = None
+    ) -> tuple[TimeProblem, SystemContext]:
+        """What an integrator that needs these functions takes, and the context behind it."""
+        if not set(needs) <= NEEDS:
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.equations.name!r}: this integrator moves bodies itself, and a subsystem has "
+                    f"variables of any kind",
+                    fix="integrator='dopri8', 'tsit5', 'rk4', 'radau' or 'bdf'",
+                )
+            )
+        values = self.parameters(parameters)
+        orders = self.equations.order
+        context = SystemContext(
+            n=len(self.top), rows=self._blocks[2].shape[0], size=len(self.state), lower=len(self._lower),
+            orders=orders, n_parameters=len(values), parameters=values,
+            row_start=_starts([label.order for label, _ in self._lower], orders),
+            column_start=_starts([label.order for label in self.equations.state], orders),
+            statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf), plan=self.plan, blocks=self.blocks_kernel,
+            rates=self.rates_kernel,
+        )  # fmt: skip
+        if self._lower:
+            context.invariants = self.invariants_kernel
+        context.rhs, context.retract = system_rhs.bind(context), system_retract.bind(context)
+        problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract)
+        if "jacobian" in needs:
+            context.tangent = self.tangent_kernel
+            problem.jacobian = system_jacobian.bind(context)
+        return problem, context
+
+
+def compiled(
+    equations: ModularEquations, inputs: Mapping[str, Any] | None = None, near: Mapping[str, float] | None = None
+) -> CompiledSystem:
+    """The compiled system of these equations; the same one for the same inputs and independent variables."""
+    made = CompiledSystem(equations, inputs, near)
+    chosen = [(path, choice.independent, choice.pivots) for path, choice in made.choices.items()]
+    return _KEPT.setdefault(equations, {}).setdefault(repr((sorted(made.inputs.items()), chosen)), made)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _input_rate(name: str, inputs: tuple[str, ...]) -> tuple[str, int]:
+    """The input of which a name is a rate, and how often it is differentiated."""
+    if name in inputs:
+        return name, 0
+    head, _, tail = name.rpartition(".")
+    return head, len(tail)
+
+
+def _starts(orders: list[int], count: int) -> np.ndarray:
+    """Where each order begins in a list that is sorted by order."""
+    return np.array([sum(order < k for order in orders) for k in range(count + 1)], dtype=np.int64)
+
+
+def _dense(matrix: Labelled, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
+    names = matrix.rows if rows is None else rows
+    out = ca.SX(len(names), len(columns))
+    at = {column: j for j, column in enumerate(columns)}
+    for i, row in enumerate(names):
+        for column, value in matrix.entries.get(row, {}).items():
+            out[i, at[column]] = CASADI.to_sx(np.array([value], dtype=object))
+    return out
+
+
+def _pattern(matrix: ca.SX) -> list[list[int]]:
+    """Columns of the entries of each row."""
+    found: list[list[int]] = [[] for _ in range(matrix.shape[0])]
+    rows, columns = matrix.sparsity().get_triplet()
+    for i, j in zip(rows, columns, strict=True):
+        found[i].append(j)
+    return found

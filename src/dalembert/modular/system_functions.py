@@ -1,0 +1,218 @@
+"""Native functions of a system of subsystems: the highest derivatives, rates of the state, and the way back onto the
+invariants.
+
+With σ the order of the system, y = q⟨0⟩ … q⟨σ−1⟩ its state, and x = q⟨σ⟩,
+
+    −M x = k + Aᵀλ,      A x + b = 0,      ẏ = r(t, y, x),      h(t, y) = 0
+
+where f = M x + k are the effective forces and h the invariants at all orders below σ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Record, Ref, Vector, native
+from dalembert.numerics.context import (
+    CONFLICT,
+    FAILED,
+    FAILURES,
+    NO_CONVERGENCE,
+    NO_MASS,
+    NOT_FINITE,
+    OK,
+    Statistics,
+)
+from dalembert.numerics.elimination_plan import Plan
+from dalembert.numerics.linear import solve_constrained
+from dalembert.numerics.tree_elimination import solve_hierarchy
+
+__all__ = ["SystemContext", "solve_tops", "system_jacobian", "system_retract", "system_rhs"]
+
+# Newton's method back onto the invariants of one order, close to rounding.
+TOLERANCE, NEWTON_STEPS = 1e-14, 12
+# How far redundant invariants may contradict each other, relative to the highest derivatives.
+CONTRADICTION = 1e-6
+
+
+class SystemBlocks(Outputs):
+    """Blocks of the highest order: −M, k, A, b."""
+
+    M = Matrix("n", "n")
+    k = Vector("n")
+    A = Matrix("rows", "n")
+    b = Vector("rows")
+
+
+class LowerInvariants(Outputs):
+    """Invariants at all orders below the highest, lowest first, and their derivatives by the state."""
+
+    h = Vector("lower")
+    J = Matrix("lower", "size")
+
+
+class SystemTangent(Outputs):
+    """Derivatives by the state of M x + k + Aᵀλ and of A x + b; of the rates by the state and by x."""
+
+    G = Matrix("n", "size")
+    H = Matrix("rows", "size")
+    r_y = Matrix("size", "size")
+    r_x = Matrix("size", "n")
+
+
+class SystemContext(Record):
+    """A compiled system in one run.
+
+    Attributes:
+        n, rows, size, lower: lengths of x, b, y and h;  orders: σ.
+        row_start, column_start: where in h, and in y, each order begins.
+        x, multipliers: of the last evaluation.
+        blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p).
+        plan: of the elimination from the leaves to the root.
+        rhs, retract: as an integrator calls them;  inner: none.
+    """
+
+    n = Int()
+    rows = Int()
+    size = Int()
+    lower = Int()
+    orders = Int()
+    n_parameters = Int()
+    parameters = Vector("n_parameters")
+    x = Vector("n")
+    multipliers = Vector("rows")
+    row_start = Integers("orders + 1")
+    column_start = Integers("orders + 1")
+    statistics = Ref(Statistics)
+    plan = Ref(Plan)
+    blocks = Kernel()
+    rates = Kernel()
+    invariants = Kernel()
+    tangent = Kernel()
+    rhs = Function(float, Vector, Vector)
+    inner = Function(float, Vector, Vector)
+    retract = Function(float, Vector, Vector)
+
+    def failure(self) -> str:
+        """Why the native code gave up, in words."""
+        return FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+
+
+@native
+def _refuse(c: SystemContext, reason: int) -> int:
+    c.statistics.failure = reason
+    return FAILED
+
+
+@native
+def _solve(c: SystemContext, t: float, y: np.ndarray) -> int:
+    """x and λ at a state, into the context."""
+    e, s = SystemBlocks.of(c, c.blocks(t, y, c.parameters)), c.statistics
+    status, rank, ratio, conflict = solve_hierarchy(c.plan, e.M, e.k, e.A, e.b, c.x, c.multipliers)
+    s.smallest_pivot = min(s.smallest_pivot, ratio)
+    s.lowest_rank = min(s.lowest_rank, float(rank))
+    s.highest_rank = max(s.highest_rank, float(rank))
+    largest = 1.0
+    for value in c.x:
+        largest = max(largest, abs(value))
+    s.largest_conflict = max(s.largest_conflict, conflict / largest)
+    if status != OK:
+        return _refuse(c, NO_MASS)
+    for value in c.x:
+        if not np.isfinite(value):
+            return _refuse(c, NOT_FINITE)
+    return OK
+
+
+@native
+def system_rhs(c: SystemContext, t: float, y: np.ndarray, rate: np.ndarray) -> int:
+    """ẏ."""
+    if _solve(c, t, y) != OK:
+        return FAILED
+    rate[:] = c.rates(t, y, c.x, c.parameters)
+    for value in rate:
+        if not np.isfinite(value):
+            return _refuse(c, NOT_FINITE)
+    return OK
+
+
+@native
+def system_jacobian(c: SystemContext, t: float, y: np.ndarray, J: np.ndarray) -> int:
+    """∂ẏ/∂y, exact: x follows from the derivatives of the equations that determine it."""
+    if _solve(c, t, y) != OK:
+        return FAILED
+    d = SystemTangent.of(c, c.tangent(t, y, c.x, c.multipliers, c.parameters))
+    e = SystemBlocks.of(c, c.blocks.outputs)
+    dx, unused, g, gamma = np.empty(c.n), np.empty(c.rows), np.empty(c.n), np.empty(c.rows)
+    for j in range(c.size):
+        for i in range(c.n):
+            g[i] = d.G[i, j]
+        for i in range(c.rows):
+            gamma[i] = d.H[i, j]
+        status, _, _, _ = solve_hierarchy(c.plan, e.M, g, e.A, gamma, dx, unused)
+        if status != OK:
+            return _refuse(c, NO_MASS)
+        for i in range(c.size):
+            s = d.r_y[i, j]
+            for k in range(c.n):
+                s += d.r_x[i, k] * dx[k]
+            J[i, j] = s
+    return OK
+
+
+@native
+def _largest(values: np.ndarray) -> float:
+    found = 0.0
+    for value in values:
+        found = max(found, abs(value))
+    return found
+
+
+@native
+def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+    """y back onto the invariants, the lowest order first, each by the shortest way in the variables of its order."""
+    if c.lower == 0:
+        return OK
+    e = LowerInvariants.of(c, c.invariants(t, y, c.parameters))
+    for order in range(c.orders):
+        first, last = c.row_start[order], c.row_start[order + 1]
+        begin, end = c.column_start[order], c.column_start[order + 1]
+        if last == first:
+            continue
+        size = 1.0 + _largest(y[begin:end])
+        n, before = end - begin, np.inf
+        eye, step, unused = np.eye(n), np.empty(n), np.empty(last - first)
+        for _ in range(NEWTON_STEPS):
+            missed = _largest(e.h[first:last])
+            if not missed < before or missed <= TOLERANCE * size:
+                break
+            before = missed
+            A = e.J[first:last, begin:end].copy()
+            status, _, _, _ = solve_constrained(eye, np.zeros(n), A, e.h[first:last].copy(), step, unused)
+            if status != OK:
+                return _refuse(c, NO_CONVERGENCE)
+            for j in range(n):
+                y[begin + j] += step[j]
+            e = LowerInvariants.of(c, c.invariants(t, y, c.parameters))
+        missed = _largest(e.h[first:last])
+        if not missed <= 1e-9 * size:
+            return _refuse(c, NO_CONVERGENCE if order == 0 else CONFLICT)
+    c.statistics.projections += 1
+    return OK
+
+
+@native
+def solve_tops(c: SystemContext, times: np.ndarray, states: np.ndarray, x: np.ndarray, residual: np.ndarray) -> int:
+    """x at many states, and the largest |A x + b| there relative to the largest of x; NaN from where it fails."""
+    for k in range(len(times)):
+        if _solve(c, times[k], states[k]) != OK:
+            return FAILED
+        x[k] = c.x
+        e, worst = SystemBlocks.of(c, c.blocks.outputs), 0.0
+        for i in range(c.rows):
+            s = e.b[i]
+            for j in range(c.n):
+                s += e.A[i, j] * c.x[j]
+            worst = max(worst, abs(s))
+        residual[k] = worst / (1.0 + _largest(c.x))
+    return OK

@@ -1,0 +1,143 @@
+"""The motion of a system of subsystems: its variables by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.recorded import Recorded
+from dalembert.trajectory.trajectory import write_netcdf
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dalembert.modular import ModularEquations
+
+__all__ = ["SystemTrajectory", "is_system_file", "read_system"]
+
+MOST_PANELS = 8
+
+
+class SystemTrajectory:
+    """Variables of a subsystem over time, with a certificate.
+
+        run = da.simulate(robot, 2.0, inputs={"AL.voltage": "6*sin(t)"})
+        run["AL.i"], run["R.theta.d"]
+
+    Attributes:
+        certificate: how far to trust it.
+        equations: those that were integrated; None if it was read from a file.
+    """
+
+    def __init__(self, data: Recorded, certificate: Certificate, equations: ModularEquations | None):
+        self._recorded, self.certificate, self.equations = data, certificate, equations
+
+    def __repr__(self) -> str:
+        time, attrs = self.values("time"), self.attrs
+        return (
+            f"<SystemTrajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
+            f"{len(self.names)} variables, {attrs['integrator']}; "
+            f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+        )
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What holds for the whole run."""
+        return self._recorded.attrs
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all variables: those of the state, and those of the highest order."""
+        return [*self._recorded.labels["state"], *self._recorded.labels["top"], *self._recorded.labels["input"]]
+
+    def values(self, name: str) -> np.ndarray:
+        """``time``, ``states``, ``tops`` (variables of the highest order), ``inputs``, or one variable by its name.
+
+        Raises:
+            DalembertError: for an unknown name.
+        """
+        if name in ("time", *self._recorded.values):
+            return self._recorded[name]
+        for whole, labels in (("states", "state"), ("tops", "top"), ("inputs", "input")):
+            known = list(self._recorded.labels[labels])
+            if name in known:
+                return self._recorded[whole][:, known.index(name)]
+        raise DalembertError(f"no variable {name!r}; the run has {', '.join(self.names)}")
+
+    def __getitem__(self, name: Any) -> xr.DataArray:
+        """One variable over time, by its name (``"AL.i"``, ``"theta.d"``) or symbol."""
+        import xarray as xr
+
+        text = getattr(name, "name", None) or str(name)
+        return xr.DataArray(self.values(text), dims=("time",), coords={"time": self.values("time")}, name=text)
+
+    @property
+    def time(self) -> xr.DataArray:
+        """Output times (s)."""
+        return self.data.time
+
+    @property
+    def data(self) -> xr.Dataset:
+        """All of it as an ``xarray.Dataset``: ``states``, ``tops``, ``inputs``."""
+        return self._recorded.dataset()
+
+    def plot(self, path: str | Path | None = None, *, quantities: Sequence[str] | None = None) -> Any:
+        """Curves over time, one panel for each variable: those of the lowest order, or those named.
+
+        Args:
+            path: a PNG file.
+            quantities: names of variables.
+        """
+        from dalembert.view import Plot, plot_series, write_png
+
+        names = list(quantities) if quantities is not None else list(self._recorded.labels["state"])[:MOST_PANELS]
+        plots = [Plot(name, "", {name: self.values(name)}) for name in names]
+        figure = plot_series(self.values("time"), plots, title=str(self.attrs["model"]))
+        if path is not None:
+            write_png(figure, path)
+        return figure
+
+    def save(self, path: str | Path) -> Path:
+        """NetCDF with the data and the certificate; ``da.load`` reads it back."""
+        more = {"dalembert_system": 1, "certificate": json.dumps(asdict(self.certificate))}
+        return write_netcdf(replace(self._recorded, attrs=self.attrs | more), path)
+
+
+def is_system_file(path: str | Path) -> bool:
+    """Whether a file holds the motion of a subsystem; False for what is no such file at all."""
+    import h5py
+
+    try:
+        with h5py.File(path) as file:
+            return "dalembert_system" in file.attrs
+    except OSError:
+        return False
+
+
+def read_system(path: str | Path) -> SystemTrajectory:
+    """The motion of a subsystem that was saved; equations are no part of the file.
+
+    Raises:
+        DalembertError: if the file is damaged.
+    """
+    import xarray as xr
+
+    try:
+        data = xr.load_dataset(path, engine="h5netcdf")
+        raw = json.loads(data.attrs.pop("certificate"))
+        raw["checks"] = tuple(Check(**check) for check in raw["checks"])
+        certificate = Certificate(**(raw | {"remarks": tuple(raw["remarks"])}))
+        values = {name: data[name].values for name in ("states", "tops", "inputs")}
+        labels = {name: [str(label) for label in data[name].values] for name in ("state", "top", "input")}
+        time = data["time"].values
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DalembertError(f"{path} is damaged: {error}.  Fix: simulate again") from None
+    data.attrs.pop("dalembert_system")
+    return SystemTrajectory(Recorded(time, values, labels, dict(data.attrs)), certificate, None)

@@ -1,0 +1,26 @@
+"""Classes of plain Python and NumPy values, for ``isinstance``: what a type checker knows nothing of stays ``Any``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "NUMBER", "SEQUENCE", "SET", "TUPLE",
+]  # fmt: skip
+
+Classes = tuple[type[Any], ...]
+
+ARRAY: Classes = (np.ndarray,)
+BOOLEAN: Classes = (bool, np.bool_)
+COMPLEX_NUMBER: Classes = (complex, np.complexfloating)
+DICT: Classes = (dict,)
+FLOATING: Classes = (float, np.floating)
+# A bool counts as an integer here, as in Python.
+INTEGER: Classes = (int, np.integer)
+LIST: Classes = (list,)
+NUMBER: Classes = (int, float, np.number)
+SEQUENCE: Classes = (list, tuple)
+SET: Classes = (set, frozenset)
+TUPLE: Classes = (tuple,)

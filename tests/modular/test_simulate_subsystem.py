@@ -1,0 +1,128 @@
+"""Subsystems through time: compiled, led back onto their invariants, of any order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.modular.compiled_system import CompiledSystem
+
+START = {"x": 1.0, "y": 0.5, "z.d": 0.3}
+
+
+def pendulum():
+    """A spherical pendulum by its three Cartesian coordinates, x downward."""
+    P = da.Subsystem("P")
+    m, g, r = P.parameters(m=1, g=9.8, r=1.3)
+    x, y, z = P.coordinates("x y z")
+    P.effective_forces({x: m * g - m * x.dd, y: -m * y.dd, z: -m * z.dd})
+    P.invariant(x**2 + y**2 + z**2 - r**2)
+    return P
+
+
+def test_a_pendulum_moves_as_the_mechanism_does():
+    run = da.simulate(pendulum(), 3.0, initial=START)
+    model = da.Model("pendulum", gravity=(9.8, 0, 0))
+    first = [float(run[name].values[0]) for name in ("x", "y", "z")]
+    bob = model.body("bob", mass=1, com=first, inertia=(0.1, 0.1, 0.1))
+    model.translational("T", "ground", bob)
+    model.constraint("rod", "x(bob)**2 + y(bob)**2 + z(bob)**2 - 1.3**2")
+    model.initial("T", (0, 0, 0), rate=[float(run[f"{name}.d"].values[0]) for name in ("x", "y", "z")])
+    other = da.simulate(model, 3.0)
+    assert run.certificate.trusted
+    found = np.column_stack([run.values(name) for name in ("x", "y", "z")])
+    np.testing.assert_allclose(found, other.body("bob").position, atol=1e-8)
+
+
+def test_all_integrators_and_stabilizations_agree():
+    runs = [
+        da.simulate(pendulum(), 1.0, initial=START, **options)
+        for options in (
+            {}, {"integrator": "tsit5"}, {"integrator": "rk4"}, {"integrator": "radau", "rtol": 1e-10},
+            {"integrator": "bdf", "rtol": 1e-9}, {"stabilization": "none"},
+        )
+    ]  # fmt: skip
+    for run in runs[1:]:
+        np.testing.assert_allclose(run.values("states")[-1], runs[0].values("states")[-1], atol=1e-6)
+
+
+def test_the_jacobian_is_exact():
+    problem, _ = CompiledSystem(pendulum().equations()).problem({}, ("rhs", "retract", "jacobian"))
+    y, J = np.array([1.0, 0.5, 0.66, 0.1, -0.4, 0.3]), np.empty((6, 6))
+    assert problem.jacobian(0.0, y, J) == 0
+    differences, h = np.empty((6, 6)), 1e-6
+    for j in range(6):
+        ends = [np.empty(6), np.empty(6)]
+        for sign, end in zip((1, -1), ends, strict=True):
+            problem.rhs(0.0, y + sign * h * np.eye(6)[j], end)
+        differences[:, j] = (ends[0] - ends[1]) / (2 * h)
+    np.testing.assert_allclose(J, differences, atol=1e-7)
+
+
+def test_forces_are_differentiated_where_invariants_are_of_order_three():
+    # |a| = g is kept, and the particle falls: f̄ = −m g ẍ, so ẍ = 0 for ever.
+    P = da.Subsystem("P")
+    m, g, a = P.parameters(m=2.0, g=9.81, a=9.81)
+    x, y = P.coordinates("x y")
+    P.effective_forces({x: -m * x.dd, y: -m * y.dd - m * g})
+    P.invariant(x.dd**2 + y.dd**2 - a**2)
+    run = da.simulate(P, 1.0, initial={"x.d": 1.0, "x.dd": 0.0, "y.dd": -9.81})
+    assert run.certificate.trusted
+    assert run.equations.order == 3
+    np.testing.assert_allclose(run["x"], run.values("time"), atol=1e-12)
+    np.testing.assert_allclose(run["y"], -9.81 / 2 * run.values("time") ** 2, atol=1e-12)
+
+
+def test_a_motor_with_a_voltage_comes_to_its_speed():
+    motor = da.Subsystem("M")
+    omega, i = motor.variable("omega i", order=1)
+    u = motor.input("u")
+    J, R, L, k = motor.parameters(J=0.02, R=1.5, L=0.05, k=0.3)
+    motor.effective_forces({omega: k * i - J * omega.d, i: u - R * i - L * i.d - k * omega})
+    run = da.simulate(motor, 5.0, inputs={"u": 6})
+    assert float(run["omega"][-1]) == pytest.approx(6 / 0.3, rel=1e-6)
+    assert float(run["i"][-1]) == pytest.approx(0.0, abs=1e-4)
+    # Linear: the matrix exponential is the solution.
+    from scipy.linalg import expm
+
+    A = np.array([[0, 0.3 / 0.02, 0], [-0.3 / 0.05, -1.5 / 0.05, 6 / 0.05], [0, 0, 0]])
+    at = run.values("time")[137]
+    np.testing.assert_allclose(run.values("states")[137], (expm(A * at) @ [0, 0, 1])[:2], atol=1e-8)
+    assert (run["u"] == 6).all()
+
+
+def test_runs_are_saved_plotted_and_read(tmp_path):
+    run = da.simulate(pendulum(), 0.5, initial=START)
+    again = da.load(run.save(tmp_path / "run.nc"))
+    np.testing.assert_array_equal(again["x.d"], run["x.d"])
+    assert again.certificate == run.certificate
+    run.plot(tmp_path / "run.png", quantities=["x", "x.dd"])
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    assert "trusted" in repr(again)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"initial": {"w": 1.0}}, "no state 'w'"),
+        ({"initial": {"x": 5.0}}, "left over: c1"),
+        ({"initial": {"x": "a"}}, "finite number"),
+        ({"initial": [1]}, "dictionary"),
+        ({"inputs": {"u": 1}}, "no input 'u'"),
+        ({"parameters": {"mass": 1}}, "no parameter 'mass'"),
+        ({"formulation": "kane"}, "leave out formulation"),
+        ({"stabilization": "ggl"}, "stabilization"),
+        ({"integrator": "munthe-kaas"}, "moves bodies itself"),
+    ],
+)
+def test_wrong_options_are_refused_in_words(options, words):
+    with pytest.raises(da.DalembertError, match=words):
+        da.simulate(pendulum(), 1.0, **options)
+
+
+def test_parameters_of_a_run_replace_those_of_the_subsystem():
+    P = pendulum()
+    light, heavy = (da.simulate(P, 1.0, initial=START, parameters={"g": g}) for g in (1.62, 9.8))
+    assert abs(light["y"][-1] - heavy["y"][-1]) > 0.1
+    assert light.certificate.trusted

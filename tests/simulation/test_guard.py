@@ -1,0 +1,55 @@
+"""Nothing is stepped over: what is shorter than a step but longer than an output step is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+INTEGRATORS = ("dopri8", "tsit5", "radau")
+
+
+def magnet():
+    """A charge that a narrow field turns round; no work is done, so energy tells nothing."""
+    model = da.Model("magnet", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.translational("P", "ground", body)
+    model.initial("P", (0, 0, 0), rate=(1, 0, 0))
+    field = "100*exp(-(x(b)-5)**2/0.001)"
+    model.force("L", body, (f"{field}*vy(b)", f"-{field}*vx(b)", 0))
+    return model
+
+
+def kick():
+    """A mass at rest that 1000 N push for 10 ms: 10 m/s."""
+    model = da.Model("kick", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    model.force("F", body, ("1000 if abs(t-5)<0.005 else 0", 0, 0))
+    return model
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_narrow_field_turns_a_charge_round(integrator):
+    bounded = da.simulate(magnet(), 10.0, integrator="dopri8", step=0.005, rtol=1e-12, atol=1e-14)
+    run = da.simulate(magnet(), 10.0, integrator=integrator)
+    np.testing.assert_allclose(run.values("q")[-1], bounded.values("q")[-1], atol=1e-6)
+    assert any("cut" in remark for remark in run.certificate.remarks)
+    assert not any("cut" in remark for remark in bounded.certificate.remarks)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_short_force_is_felt(integrator):
+    run = da.simulate(kick(), 10.0, integrator=integrator)
+    assert run.values("u")[-1, 0] == pytest.approx(10.0, abs=1e-5)
+
+
+def test_few_outputs_do_not_blind_the_guard():
+    run = da.simulate(kick(), 10.0, output_step=5.0)
+    assert run.values("u")[-1, 0] == pytest.approx(10.0, abs=1e-5)
+
+
+def test_smooth_motion_is_not_cut():
+    for model in (da.library.four_bar(), da.library.double_pendulum(), da.library.spinning_top()):
+        assert not any("cut" in remark for remark in da.simulate(model, 2.0).certificate.remarks)
