@@ -1,4 +1,4 @@
-"""The five-bar mechanism of examples 2.7 and 4.3: symbolic matrices (check 11), structure and speed of derivation (24)."""
+"""The five-bar mechanism of examples 2.7 and 4.3: symbolic matrices (check 11), structure of the derivation (24)."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_actuated_mechanism_is_as_printed_with_the_weight_of_the_payload(side: s
         ours, theirs, weight = number(row, salt), number(printed, salt), number(missing, salt)
         assert ours == pytest.approx(theirs + weight, rel=1e-12)
         assert abs(weight) > 1e-2 * abs(ours)  # the printed one would not pass
-    u, lam, rho, kappa, i, di, eta, dth = (
-        symbol(n) for n in (f"A{X}.voltage", f"A{X}.inductance", f"A{X}.resistance", f"A{X}.kappa", f"A{X}.i", f"A{X}.i.d", "eta", f"R.H{X}.theta.d")
-    )  # fmt: skip
+    names = ("voltage", "inductance", "resistance", "kappa", "i", "i.d")
+    u, lam, rho, kappa, i, di = (symbol(f"A{X}.{name}") for name in names)
+    eta, dth = symbol("eta"), symbol(f"R.H{X}.theta.d")
     assert sp.expand(eq.f_bar[f"A{X}.i"] - (u - lam * di - rho * i - kappa * eta * dth)) == 0
 
 

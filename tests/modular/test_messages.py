@@ -173,7 +173,7 @@ def test_unknown_attribute() -> None:
     S.include(particle())
     with pytest.raises(AttributeError, match="subsystem 'P' has no 'z'"):
         S.P.z  # noqa: B018
-    with pytest.raises(ModelError, match="subsystem 'S' has no 'P.z'"):
+    with pytest.raises(ModelError, match=r"subsystem 'S' has no 'P\.z'"):
         S.equations().values({"P.z": 1})
 
 

@@ -1,4 +1,4 @@
-"""Orders, degrees of freedom, ranks and accelerations of small systems, in all descriptions (acceptance checks 3–5, 21)."""
+"""Orders, degrees of freedom, ranks and accelerations of small systems, in all descriptions (checks 3–5, 21)."""
 
 from __future__ import annotations
 

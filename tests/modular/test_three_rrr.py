@@ -1,4 +1,4 @@
-"""The 3-RRR mechanism by nodes (example of sec. 5.3.2): grouping, redundant lengths, speed of derivation (check 24)."""
+"""The 3-RRR mechanism by nodes (example of sec. 5.3.2): grouping, redundant lengths (check 24)."""
 
 from __future__ import annotations
 

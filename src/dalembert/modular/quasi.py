@@ -2,8 +2,9 @@
 
 Relations that are affine in the rates are solved as a linear system. There may be more relations than rates (more
 quasi-velocities than coordinates): the others restrict the quasi-velocities and become invariants. Relations that are
-not affine in the rates, or many, are not solved: the rates stay variables of their own and the relations become invariants, which
-are affine once they are differentiated; where they are integrated, they are solved as numbers at each evaluation.
+not affine in the rates, or many, are not solved: the rates stay variables of their own and the relations become
+invariants, which are affine once they are differentiated; where they are integrated, they are solved as numbers at each
+evaluation.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ def solve_kinematics(
         )
     taken = _independent_rows(owner, J, unknown, numbers)
     still = dict.fromkeys(unknown, sp.S.Zero)
-    rest = np.array([-relations[i][1].xreplace(still) for i in taken], dtype=object)
+    constant: list[Any] = [relations[i][1].xreplace(still) for i in taken]
+    rest = -np.array(constant, dtype=object)
     if len(unknown) > MOST:
         return [], relations
     rates = dict(zip(unknown, _solved(J[taken], rest), strict=True))
     definitions = [(*split_rate(symbol.name), value) for symbol, value in rates.items()]
-    left = [(name, value.xreplace(rates)) for i, (name, value) in enumerate(relations) if i not in taken]
+    left: list[Any] = [(name, value.xreplace(rates)) for i, (name, value) in enumerate(relations) if i not in taken]
     return definitions, left
 
 

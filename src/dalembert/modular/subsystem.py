@@ -67,7 +67,7 @@ class Subsystem(Declarations):
         self._version += 1
 
     def _define(self, rate: Any, value: Any) -> None:
-        symbol = self._formula(rate)
+        symbol: Any = self._formula(rate)
         head, level = split_rate(getattr(symbol, "name", ""))
         if not level or head not in self._orders:
             raise ModelError(

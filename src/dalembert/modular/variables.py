@@ -20,7 +20,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.modular.labels import with_rate
 
 if TYPE_CHECKING:
-    from dalembert.modular.subsystem import Subsystem
+    from dalembert.modular.declarations import Declarations
 
 __all__ = ["Family", "Group", "Quantity", "check_name", "generic_value", "local"]
 
@@ -79,12 +79,12 @@ class Quantity(sp.Symbol):
 
     __slots__ = ("base", "level", "owner", "path")
 
-    owner: Subsystem
+    owner: Declarations
     path: str
     level: int
     base: int
 
-    def __new__(cls, owner: Subsystem, path: str, level: int = 0, base: int = 0) -> Quantity:
+    def __new__(cls, owner: Declarations, path: str, level: int = 0, base: int = 0) -> Quantity:
         self = sp.Symbol.__xnew__(cls, with_rate(path, level), real=True)
         self.owner, self.path, self.level, self.base = owner, path, level, base
         return self
