@@ -19,7 +19,15 @@ from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 
-__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+__all__ = [
+    "Classified",
+    "classify",
+    "constraint_order",
+    "constraint_order_of",
+    "force_order",
+    "top_places",
+    "working_order",
+]
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,11 @@ def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
         if place is not None and place.kind == "variable" and place.label().order == order:
             found.append((symbol, place))
     return found
+
+
+def top_places(d: Description, expression: sp.Expr) -> list[Any]:
+    """Variables of the highest order in a formula: (symbol, place)."""
+    return sorted(_top_symbols(d, expression, d.order_of(expression)), key=lambda pair: pair[0].name)
 
 
 def constraint_order_of(d: Description, invariant: Invariant) -> int:

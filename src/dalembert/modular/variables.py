@@ -8,6 +8,7 @@ formulas and is derived once.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ class Family:
     order: int
 
 
+@functools.lru_cache(maxsize=65536)
 def local(name: str, level: int = 0) -> sp.Symbol:
     """The plain symbol of a name, or of a derivative of it."""
     return sp.Symbol(with_rate(name, level), real=True)
