@@ -19,7 +19,15 @@ from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 
-__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+__all__ = [
+    "Classified",
+    "classify",
+    "constraint_order",
+    "constraint_order_of",
+    "force_order",
+    "top_places",
+    "working_order",
+]
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,11 @@ def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     return found
 
 
+def top_places(d: Description, expression: sp.Expr) -> list[Any]:
+    """Variables of the highest order in a formula: (symbol, place)."""
+    return sorted(_top_symbols(d, expression, d.order_of(expression)), key=lambda pair: pair[0].name)
+
+
 def constraint_order_of(d: Description, invariant: Invariant) -> int:
     """The least order at which an invariant is affine in variables that have no kinematics of their own."""
     key = ("affine", invariant.name)
@@ -70,9 +83,23 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
             expression, order = d.rate(expression), order + 1
             tops = _top_symbols(d, expression, order)
         symbols = {symbol for symbol, _ in tops}
-        affine = all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
+        affine = _looks_affine(expression, symbols) or all(
+            not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols
+        )
         d.memo[key] = order if affine else order + 1
     return d.memo[key]
+
+
+def _looks_affine(expression: Any, symbols: set[Any]) -> bool:
+    """True if an expression is affine in symbols as it is written."""
+    if expression.is_Symbol or not expression.free_symbols & symbols:
+        return True
+    if expression.is_Add:
+        return all(_looks_affine(part, symbols) for part in expression.args)
+    if expression.is_Mul:
+        moving = [part for part in expression.args if part.free_symbols & symbols]
+        return len(moving) == 1 and _looks_affine(moving[0], symbols)
+    return False
 
 
 def constraint_order(d: Description) -> int:
