@@ -202,7 +202,7 @@ def _free(M: np.ndarray, Q: Reflections, columns: np.ndarray, rank: int) -> tupl
 
 
 @native
-def constrained_factors(M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, Reflections, Rows, np.ndarray, Free]:
+def constrained_factors(M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, Reflections, Rows, Free]:
     """Factors of the constrained equations, for any number of right-hand sides.
 
     Returns:
