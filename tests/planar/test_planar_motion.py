@@ -208,3 +208,27 @@ def test_elliptic_trammel():
     vx, vy, omega = (w.values(run, name)[-1] for name in ("bar.P.vx", "bar.Q.vy", "bar.omega"))
     kinetic = (vx**2 + vy**2) / 2 + ((vx / 2) ** 2 + (vy / 2) ** 2) / 2 + omega**2 / 24
     assert kinetic == pytest.approx(9.81 * 1.5 * (0.8 - y), abs=1e-8)
+
+
+def test_whatever_takes_a_model_takes_a_planar_mechanism():
+    w = da.library.planar_pendulum()
+    assert "ddot" in da.derive(w, "lagrange").latex()
+    assert {entry.status for entry in da.compare(w, 0.1, formulations=["kane"])} == {"trusted"}
+    assert da.compile(w).nv == 1
+    assert len(da.simulate_many(w, 0.1, parameters={"u1": np.array([0.0, 1.0])}, output_step=0.1)) == 2
+    with pytest.raises(da.ModelError, match="expected a model, got int"):
+        da.inspect(3)  # type: ignore[arg-type]
+
+
+def test_inverse_dynamics_of_rolling():
+    """A disc that is turned along the floor:  torque = −(m r + J/r) ẍ."""
+    w = da.Planar("disc", gravity=(0, -9.8))
+    disc = w.body("disc", c=(0, 0.5), mass=2, inertia=0.25, torque="u")
+    w.rolling_on_line("floor", disc.c, 0.5)
+    for motion in ({"disc.c.x": "t**2"}, {"disc.angle": "-2*t**2"}):
+        found = da.inverse_dynamics(w, motion, 1.0, output_step=0.5)
+        np.testing.assert_allclose(found["u"].values, -(2 * 0.5 + 0.25 / 0.5) * 2, atol=1e-12)
+    nodes = w.inverse_by_nodes({"disc.c.x": "t**2"}, [0.0, 0.5])
+    np.testing.assert_allclose(nodes["u"], -3.0, atol=1e-12)
+    with pytest.raises(da.DalembertError, match="follows from velocities only"):
+        w.inverse_by_nodes({"disc.angle": "-2*t**2"}, [0.0, 0.5])

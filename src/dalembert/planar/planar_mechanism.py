@@ -59,7 +59,9 @@ class BaseNodes:
         return self
 
     def __getattr__(self, key: str) -> Node:
-        if not key.startswith("_") and key in self._planar.base_nodes:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        if key in self._planar.base_nodes:
             return Node(f"{BASE}.{key}")
         raise AttributeError(f"the base has no node {key!r}; it has {', '.join(self._planar.base_nodes)}")
 
