@@ -62,6 +62,14 @@ def ignorable(path: Path) -> None:
         shutil.copy(Path(folder) / "tables.png", path)
 
 
+def friction(path: Path) -> None:
+    """The guide that rubs, from its example."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = ROOT / "examples" / "14_parts_to_whole" / "friction_in_a_guide.py"
+        _run(str(script), DALEMBERT_EXAMPLES_OUT=folder)
+        shutil.copy(Path(folder) / "friction-in-a-guide.png", path)
+
+
 def planar_rrr(path: Path) -> None:
     """The 3-RRR mechanism on its way, with the paths of the platform's center and of a pin."""
     import dalembert as da
@@ -118,6 +126,7 @@ PICTURES = {
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
+    "friction": Picture(friction, "seconds"),
     "ignorable": Picture(ignorable, "minutes"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),

@@ -138,6 +138,11 @@ class MechanismKernels(KernelSet):
         self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
         return self._jacobians[body]
 
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
+
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
         if which not in self._derivatives:
@@ -164,7 +169,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def is_large(self) -> bool:
         """True if this model runs by rolled recursions."""
-        return self.formulation.name == "recursive" and is_rolled(self.coordinates)
+        return self.formulation.rolled and is_rolled(self.coordinates)
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""

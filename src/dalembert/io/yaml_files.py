@@ -89,7 +89,7 @@ class _Files:
         return result
 
     def _model(self, data: Any, at: str, result: Parsed, file: Path | None, line: tuple[Path, ...]) -> Any:
-        subs = data.get("submodels") if isinstance(data, DICT) else None
+        subs: Any = data.get("submodels") if isinstance(data, DICT) else None
         if not isinstance(subs, LIST):
             return data
         filled = [self._sub(sub, f"{at}submodels[{i}]", result, file, line) for i, sub in enumerate(subs)]

@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.satellite import satellite
     from dalembert.library.mechanisms.slider_crank import slider_crank
     from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
+    from dalembert.library.mechanisms.slider_crank_3d_modular import slider_crank_3d_modular
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
     from dalembert.library.mechanisms.three_rrr import three_rrr
+    from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
     from dalembert.model import Model
     from dalembert.planar import Planar
@@ -72,10 +74,12 @@ __all__ = [
     "satellite",
     "slider_crank",
     "slider_crank_3d",
+    "slider_crank_3d_modular",
     "snakeboard",
     "spinning_top",
     "stewart_platform",
     "three_rrr",
+    "tricycle",
     "whitworth",
 ]
 
@@ -166,7 +170,13 @@ def build(name: str, **parameters: Any) -> Any:
     return entry(**parameters)
 
 
+# Mechanisms as trees of subsystems: functions with keyword parameters, too.
+SUBSYSTEMS = ("slider_crank_3d_modular", "tricycle")
+
+
 def __getattr__(name: str) -> Any:
+    if name in SUBSYSTEMS:
+        return getattr(import_module(f"dalembert.library.mechanisms.{name}"), name)
     word = name.replace("_", "-")
     entry = LIBRARY.get(word) or PLANAR.get(word)
     if isinstance(entry, Entry) and entry.function_name == name:
