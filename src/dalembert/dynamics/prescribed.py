@@ -29,7 +29,7 @@ from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVE
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
 
 if TYPE_CHECKING:
-    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = [
     "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close",
@@ -96,7 +96,7 @@ class Follower(Record):
     move = Kernel()
 
 
-def prescribed_kernel(kernels: KernelSet, targets: Sequence[Target]) -> Compiled:
+def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> Compiled:
     """The rows of constraints and targets with their derivatives, traced over CasADi."""
     al, e = CASADI, kernels.traced
     held = [i for i, row in enumerate(kernels.rows) if row.holonomic]
