@@ -57,7 +57,8 @@ class Abbreviations:
         value = simplify(node, (), self.budget)
         if not _is_ugly(value):
             return value
-        plain, core = [], []
+        plain: list[Any] = []
+        core: list[Any] = []
         for factor in sp.Mul.make_args(value):
             (core if factor.is_Add or _is_ugly(factor) else plain).append(factor)
         inner = sp.Mul(*core)

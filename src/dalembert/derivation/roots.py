@@ -80,7 +80,7 @@ class Roots:
         try:
             field = TrigonometricField([base], self.budget)
             n, d = field.cancel(*field.convert(base))
-            parts = []
+            parts: list[Any] = []
             for polynomial in (n, d):
                 number, factors = polynomial.sqf_list()
                 above, below = math.isqrt(abs(int(number.numerator))), math.isqrt(int(number.denominator))

@@ -51,11 +51,11 @@ class Derived:
     jacobian: np.ndarray
     gamma: np.ndarray
     metric: np.ndarray | None = None
-    constant_names: list[str] = field(default_factory=list)
+    constant_names: list[str] = field(default_factory=lambda: [])
     constants: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constant_definitions: np.ndarray = field(default_factory=lambda: np.zeros(0))
     by_constants: np.ndarray | None = None
-    functions: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class Formulation(ABC):
     explicit: ClassVar[bool]
     route: ClassVar[Native] = null_space
     own: ClassVar[type[Outputs] | None] = None
+    rolled: ClassVar[bool] = False  # large models run by rolled recursions
 
     @classmethod
     @abstractmethod

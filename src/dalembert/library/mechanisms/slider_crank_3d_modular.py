@@ -43,7 +43,7 @@ def slider_crank_3d_modular(*, friction: float = 0.5) -> Subsystem:
     for axis, row in zip("xyz", sp.Matrix(list(rod.v)) - pin - gamma * (end - pin), strict=True):
         whole.invariant(row, f"center_{axis}")
     whole.relax("slider", across_y="Y", across_z="Z")
-    normal = sp.sqrt(sp.Symbol("slider.Y", real=True) ** 2 + sp.Symbol("slider.Z", real=True) ** 2)
+    normal = sp.sqrt(sp.Symbol("Y", real=True) ** 2 + sp.Symbol("Z", real=True) ** 2)
     whole.effective_forces({slider.s: -mu * sp.sign(slider.s.d) * normal})
     whole.guess({crank.chi: 1.2, slider.s: -0.1, rod.psi: -0.2, rod.phi: -0.3, rod.theta: 0.0})
     return whole
