@@ -62,6 +62,14 @@ def ignorable(path: Path) -> None:
         shutil.copy(Path(folder) / "tables.png", path)
 
 
+def friction(path: Path) -> None:
+    """The guide that rubs, from its example."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = ROOT / "examples" / "14_parts_to_whole" / "friction_in_a_guide.py"
+        _run(str(script), DALEMBERT_EXAMPLES_OUT=folder)
+        shutil.copy(Path(folder) / "friction-in-a-guide.png", path)
+
+
 def motor_sizing(path: Path) -> None:
     """The sizing report of the Delta robot."""
     import dalembert as da
@@ -98,6 +106,7 @@ PICTURES = {
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
+    "friction": Picture(friction, "seconds"),
     "ignorable": Picture(ignorable, "minutes"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),

@@ -27,6 +27,7 @@ from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
 from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
+from dalembert.modular import Subsystem
 from dalembert.state import State
 from dalembert.values import TUPLE
 
@@ -34,7 +35,7 @@ __all__ = ["inverse_dynamics"]
 
 
 def inverse_dynamics(
-    model: Model | Dynamics,
+    model: Model | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
     duration: float | Any = None,
     *,
@@ -43,12 +44,12 @@ def inverse_dynamics(
     initial: dict[str, Any] | State | None = None,
     parameters: dict[str, float] | None = None,
     output_step: float | None = None,
-) -> Inverse:
+) -> Any:
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
     Args:
         model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
-            too, unless ``motion`` names the same coordinate.
+            too, unless ``motion`` names the same coordinate. Or a ``da.Subsystem``, whose inputs are found.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -69,6 +70,13 @@ def inverse_dynamics(
             a singular position; the message says where and when.
     """
     times = _instants(duration, output_step)
+    if isinstance(model, Subsystem):
+        from dalembert.analyses.inverse_system import inverse_system
+
+        return inverse_system(
+            model, motion or {}, times, unknowns=unknowns, weights=weights or {}, initial=initial or {},  # type: ignore[arg-type]
+            parameters=parameters or {},
+        )  # fmt: skip
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
     if not isinstance(model, Model):
@@ -107,7 +115,7 @@ class Prepared:
         working = working_model(model, given, self.unknowns)
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
         self.dynamics = Dynamics(working, "auto", "relative")
-        self.follower = MotionFollower(self.dynamics, given)
+        self.follower = MotionFollower(self.dynamics, given, self.flat.parameters)
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
         self._signals: dict[Any, Signals] = {}
         _ = self.force_kernel

@@ -241,11 +241,12 @@ def unknowns_of(flat: Flat, given: list[Given], asked: Any) -> list[Unknown]:
     drives = {name: joint for name, joint, _, _ in _drives(flat)}
     found: list[Unknown] = []
     for name, bounds in zip(names, limits.values(), strict=True):
-        found += _unknown(flat, drives.get(name, name), name, _limits(name, bounds))
+        found += _unknown(flat, drives.get(name, name), name, limits_of(name, bounds))
     return found
 
 
-def _limits(name: str, bounds: Any) -> tuple[float, float] | None:
+def limits_of(name: str, bounds: Any) -> tuple[float, float] | None:
+    """Least and largest value, as the user gave them."""
     if bounds is None:
         return None
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -152,8 +152,13 @@ class Signals:
         dense = {name: ca.densify(value) for name, value in outputs.items()}
         return compile_function("signals", {"t": t[0], "p": p[0]}, dense, shapes={"t": ()})
 
-    def at(self, times: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """Value, first and second rate: (time, 3, part)."""
+    def at(self, times: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
+        """Value, first and second rate: (time, 3, part).
+
+        Args:
+            values: of the parameters.
+        """
+        parameters = np.array([values[name] for name in self.parameters], dtype=float)
         found = np.empty((len(times), 3, len(self.parts)))
         if self._at:
             seen = self._kernel(times, parameters)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dalembert.analyses.certify import certify
+from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
@@ -58,6 +59,10 @@ def simulate(
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
     options = Options.of(options, given, RunOptions)
+    if progress is not None and not callable(progress):
+        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
+    if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
+        raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     times = options.times(duration, DEFAULT_OUTPUTS)
     if not isinstance(model, (Model, Dynamics)):
         from dalembert.analyses.simulate_system import simulate_system
@@ -76,6 +81,7 @@ def simulate(
     hold_rank(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     values = dict(options.parameters or {})
+    check_values(dynamics, values)
     saved = None
     if checkpoint is not None:
         from dalembert.io import dumps

@@ -47,7 +47,7 @@ def derive(
     """The equations of motion as mathematics.
 
     Args:
-        model: a model, or a system of coordinates and particles.
+        model: a model, a system of coordinates and particles, or a subsystem, whose equations are modular.
         formulation: name of a formalism, or one with options: ``lagrange``, ``hamilton``, ``routh``, ``maggi``,
             ``kane``, ``gibbs-appell``, ``boltzmann-hamel``, ``volterra``, ``volterra-reduced``, ``woronetz``.
         coordinates: ``generalized``, or :class:`Generalized` with options, such as the angles of balls.
@@ -59,6 +59,8 @@ def derive(
     Raises:
         DalembertError: for a formulation that cannot be derived, or unknown options.
     """
+    if hasattr(model, "equations_of_motion"):  # a subsystem derives its own
+        return model.equations_of_motion()
     if method not in METHODS:
         raise DalembertError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if simplify not in (True, False, "auto"):

@@ -68,8 +68,12 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        if not isinstance(model, Model):
+            raise DalembertError(
+                f"expected a model, got {model!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')"
+            )
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
@@ -376,6 +380,11 @@ class Dynamics:
             active: the rows to keep instead.
         """
         return make_problem(self.kernels, parameters, needs, start, active)
+
+
+def not_a_model(given: Any) -> DalembertError:
+    """What to say where something else than a model was given."""
+    return DalembertError(f"expected a model, got {given!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')")
 
 
 def compile(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from dalembert.dynamics.dynamics import Dynamics
+from dalembert.dynamics.dynamics import Dynamics, not_a_model
 from dalembert.formulations import Formulation
 from dalembert.kinematics import Generalized
 from dalembert.model import Model
@@ -41,6 +41,8 @@ def kept_dynamics(
 def kept_for(model: Model, asked: tuple[Any, ...], make: Callable[[], T]) -> T:
     """What was made of a model before for the same question in this thread, if nothing of the model has changed since;
     else it is made now."""
+    if not isinstance(model, Model):
+        raise not_a_model(model)
     asked, now = (*asked, threading.get_ident()), contents(model)
     kept: list[Kept] = [one for one in model.derived if one.contents == now]
     found = next((one for one in kept if one.asked == asked), None)

@@ -50,7 +50,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Model:
     Warns:
         ReadWarning: what a robot file says and the model does not hold; also in ``model.notes``.
     """
-    path = Path(path)
+    path = _path(path)
     _check_file(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
@@ -64,11 +64,19 @@ def read(path: str | os.PathLike[str], **options: Any) -> Model:
 
 def write(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to a file; the suffix says how."""
-    path = Path(path)
+    if not isinstance(model, Model):
+        raise ModelError(Problem(f"expected a model to write, got {model!r}", fix="da.write(model, 'model.yaml')"))
+    path = _path(path)
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise ModelError(_unknown_suffix(path, WRITERS, "written"))
     writer(model, path)
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ModelError(Problem(f"expected the path of a file, got {path!r}", fix="e.g. 'model.yaml'"))
+    return Path(path)
 
 
 def _unknown_suffix(path: Path, known: Iterable[str], done: str) -> Problem:

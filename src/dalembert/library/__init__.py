@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.satellite import satellite
     from dalembert.library.mechanisms.slider_crank import slider_crank
     from dalembert.library.mechanisms.slider_crank_3d import slider_crank_3d
+    from dalembert.library.mechanisms.slider_crank_3d_modular import slider_crank_3d_modular
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
@@ -66,6 +67,7 @@ __all__ = [
     "satellite",
     "slider_crank",
     "slider_crank_3d",
+    "slider_crank_3d_modular",
     "snakeboard",
     "spinning_top",
     "stewart_platform",
@@ -150,7 +152,13 @@ def build(name: str, **parameters: Any) -> Model:
     return entry(**parameters)
 
 
+# Mechanisms as trees of subsystems: functions with keyword parameters, too.
+SUBSYSTEMS = ("slider_crank_3d_modular",)
+
+
 def __getattr__(name: str) -> Any:
+    if name in SUBSYSTEMS:
+        return getattr(import_module(f"dalembert.library.mechanisms.{name}"), name)
     entry = LIBRARY.get(name.replace("_", "-"))
     if isinstance(entry, Entry) and entry.function_name == name:
         return entry.function

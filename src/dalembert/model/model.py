@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import sympy as sp
 
@@ -42,7 +43,7 @@ class Model(ElementMethods):
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81), description: str = ""):
         self.name = name
         self.description = description
-        self.gravity = checked(Placement, "gravity", position=gravity).position
+        self.gravity = gravity
         self.parameter_values: dict[str, float] = {}
         self.bodies: list[Body] = []
         self.joints: list[JointData] = []
@@ -58,6 +59,15 @@ class Model(ElementMethods):
         self.sources: dict[str, str] = {}
         self.notes: list[str] = []
         self.derived: list[Any] = []
+
+    @property
+    def gravity(self) -> tuple[sp.Expr, ...]:
+        """Acceleration of free fall in world axes (m/s²)."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Any) -> None:
+        self._gravity = checked(Placement, "gravity", position=value).position
 
     # Parameters and formulas
 
@@ -211,6 +221,18 @@ class Model(ElementMethods):
         return isinstance(other, Model) and self.to_data() == other.to_data()
 
     __hash__ = object.__hash__
+
+    def snapshot(self) -> Self:
+        """A copy that later changes of this model do not reach; elements are shared, since they never change."""
+        made = copy(self)
+        for key, value in vars(made).items():
+            if isinstance(value, (list, dict)):
+                setattr(made, key, value.copy())
+        made.submodels = [
+            sub.model_copy(update={"model": sub.model.snapshot()}) if isinstance(sub.model, Model) else sub
+            for sub in self.submodels
+        ]
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "derived": []}
