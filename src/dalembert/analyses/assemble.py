@@ -115,7 +115,7 @@ def _least(A: Any, b: np.ndarray) -> np.ndarray:
 
 def _along_null_space(A: Any, wishes: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """The step with A x = 0 that brings wishes·x closest to what is missing."""
-    A = A if isinstance(A, np.ndarray) else A.toarray()
+    A = A if isinstance(A, ARRAY) else A.toarray()
     _, sizes, Vt = np.linalg.svd(A)
     rank = int(np.sum(sizes > _RCOND * max(sizes.max(initial=0.0), 1e-300)))
     N = Vt[rank:].T

@@ -129,7 +129,7 @@ class Choice:
     pivots: tuple[tuple[Label, Label], ...]
     redundant: tuple[Label, ...] = ()
     degenerate: tuple[Label, ...] = ()
-    residual: Mapping[Label, float] = field(default_factory=dict)
+    residual: Mapping[Label, float] = field(default_factory=lambda: {})
 
     def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
         """C over the algebra of B.

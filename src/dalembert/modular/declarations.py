@@ -191,7 +191,7 @@ class Declarations:
 
     def _paths(self, owner: Declarations) -> list[str]:
         """Under which names another subsystem is inside this one."""
-        found = []
+        found: list[str] = []
         for name, included in self._parts.items():
             if included.part is owner:
                 found.append(name)

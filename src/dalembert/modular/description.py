@@ -93,7 +93,7 @@ class Description:
     identities: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     strategy: Any = None
     relaxed: tuple[tuple[str, str], ...] = ()
-    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+    memo: dict[Any, Any] = field(default_factory=lambda: {}, repr=False)
 
     @property
     def orders(self) -> dict[str, int]:
@@ -231,7 +231,7 @@ class Description:
 
     def own_labels(self, order: int) -> list[Label]:
         """Variables declared here, at an order: those that exist there and are not defined by kinematics."""
-        found = []
+        found: list[Label] = []
         for family in self.families:
             level = order - family.order
             start = self.definitions.get(family.name)

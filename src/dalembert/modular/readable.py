@@ -52,7 +52,7 @@ class Explicit:
 
 def symbol_names(symbols: Iterable[Any]) -> dict[Any, str]:
     """LaTeX of dotted names: dots above for derivatives, the path as an index."""
-    found = {}
+    found: dict[Any, str] = {}
     for symbol in symbols:
         head, level = split_rate(symbol.name)
         *path, last = head.split(".")
