@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 
 @native
-def keep(s: Memory, values) -> int:
+def keep(s: Memory, values: np.ndarray) -> int:
     """Where the values are from now on."""
     at = s.top[0]
     s.reals[at : at + values.size] = values.reshape(values.size)
@@ -54,7 +54,7 @@ def keep(s: Memory, values) -> int:
 
 
 @native
-def keep_whole(s: Memory, values) -> int:
+def keep_whole(s: Memory, values: np.ndarray) -> int:
     """The same of whole numbers."""
     at = s.top[1]
     s.wholes[at : at + values.shape[0]] = values
