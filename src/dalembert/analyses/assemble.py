@@ -1,3 +1,4 @@
+# pyright: basic
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the

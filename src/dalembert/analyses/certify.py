@@ -1,3 +1,4 @@
+# pyright: basic
 """Certification: measure what a run leaves open, and say in words how it ended."""
 
 from __future__ import annotations

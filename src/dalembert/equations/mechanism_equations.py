@@ -317,7 +317,8 @@ class Equations:
 
     def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
-        al, rows = self.al, []
+        al = self.al
+        rows: list[tuple[np.ndarray, Any, Any]] = []
         for placed, a, B, bias in self.cut_rotors:
             rate = placed.joint.rotor_rate(al, B @ self.u, bias)
             rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
@@ -401,7 +402,7 @@ class Equations:
 
     def events(self) -> np.ndarray:
         """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
-        values = []
+        values: list[Any] = []
         for event, scope in self.flat.events.values():
             value = self.motion.within(scope).evaluate(event.when)
             values += [sign * value for sign in event.signs]

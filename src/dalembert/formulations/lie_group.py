@@ -72,7 +72,8 @@ def _constraints(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarra
     if not e.rows:
         return al.zeros(0, e.nv), al.zeros(0)
     bodies = _Bodies(e, lie)
-    rows, rest = [], []
+    rows: list[np.ndarray] = []
+    rest: list[np.ndarray] = []
     for name in tree.coordinates.cut:
         A, gamma = _closure(e, bodies, tree.mechanism.joint(name))
         rows.append(A)

@@ -1,3 +1,4 @@
+# pyright: basic
 """Which variables are independent in every subsystem, decided at consistent states, leaves first."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """A system of subsystems as machine code: what integrators take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Orthogonal complements: C of full rank with  B C = 0.
 
     C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)

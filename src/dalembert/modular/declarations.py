@@ -1,3 +1,4 @@
+# pyright: basic
 """Names of a subsystem, and formulas in them: declared, looked up, read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """What a subsystem is, frozen: variables, kinematics, invariants, forces, parts. Equal descriptions are one object.
 
 Formulas stand in plain symbols with dotted names, seen from the subsystem (see ``variables``). ``live`` writes a symbol

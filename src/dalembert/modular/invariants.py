@@ -1,3 +1,4 @@
+# pyright: basic
 """Invariants: their order, their kind, and the constraint order of a system.
 
     holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it

@@ -1,3 +1,4 @@
+# pyright: basic
 """Matrices whose rows and columns have names, of scalars of any algebra.
 
     W = assemble(X, Y):    rows and columns of W are the unions,    W.i.j = X.i.j + Y.i.j    with 0 for what is missing

@@ -1,3 +1,4 @@
+# pyright: basic
 """Ready-made leaves: ``da.leaves.rigid_body("B")`` and the like are subsystems to include.
 
 | leaf | variables |

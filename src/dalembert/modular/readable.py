@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of a subsystem to read: kinematics, invariants, dynamic equations, names of long expressions."""
 
 from __future__ import annotations

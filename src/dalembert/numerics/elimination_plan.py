@@ -95,7 +95,7 @@ def plan_of(
     owner = found.owner
     borders, joined, coupled = _couplings(nodes, found.first, [(owner[a], owner[b]) for a, b in pairs])
     border_columns = [[c for q in border for c in nodes[q].columns] for border in borders]
-    parts = {}
+    parts: dict[str, np.ndarray] = {}
     for name, lists in (
         ("column", [node.columns for node in nodes]), ("row", found.own), ("child", children),
         ("touch", found.touching), ("border", border_columns),
@@ -160,7 +160,8 @@ def _couplings(
     for a, b in given:
         C[a, b] = C[b, a] = True
     part = np.arange(n)
-    borders, coupled = [], []
+    borders: list[list[int]] = []
+    coupled: list[bool] = []
     for k in range(n):
         inside = slice(first[k], k + 1)
         block = C[inside, inside]

@@ -223,7 +223,7 @@ def _particular(T: Triangle, rank: int, rows: np.ndarray, c: np.ndarray, y: np.n
             y[k] = -residual * T.L[row, T.columns[k]]
         else:
             conflict = max(conflict, abs(residual))
-    return conflict
+    return float(conflict)
 
 
 @native
@@ -475,7 +475,7 @@ def _climb(p: Plan, s: Memory, M: np.ndarray, A: np.ndarray) -> tuple[int, int, 
         total, smallest, conflict = total + rank, min(smallest, pivot), max(conflict, contradiction)
         _release(s, x, front, rest, a, dust)
     status = OK if s.head[p.nodes - 1, LEFT] == 0 else FAILED
-    return status, total, (smallest / longest if total > 0 else 1.0), conflict
+    return status, total, (smallest / longest if total > 0 else 1.0), float(conflict)
 
 
 @native
