@@ -1,3 +1,4 @@
+# pyright: basic
 """Certification: measure what a run leaves open, and say in words how it ended."""
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ def _momentum_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
         pulled = pulled or not force.balanced or "ground" in ends
     if held or flat.constraints or changed or pulled:
         return []
-    gravity = dynamics.coordinates._nominal.gravity
+    gravity = dynamics.coordinates.nominal.gravity
     momentum = data["momentum"]
     linear = momentum[:, 1] - momentum[:1, 1]
     if gravity.any():

@@ -1,3 +1,4 @@
+# pyright: basic
 """Simulation: from a model to a trajectory with a certificate."""
 
 from __future__ import annotations
