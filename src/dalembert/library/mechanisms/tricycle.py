@@ -38,7 +38,12 @@ _DATA = {
     "xP": 0.0, "zP": -0.015, "xQ": 0.0, "zQ": -0.015,
 }  # fmt: skip
 # Points of the right knuckle from its center of mass; those of the left one are mirrored.
-_KNUCKLE = {"p": (0.030, 0.025, -0.060), "q": (0.050, 0.0, 0.041), "s": (-0.080, -0.015, 0.012), "f": (0.040, 0.060, -0.020)}
+_KNUCKLE = {
+    "p": (0.030, 0.025, -0.060),
+    "q": (0.050, 0.0, 0.041),
+    "s": (-0.080, -0.015, 0.012),
+    "f": (0.040, 0.060, -0.020),
+}
 _BAR_LENGTH, _BAR_CENTER, _BAR_ANGLE = 0.220, 0.50, math.radians(70.0)
 
 
