@@ -18,9 +18,9 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
 from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
+from dalembert.analyses.options import Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
-from dalembert.analyses.options import Options
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
