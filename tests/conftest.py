@@ -2,6 +2,8 @@
 
 In folders that look at many mechanisms, each a few times, kernels are compiled quickly, for the same bits
 (tests/codegen compares them); those of tests marked slow, and of all other folders, are optimized as users have them.
+
+Files with long tests come first, so that no worker is left with one of them when the others have nothing to do.
 """
 
 import pytest
@@ -9,6 +11,16 @@ import pytest
 from dalembert.native import checking
 
 MANY_MECHANISMS = {"agreement", "analyses", "io_robots", "library"}
+LONG = (
+    "test_twins", "test_docs_examples", "test_examples", "test_rolled", "test_checkpoint", "test_view_browser",
+    "test_derivation_textbook", "test_derivation_object", "test_verification_benchmarks", "test_loops",
+    "test_library", "test_recipe", "test_natural",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
 
 
 @pytest.fixture(autouse=True)

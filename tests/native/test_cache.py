@@ -153,7 +153,7 @@ class Project:
         return subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self, process):
-        out, errors = process.communicate(timeout=120)
+        out, errors = process.communicate()
         assert process.returncode == 0, errors
         return json.loads(out.splitlines()[-1])
 

@@ -21,6 +21,7 @@ from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.independent import Independent
+from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.solver_steps import null_space
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
@@ -68,6 +69,9 @@ def formulations() -> Iterator[Work]:
     yield "quaternions", partial(simulate, top, **FIXED)
     for name in ("lagrange-multipliers", "recursive"):
         yield f"a held rank, {name}", partial(simulate, da.library.bennett(), formulation=name, **FIXED)
+    for coordinates in ("relative", "absolute"):
+        every_node = {"formulation": Modular(merge=False), "coordinates": coordinates}
+        yield f"a hierarchy, {coordinates}", partial(simulate, da.library.n_four_bar(n=2), **every_node, **FIXED)
     yield "no inverse of M", partial(simulate, rod(), formulation="udwadia-kalaba", coordinates="absolute", **FIXED)
     yield "a cut joint that yields", partial(simulate, geared(), formulation="recursive", **FIXED)
 

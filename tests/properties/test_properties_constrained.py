@@ -136,11 +136,11 @@ def test_accelerations_and_shortest_multipliers(family, seed):
 def test_factors_serve_many_right_hand_sides(family, seed):
     """The same as solving at once, bit for bit; least_norm_multipliers finds the same λ."""
     M, f, A, gamma = _case(family, seed)
-    status, rank, _, Q, R, pivots, H = constrained_factors(M, A)
+    status, _, _, Q, R, H = constrained_factors(M, A)
     assert status == OK
     for sign in (1.0, -2.0):
         du, multipliers, other, same = (np.empty(k) for k in (len(M), len(A), len(M), len(A)))
-        conflict = constrained_solution(M, sign * f, sign * gamma, rank, Q, R, pivots, H, du, multipliers)
+        conflict = constrained_solution(M, sign * f, sign * gamma, Q, R, H, du, multipliers)
         result = solve_constrained(M, sign * f, A, sign * gamma, other, same)
         assert result[3] == conflict
         assert np.array_equal(du, other)

@@ -123,7 +123,7 @@ def _constraint_checks(
         blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
         product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
         acceleration.append(_largest(product + np.asarray(blocks.gamma)))
-    checks = []
+    checks: list[Check] = []
     if dynamics.holonomic:
         about = "loops and drives closed: |φ|"
         checks.append(Check("position residual", max(position), POSITION_LIMIT, "", about))
@@ -197,7 +197,7 @@ def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
 
 def _angle_remarks(dynamics: Dynamics, data: Recorded) -> list[str]:
     """Joints whose angles came close to singular, or passed through."""
-    found = []
+    found: list[str] = []
     for turn in getattr(dynamics.coordinates, "turns", []):
         near, middle = turn.steepness(data["q"]), data["q"][:, turn.at.start + 1]
         step = np.abs(np.diff(middle, prepend=middle[0]))
@@ -245,7 +245,7 @@ def _remarks(dynamics: Dynamics, context: Context, projects: bool, checks: Seque
     seen = context.statistics
     pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
     rows, switched = _acting(dynamics, context)
-    remarks = []
+    remarks: list[str] = []
     if dynamics.rows and np.isfinite(low):
         if high < rows:
             remarks.append(

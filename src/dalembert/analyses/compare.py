@@ -300,7 +300,7 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
         for name in names:
             if not isinstance(name, (Formulation, Generalized)) and name not in registry:
                 raise DalembertError(f"unknown {what} {name!r}; expected 'all' or some of {', '.join(registry)}")
-    pairs = []
+    pairs: list[tuple[Formulation, str | Generalized]] = []
     for given in formulations:
         formulation = given if isinstance(given, Formulation) else FORMULATIONS[given]()
         taken = [kind for kind in kinds if getattr(kind, "name", kind) in formulation.supports().coordinates]

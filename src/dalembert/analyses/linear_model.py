@@ -147,7 +147,7 @@ class LinearModel:
     kind: str
     mass: np.ndarray
     reference: State | dict[str, float] | None = None
-    residual: dict[str, float] = field(default_factory=dict)
+    residual: dict[str, float] = field(default_factory=lambda: {})
     source: Source | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class LinearModel:
 
     def modes(self) -> list[Mode]:
         """All modes, one for each pair of conjugate eigenvalues, by increasing real parts."""
-        found = []
+        found: list[Mode] = []
         for value, right, left in self.spectrum.modes():
             size = right[np.argmax(np.abs(right))]
             share = np.abs(left.conj() * right)
@@ -371,7 +371,7 @@ class LinearModel:
 
     def _labels(self) -> dict[str, str]:
         """Names of outputs that are nothing but a state."""
-        found = {}
+        found: dict[str, str] = {}
         for name, row in zip(self.outputs, self.C, strict=True):
             places = np.flatnonzero(np.abs(row) > NOTHING)
             if len(places) == 1 and abs(row[places[0]] - 1) < NOTHING:

@@ -146,7 +146,8 @@ class _Start:
 
         Those of the caller stay; those of the model's own start follow their formulas, where the caller gives none.
         """
-        flat, found = self.dynamics.flat, {}
+        found: dict[str, np.ndarray] = {}
+        flat = self.dynamics.flat
         if isinstance(self.at, State):
             return found
         values, given = {**flat.parameters, **parameters}, self.at or {}

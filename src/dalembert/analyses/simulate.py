@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dalembert.analyses.certify import certify
+from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.drive import Driver
-from dalembert.analyses.options import Options, RunOptions, show_options
+from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
 from dalembert.dynamics import Dynamics
@@ -23,15 +24,14 @@ from dalembert.trajectory.record import record
 
 if TYPE_CHECKING:
     from dalembert.modular import Subsystem
+    from dalembert.planar import Planar
 
 __all__ = ["simulate"]
-
-DEFAULT_OUTPUTS = 1000
 
 
 @show_options(RunOptions)
 def simulate(
-    model: Model | Dynamics | Subsystem,
+    model: Model | Planar | Dynamics | Subsystem,
     duration: float,
     *,
     inputs: Mapping[str, Any] | None = None,
@@ -45,8 +45,8 @@ def simulate(
     """Move a mechanism through time.
 
     Args:
-        model: the mechanism, or its compiled equations (``da.compile``), which a sweep can use again; or a
-            ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
+        model: the mechanism, also a planar one, or its compiled equations (``da.compile``), which a sweep can use
+            again; or a ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
         duration: how long (s).
         inputs: of a subsystem: formulas of t by name; those that are left out are zero.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
@@ -60,8 +60,12 @@ def simulate(
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
     options = Options.of(options, given, RunOptions)
+    if progress is not None and not callable(progress):
+        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
+    if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
+        raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     times = options.times(duration, DEFAULT_OUTPUTS)
-    if not isinstance(model, (Model, Dynamics)):
+    if not isinstance(model, (Model, Dynamics)) and not hasattr(model, "to_model"):
         from dalembert.analyses.simulate_system import simulate_system
         from dalembert.modular import Subsystem
 
@@ -78,6 +82,7 @@ def simulate(
     hold_rank(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     values = dict(options.parameters or {})
+    check_values(dynamics, values)
     saved = None
     if checkpoint is not None:
         from dalembert.io import dumps

@@ -128,10 +128,10 @@ def inverse(
         typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
     ] = None,
     duration: DurationOption = 10.0,
-    output_step: Annotated[float | None, typer.Option(help="Interval of the instants (s).")] = None,
+    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
     smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Coordinate to begin near, as joint=number.")] = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
     write: Annotated[
         list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (sizing report), .html (animation).")
     ] = None,

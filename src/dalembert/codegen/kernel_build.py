@@ -101,6 +101,10 @@ class Build:
             raise CompileError(f"DALEMBERT_OPTIMIZE must be 0, 1, 2 or 3, got {wanted!r}.  Fix: unset it")
         return int(wanted) if wanted else 1 if len(self.tape.ops) < LONG else 0
 
+    def _in_haste(self) -> bool:
+        """Level 0 because somebody asked for it, not because the tape is long: then nothing is inlined either."""
+        return self.optimization() == 0 and len(self.tape.ops) < LONG
+
     def plan(self) -> Plan:
         """How the tape is cut."""
         return plan_pieces(self.tape, self._piece())
@@ -138,7 +142,7 @@ class Build:
         data = read_object(key) if cache else None
         from_cache = data is not None
         if data is None:
-            data = build_object(self.ir(plan), self.optimization())
+            data = build_object(self.ir(plan), self.optimization(), lean=self._in_haste())
             if cache:
                 write_object(key, data)
         address, engine = load_object(data, self.symbol, _mathematics(self.tape))

@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.domains import QQ
 
-from dalembert.derivation.trigonometric_field import Budget, Polynomial
+from dalembert.derivation.trigonometric_field import FACTORS, GROUPING, Budget, Polynomial
 
 __all__ = ["Collector", "length"]
 
@@ -94,7 +94,7 @@ class Collector:
         degree = max((sum(m) for m in p), default=0)
         if not 1 < len(p) <= _FACTOR_TERMS or len(used) > _FACTOR_SYMBOLS or degree > _FACTOR_DEGREE or degree < 2:
             return None
-        self.budget.check()
+        self.budget.check(cost=FACTORS)
         small = (
             p.ring.drop(*(g for k, g in enumerate(p.ring.gens) if k not in used))
             if len(used) < p.ring.ngens
@@ -103,9 +103,9 @@ class Collector:
         number, factors = small.from_dict({tuple(m[k] for k in used): v for m, v in p.items()}).factor_list()
         if len(factors) == 1 and factors[0][1] == 1:
             return None
-        back = []
+        back: list[tuple[Polynomial, int]] = []
         for f, e in factors:
-            wide = {}
+            wide: dict[Monomial, Any] = {}
             for m, v in f.items():
                 full = [0] * len(self.generators)
                 for k, x in zip(used, m, strict=True):
@@ -121,7 +121,7 @@ class Collector:
         """A sum in its shorter grouping: by what moves, or by parameters."""
         if len(p) <= 2:
             return sp.Add(*(self.number(v) * self._monomial(m) for m, v in p.items()))
-        self.budget.check()
+        self.budget.check(len(p), cost=GROUPING)
         by_motion = self._grouped(p, self._moving_part)
         if len(p) > _LONGEST:
             return by_motion
@@ -146,7 +146,7 @@ class Collector:
             if primitive.LC < 0:
                 content, primitive = -content, -primitive
             merged.setdefault(primitive, {})[outer] = content
-        terms = []
+        terms: list[Any] = []
         for primitive, outers in merged.items():
             outer_sum = p.ring.from_dict(outers)
             if len(outers) == 1:

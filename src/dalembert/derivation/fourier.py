@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.domains import QQ
 
-from dalembert.derivation.trigonometric_field import Angle, Budget
+from dalembert.derivation.trigonometric_field import WAVES, Angle, Budget
 
 __all__ = ["Atom", "Term", "shortest"]
 
@@ -39,7 +39,7 @@ def shortest(powers: dict[tuple[int, ...], Any], n: int, budget: Budget) -> dict
     used = [i for i in range(n) if any(m[2 * i] or m[2 * i + 1] for m in powers)]
     least = _cost(best)
     for subset in _subsets(used):
-        budget.check()
+        budget.check(cost=WAVES)
         if sum(1 << sum(m[2 * i] + m[2 * i + 1] for i in subset) for m in powers) > _LONGEST_WAVES:
             continue
         trial = _halved(_waves(powers, subset, n))
@@ -120,7 +120,7 @@ def _squares_of_sines(powers: dict[tuple[int, ...], Any], n: int) -> dict[tuple[
 def _plain(powers: dict[tuple[int, ...], Any], n: int) -> dict[Term, Any]:
     out: dict[Term, Any] = {}
     for m, v in powers.items():
-        term = []
+        term: list[tuple[Atom, int]] = []
         for i in range(n):
             unit = tuple(int(j == i) for j in range(n))
             term += [((kind, unit), m[2 * i + 1 - kind]) for kind in (0, 1) if m[2 * i + 1 - kind]]

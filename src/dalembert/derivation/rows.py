@@ -12,7 +12,7 @@ from dalembert.derivation.simplify import Budget, common_factor, simplify
 
 __all__ = ["Rows", "opened"]
 
-_SECONDS = 5.0  # for common factors
+_WORK = 50_000  # for common factors
 _DISTRIBUTED = 8  # terms of a bracket that is opened at the outermost level
 
 
@@ -28,7 +28,7 @@ class Rows:
     @cached_property
     def sides(self) -> list[tuple[sp.Expr, sp.Expr]]:
         """Left and right sides."""
-        budget = Budget(_SECONDS)
+        budget = Budget(_WORK)
         return [self._row(i, budget) for i in range(len(self.mathematics.k))]
 
     def _row(self, i: int, budget: Budget) -> tuple[sp.Expr, sp.Expr]:

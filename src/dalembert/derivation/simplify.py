@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from sympy.polys.domains import QQ
-from sympy.polys.rings import ring
 
 from dalembert.derivation.collect import LONG_FRACTION, Collector, length
 from dalembert.derivation.fourier import Atom, atom_expression, shortest
-from dalembert.derivation.trigonometric_field import Budget, Polynomial, TooLarge, TrigonometricField
+from dalembert.derivation.trigonometric_field import (
+    FACTORS,
+    Budget,
+    Polynomial,
+    TooLarge,
+    TrigonometricField,
+    polynomial_ring,
+)
 
 __all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
@@ -30,14 +36,14 @@ _WAYS = ("terms", "strangers", "divided")
 Moving = Iterable[sp.Expr] | Callable[[Any], bool]
 
 
-def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
+def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | int | None = None) -> sp.Expr:
     """The expression in a short form; the same expression if that would cost too much.
 
     Args:
         moving: symbols that change in time, or a function that tells; what multiplies them is collected.
-        budget: seconds, or limits in detail.
+        budget: how much work (see ``Budget.work``), or limits in detail.
     """
-    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    budget = Budget.of(budget)
     moving = _told(moving)
     try:
         field = TrigonometricField([expression], budget)
@@ -53,7 +59,7 @@ def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | 
         if len(d) > 1 or any(m[k] for m in d for k in field.trigonometric):
             rational = field.rationalized(n, d)
             candidates.append(writer.quotient(*rational))
-            candidates += [writer.split(*pair, how) for pair in {(n, d), rational} for how in _WAYS]
+            candidates += [writer.split(*pair, how) for pair in dict.fromkeys([(n, d), rational]) for how in _WAYS]
         elif d != 1:
             candidates.append(writer.split(n, d, "terms"))
     except TooLarge:
@@ -63,23 +69,35 @@ def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | float | 
     return candidates[1] if len(candidates) > 1 and length(candidates[1]) == length(best) else best
 
 
-def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | float | None = None) -> np.ndarray:
+def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | int | None = None) -> np.ndarray:
     """All expressions of an array; equal ones once."""
-    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    budget = Budget.of(budget)
     moving = _told(moving)
     known: dict[Any, sp.Expr] = {}
+
+    def simple(value: Any) -> sp.Expr:
+        if value not in known:
+            known[value] = simplify(value, moving, budget.share(budget.work // 4))
+        return known[value]
+
+    return each_entry(simple, values)
+
+
+def each_entry(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    """A function of each expression of an array; numbers become expressions."""
     out = np.empty(np.shape(values), dtype=object)
     for index in np.ndindex(*out.shape):
-        value: Any = values[index]
-        if value not in known:
-            known[value] = simplify(value, moving, budget.share(budget.seconds / 4))
-        out[index] = known[value]
+        out[index] = function(sp.sympify(values[index], strict=True))
     return out
 
 
-def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budget | float | None = None) -> sp.Expr:
+def _common_multiple(a: Polynomial, b: Polynomial) -> Polynomial:
+    return a.lcm(b)
+
+
+def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budget | int | None = None) -> sp.Expr:
     """What divides all of some expressions and does not move: a number, parameters, sums of parameters."""
-    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    budget = Budget.of(budget)
     moving = _told(moving)
     given = [e for e in expressions if e != 0]
     if not given:
@@ -92,11 +110,12 @@ def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budge
             return sp.S.One
         if any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
             pairs = [(n, field.ring.one) for n, _ in pairs]  # denominators stay
-        below = functools.reduce(lambda a, b: a.lcm(b), (d for _, d in pairs))
+        below = functools.reduce(_common_multiple, (d for _, d in pairs))
         above = [field.times(n, below.exquo(d)) for n, d in pairs]
         common = functools.reduce(field.gcd, above)
         number = _scale({(k, i): v for k, n in enumerate(above) for i, v in enumerate(n.values())})
         number = abs(number) if number.denominator <= LONG_FRACTION else QQ(1)
+        budget.check(len(common), cost=FACTORS)
         _, factors = common.factor_list()
         fixed = [(f, e) for f, e in factors if _is_fixed(field, f, moving)]
         writer = _Writer(field, moving, budget)
@@ -118,9 +137,9 @@ def _told(moving: Moving) -> Callable[[Any], bool]:
     return moving if callable(moving) else frozenset(moving).__contains__
 
 
-def is_zero(expression: sp.Expr, budget: Budget | float | None = None) -> bool | None:
+def is_zero(expression: sp.Expr, budget: Budget | int | None = None) -> bool | None:
     """True by proof, False if not zero (roots count as independent); None if that would cost too much."""
-    budget = budget if isinstance(budget, Budget) else Budget(10.0 if budget is None else budget)
+    budget = Budget.of(budget)
     try:
         return TrigonometricField([expression], budget).is_zero(expression)
     except TooLarge:
@@ -154,8 +173,11 @@ class _Writer:
 
     def _factored(self, d: Polynomial) -> sp.Expr:
         """A denominator by its repeated factors."""
-        number, factors = d.sqf_list() if 1 < len(d) <= _FACTORED else (QQ(1), [(d, 1)])
-        parts = []
+        number, factors = QQ(1), [(d, 1)]
+        if 1 < len(d) <= _FACTORED:
+            self.budget.check(len(d), cost=FACTORS)
+            number, factors = d.sqf_list()
+        parts: list[Any] = []
         for f, e in factors:
             content, f = f.primitive()
             number *= content**e
@@ -173,7 +195,7 @@ class _Writer:
             outer = tuple(m[k] for k in self._plain)
             parts.setdefault(outer, {})[tuple(m[k] for k in self._trigonometric)] = v
         known: dict[Any, Any] = {}
-        terms = []
+        terms: list[tuple[tuple[int, ...], Any, Any]] = []
         for outer, powers in parts.items():
             scale = _scale(powers)
             key = frozenset((m, v / scale) for m, v in powers.items())
@@ -188,7 +210,7 @@ class _Writer:
         generators = [field.generators[k] for k in self._plain] + written
         n_plain = len(self._plain)
         moving = frozenset(k for k, g in enumerate(generators) if k >= n_plain or any(map(self.moving, g.free_symbols)))
-        target, *_ = ring([sp.Dummy() for _ in generators] or [sp.Dummy()], QQ)
+        target = polynomial_ring(len(generators))
         out: dict[tuple[int, ...], Any] = {}
         for outer, term, v in terms:
             monomial = [*outer, *[0] * len(atoms)] or [0]
@@ -227,12 +249,13 @@ class _Writer:
         """n/d as a sum, divided with remainder by each factor of d that does not move."""
         if len(n) > _FACTORED or len(d) > _FACTORED:
             raise TooLarge
+        self.budget.check(len(d), cost=FACTORS)
         pairs = [(n, d)]
         for f, _ in d.factor_list()[1]:
             if not _is_fixed(self.field, f, self.moving):
                 continue
-            self.budget.check()
-            divided = []
+            self.budget.check(len(n) + len(d))
+            divided: list[tuple[Polynomial, Polynomial]] = []
             for a, b in pairs:
                 (whole,), rest = a.div([f])
                 divided += [(whole, b.exquo(f))] if whole else []

@@ -7,17 +7,19 @@ expression is zero if and only if its numerator is: this is a proof, not a guess
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
+from sympy.polys import rings
 from sympy.polys.domains import QQ
-from sympy.polys.rings import ring
 
-__all__ = ["Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField", "exact"]
+__all__ = [
+    "DIVISOR", "FACTORS", "GROUPING", "WAVES", "Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField",
+    "exact", "polynomial_ring",
+]  # fmt: skip
 
 Polynomial = Any  # an element of a ring of SymPy, which has no types for them
 
@@ -27,39 +29,63 @@ _LONGEST_ANGLE = 24  # terms of a linear combination
 _LARGEST_GCD = 400  # terms of two polynomials whose common divisor is looked for
 
 
+def polynomial_ring(n: int) -> Any:
+    """A ring of polynomials in n symbols (at least one) with rational coefficients."""
+    return cast(Any, rings).ring([sp.Dummy() for _ in range(max(1, n))], QQ)[0]
+
+
 class TooLarge(Exception):
     """A step would cost more than the budget."""
 
 
 @dataclass
 class Budget:
-    """What simplification may cost.
+    """What simplification may cost, counted in steps and not in time: the same input has the same form everywhere.
 
     Attributes:
-        seconds: of computing, in all.
+        work: in all; a unit is a product of two short polynomials, a ten-thousandth of a second or so.
         terms: of one polynomial.
         products: of terms, in one multiplication.
+        spent: work done so far.
     """
 
-    seconds: float = 10.0
+    work: int = 100_000
     terms: int = 4000
     products: int = 100_000
-    _end: float = field(default=0.0, repr=False)
+    spent: int = field(default=0, repr=False)
+    _whole: Budget | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        self._end = time.process_time() + self.seconds
+    @classmethod
+    def of(cls, given: Budget | int | None) -> Budget:
+        """A budget as it is, from an amount of work, or the usual one."""
+        if isinstance(given, Budget):
+            return given
+        return cls() if given is None else cls(given)
 
-    @property
-    def left(self) -> float:
-        return self._end - time.process_time()
+    def check(self, terms: int = 0, products: int = 0, cost: int = 1) -> None:
+        """Pay for the next step.
 
-    def check(self, terms: int = 0, products: int = 0) -> None:
-        if terms > self.terms or products > self.products or time.process_time() > self._end:
+        Args:
+            cost: of the step, besides what its terms cost; the constants below are measured.
+        """
+        if terms > self.terms or products > self.products:
+            raise TooLarge
+        self._spend(cost + (terms + products) // 10)
+
+    def _spend(self, amount: int) -> None:
+        self.spent += amount
+        if self._whole is not None:
+            self._whole._spend(amount)
+        if self.spent > self.work:
             raise TooLarge
 
-    def share(self, seconds: float) -> Budget:
-        """A part of what is left, for one step."""
-        return Budget(max(0.0, min(seconds, self.left)), self.terms, self.products)
+    def share(self, work: int) -> Budget:
+        """A part of it, for one step; what the step costs is taken from the whole."""
+        return Budget(work, self.terms, self.products, _whole=self)
+
+
+# Cost of steps of which each is a good deal of work, in units of ``Budget.work``.
+DIVISOR, FACTORS, GROUPING, WAVES = 25, 60, 30, 8
 
 
 @dataclass(frozen=True)
@@ -98,8 +124,7 @@ class TrigonometricField:
             self.budget.check()
             self._register(node, plain, scales)
         symbols = [*plain, *(f(term / scale) for term, scale in scales.items() for f in (_Sin, _Cos))]
-        dummies = [sp.Dummy() for _ in symbols] or [sp.Dummy()]
-        self.ring, *_ = ring(dummies, QQ)
+        self.ring = polynomial_ring(len(symbols))
         self.generators: list[Any] = list(symbols)
         self._place = {symbol: k for k, symbol in enumerate(symbols)}
         n = len(plain)
@@ -143,7 +168,7 @@ class TrigonometricField:
     def _linear_parts(self, argument: Any) -> dict[Any, Any] | None:
         """An angle as a sum of rational multiples; what is not a multiple of another is a base angle."""
         if argument not in self._linear:
-            terms = sp.Add.make_args(argument if argument.is_Symbol else sp.expand(argument))
+            terms = sp.Add.make_args(argument if argument.is_Symbol else cast(Any, sp.expand(argument)))
             parts: dict[Any, Any] | None = {}
             for term in terms if len(terms) <= _LONGEST_ANGLE else ():
                 split: Any = term.as_coeff_Mul()
@@ -162,7 +187,7 @@ class TrigonometricField:
     @staticmethod
     def _constants(parts: dict[Any, Any]) -> list[Any]:
         """Sines and cosines of multiples of π that SymPy knows, e.g. √3/2."""
-        found = []
+        found: list[Any] = []
         for term in parts:
             if term.has(sp.pi) and not term.free_symbols:
                 found += [v for v in (sp.sin(term), sp.cos(term)) if not v.has(sp.sin, sp.cos)]
@@ -302,7 +327,7 @@ class TrigonometricField:
         if len(a) == 1 or len(b) == 1 or len(a) + len(b) > _LARGEST_GCD:
             low = [min(k) for k in zip(*a.keys(), *b.keys(), strict=True)]
             return self.ring.from_dict({tuple(low): QQ(1)})
-        self.budget.check(len(a) + len(b))
+        self.budget.check(len(a) + len(b), cost=DIVISOR)
         return a.gcd(b)
 
     def plain(self, a: Polynomial) -> sp.Expr:

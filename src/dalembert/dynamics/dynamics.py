@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.kinematics import Generalized
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 
 __all__ = ["Dynamics", "compile"]
@@ -68,8 +68,9 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        model = model_of(model)
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
@@ -129,14 +130,10 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form, way, yielding = map(
-        _of_kernels, ("traced", "symbols", "tau", "form", "way", "yielding")
+    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    dynamics_kernel, constraint_kernel, observer = map(
+        _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
-    dynamics_kernel, form_kernel, constraint_kernel, move_kernel, reaction_kernel, event_kernel = map(
-        _of_kernels,
-        ("dynamics_kernel", "form_kernel", "constraint_kernel", "move_kernel", "reaction_kernel", "event_kernel"),
-    )
-    observer = _of_kernels("observer")
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
@@ -322,7 +319,7 @@ class Dynamics:
         seen = self.observe(t, q, u, parameters)
         names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
-        found = {}
+        found: dict[str, Bodies] = {}
         for i, name in enumerate(names):
             X, V = pose[..., 12 * i : 12 * i + 12], twist[..., 6 * i : 6 * i + 6]
             rotation = X[..., :9].reshape(*X.shape[:-1], 3, 3)

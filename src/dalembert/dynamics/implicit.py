@@ -84,7 +84,7 @@ def jacobian(c: Context, t: float, y: np.ndarray, J: np.ndarray) -> int:
     if status != OK:
         return status
     T = tangent(c, t, y, rate[nq : nq + nv], c.multipliers)
-    status, rank, _, Q, R, pivots, H = constrained_factors(T.M, T.A)
+    status, _, _, Q, R, H = constrained_factors(T.M, T.A)
     if status != OK:
         return give_up(c, NO_MASS)
     _rates(c, T, J)
@@ -94,7 +94,7 @@ def jacobian(c: Context, t: float, y: np.ndarray, J: np.ndarray) -> int:
             force[i] = -T.r_q[i, j] if j < nq else -T.r_u[i, j - nq]
         for i in range(rows):
             bend[i] = T.g_q[i, j] if j < nq else T.g_u[i, j - nq]
-        constrained_solution(T.M, force, bend, rank, Q, R, pivots, H, column, multipliers)
+        constrained_solution(T.M, force, bend, Q, R, H, column, multipliers)
         J[nq : nq + nv, j] = column
     return OK
 

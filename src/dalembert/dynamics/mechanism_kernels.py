@@ -149,6 +149,11 @@ class MechanismKernels(KernelSet):
             self._derivatives[which] = make_derivatives(self, which)
         return self._derivatives[which]
 
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
+
     # Steps along the group of all joints
 
     @cached_property
@@ -164,7 +169,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def is_large(self) -> bool:
         """True if this model runs by rolled recursions."""
-        return self.formulation.name == "recursive" and is_rolled(self.coordinates)
+        return self.formulation.rolled and is_rolled(self.coordinates)
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""

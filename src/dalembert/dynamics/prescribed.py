@@ -25,6 +25,7 @@ from dalembert.equations import Level
 from dalembert.equations.mechanism_equations import part_of
 from dalembert.kinematics.moving import TreeMotion, moving
 from dalembert.native import Flag, Int, Kernel, Matrix, Outputs, Real, Record, Vector, native
+from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ __all__ = [
     "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close",
     "follow", "prescribed_kernel",
 ]  # fmt: skip
-
-# How following a motion ended.
-FOLLOWED, NO_CONVERGENCE, JUMP, NOT_FINITE, SINGULAR, CONTRADICTION = 0, 1, 2, 3, 4, 5
 
 NEWTON_STEPS = 15
 EXACT = 1e-14  # residual (m, rad) at which Newton's method stops trying to do better

@@ -22,15 +22,16 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.elements import Load
 from dalembert.elements.base import replace_names
-from dalembert.expressions import TIME, Reference, evaluate, number, reference
+from dalembert.expressions import TIME, number, reference
 from dalembert.expressions.symbols import JOINT_QUANTITIES, as_reference
 from dalembert.forces import Force
 from dalembert.kinematics import TreeKinematics
-from dalembert.kinematics.moving import quantity
+from dalembert.kinematics.moving import FormulaMotion
 from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
 from dalembert.native import Int, Integers, Kernels, Record, Vector
 from dalembert.spatial import Pose
+from dalembert.values import TUPLE
 
 __all__ = ["ForceKind", "ForceTable", "RolledForces"]
 
@@ -131,9 +132,9 @@ class _Form:
     force: Any
     scope: Scope
     mechanism: Mechanism
-    numbers: dict[str, float] = field(default_factory=dict)
-    bodies: dict[str, str] = field(default_factory=dict)
-    joints: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=lambda: {})
+    bodies: dict[str, str] = field(default_factory=lambda: {})
+    joints: dict[str, str] = field(default_factory=lambda: {})
 
     @classmethod
     def of(cls, force: Force, scope: Scope, mechanism: Mechanism) -> _Form:
@@ -209,7 +210,7 @@ def _is_constant(node: Any) -> bool:
 
 def _is_zero(value: Any) -> bool:
     """True for a number zero, and for a vector of nothing else."""
-    return all(map(_is_zero, value)) if isinstance(value, tuple) else isinstance(value, sp.Expr) and value == 0
+    return all(map(_is_zero, value)) if isinstance(value, TUPLE) else isinstance(value, sp.Expr) and value == 0
 
 
 # Tracing
@@ -237,7 +238,7 @@ class ForceKind:
     energy: Kernel
 
 
-class _FormMotion:
+class _FormMotion(FormulaMotion):
     """The motion that a form asks about, over symbols; it remembers what was asked. Implements ``elements.Motion``."""
 
     al: Algebra = CASADI
@@ -255,15 +256,8 @@ class _FormMotion:
             self.data[key] = (query, *CASADI.symbols("data", count))
         return self.data[key][2]
 
-    def evaluate(self, formula: sp.Expr) -> Any:
-        return evaluate(self.al, formula, self._lookup)
-
-    def _lookup(self, atom: sp.Symbol | Reference) -> Any:
-        if isinstance(atom, Reference):
-            return quantity(self, atom)
-        if atom == TIME:
-            return self.t
-        return self._datum(atom, 1, lambda form: np.array([form.number(atom)]))[0]
+    def parameter(self, symbol: sp.Symbol) -> Any:
+        return self._datum(symbol, 1, lambda form: np.array([form.number(symbol)]))[0]
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         if name == "ground":

@@ -201,7 +201,7 @@ def _mobility(tree: TreeKinematics, body: str) -> np.ndarray:
 
 
 def _toward_ground(tree: TreeKinematics, link: int) -> set[int]:
-    way = set()
+    way: set[int] = set()
     while link >= 0:
         way.add(link)
         link = tree.links[link].parent

@@ -163,7 +163,8 @@ class Mechanics:
     @cached_property
     def bodies(self) -> list[Body]:
         """All bodies that have mass or inertia."""
-        al, found = self.al, []
+        found: list[Body] = []
+        al = self.al
         for link, state in zip(self.equations.tree.links, self.equations.states, strict=True):
             inertia, (w, v) = link.inertia, (state.V_L[:3], state.V_L[3:])
             if al.value(inertia.mass) == 0:

@@ -259,7 +259,7 @@ class Equations:
     @cached_property
     def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
         """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
-        found = []
+        found: list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]] = []
         for name, a in self._outside_armatures:
             bias = self._joint_acceleration(name, self.al.zeros(self.nv))
             B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
@@ -268,7 +268,7 @@ class Equations:
 
     def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
         """Joints with an armature, the armature, and the joint's velocities."""
-        found = []
+        found: list[tuple[Joint, Any, np.ndarray]] = []
         for name in self.flat.joints:
             a, slot = self.tree.mechanism.armature(name), self.tree.coordinates.slot_of_joint.get(name)
             if a is not None:
@@ -283,7 +283,7 @@ class Equations:
 
     def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
         """Joint, B and the joint force that its armature takes."""
-        loads = []
+        loads: list[tuple[PlacedJoint, np.ndarray, np.ndarray]] = []
         for placed, a, B, bias in self._cut_rotors:
             rate = bias if du is None else B @ du + bias
             loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
@@ -409,7 +409,7 @@ class Equations:
 
     def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
-        found = {}
+        found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for name, (event, scope) in self.flat.events.items():
             motion = self.motion.within(scope)
             parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))

@@ -90,7 +90,10 @@ def plan_of(coordinates: Coordinates) -> Plan:
     names, Y, _ = offered(e)
     still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
-    rows = greedy(A[:, :0], A, _rank(A[0]))
+    # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and in a
+    # special position, such as with all coordinates zero, fewer are.
+    rank = max(map(_rank, sampled.values(e.jacobian, sampled.closed(), vary=False)))
+    rows = greedy(A[:, :0], A, rank)
     p = e.nv - len(rows)
     candidates = sampled.values(Y, still, vary=False)
     if coordinates.velocities:

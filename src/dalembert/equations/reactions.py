@@ -87,7 +87,7 @@ def _about_joint(e: Equations, name: str, wrench: np.ndarray) -> np.ndarray:
 def _joint_wrenches(e: Equations, multipliers: np.ndarray) -> dict[str, np.ndarray]:
     """What each joint with equations does to its second frame, in that frame:  F = Gᵀλ,  φ̈ = G A + …"""
     al, jets = e.al, Jets(e.al)
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for name in e.flat.joints:
         rows = zip(multipliers, e.rows, strict=True)
         mine = [(m, row) for m, row in rows if row.owner == name and not row.rigid]
@@ -154,7 +154,7 @@ def _of_natural(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[s
         R = _second_frame(e, name).R
         wrenches[name] = wrenches.get(name, e.al.zeros(6)) + e.al.concatenate([R.T @ n, R.T @ f])
     wrenches |= _through_welds(e, tree, du, multipliers, states, wrenches)
-    reactions = {}
+    reactions: dict[str, np.ndarray] = {}
     for name in e.flat.joints:
         R, F = _second_frame(e, name).R, wrenches.get(name, e.al.zeros(6))
         reactions[name] = e.al.concatenate([R @ F[:3], R @ F[3:]])
@@ -204,7 +204,7 @@ def _through_welds(
     beyond = {"ground": al.zeros(6)}
     for link, s, w in zip(tree.links, states, wrenches, strict=True):
         beyond[link.body] = link.inertia.apply(s.A) + link.inertia.bias(s.V) - w
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for weld in reversed(welds):
         placed, F = mechanism.joint(weld.joint), beyond[weld.body]
         X = motion.body(weld.parent)[0].inverse() @ motion.body(weld.body)[0]

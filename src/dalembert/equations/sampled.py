@@ -16,6 +16,7 @@ from dalembert.kinematics import Coordinates
 __all__ = ["Sampled", "symbolic"]
 
 SAMPLES = 48
+NEAR, NEWTON_STEPS, CLOSED = 6, 25, 1e-9  # how many closed states are looked for, and how
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 
 
@@ -54,6 +55,23 @@ class Sampled:
         e = self.equations
         holonomic = any(row.holonomic and not row.rigid for row in e.rows)
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
+
+    def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """States (t, q, q̇) without motion in which position constraints hold: the drawn one and some near it, each led
+        there by the shortest way. Where none is found, the drawn one as it is."""
+        e = self.equations
+        m = sum(row.holonomic for row in e.rows)
+        first, *others = self.at_rest()
+        found = []
+        for t, q, u in (first, *others[:NEAR]):
+            for _ in range(NEWTON_STEPS):
+                phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
+                if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
+                    break
+                q = q - np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]
+            if np.abs(phi).max(initial=0.0) < CLOSED:
+                found.append((t, q, u))
+        return found or [first]
 
     def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
         """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""

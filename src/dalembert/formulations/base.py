@@ -79,6 +79,7 @@ class Formulation(ABC):
     explicit: ClassVar[bool]
     route: ClassVar[Native] = null_space
     own: ClassVar[type[Outputs] | None] = None
+    rolled: ClassVar[bool] = False  # large models run by rolled recursions
 
     @classmethod
     @abstractmethod
@@ -102,7 +103,7 @@ class Formulation(ABC):
         """What the route takes first: the context, or a record with options that refers to it."""
         return context
 
-    def plan(self, equations: Equations) -> Record | None:
+    def plan(self, equations: BlockEquations) -> Record | None:
         """What the route knows in advance from the structure of the equations; None if it wants to know nothing."""
         return None
 

@@ -98,7 +98,7 @@ class Form:
     encode: Native
     retract: Native | None = None
     record: type[FormRecord] = FormRecord
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=lambda: {})
     kernels: tuple[str, ...] = ("form",)
     blocks: type[Outputs] | None = None
 

@@ -49,6 +49,7 @@ class Recursive(Formulation):
     name: ClassVar[str] = "recursive"
     title: ClassVar[str] = "Recursive elimination"
     explicit: ClassVar[bool] = True
+    rolled: ClassVar[bool] = True
 
     @classmethod
     def supports(cls) -> Support:

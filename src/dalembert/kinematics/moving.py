@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,13 +19,43 @@ from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
 
-__all__ = ["TreeMotion", "moving", "quantity", "still"]
+__all__ = ["FormulaMotion", "TreeMotion", "moving", "still"]
 
 _COMPONENT = {"x": 0, "y": 1, "z": 2, "vx": 0, "vy": 1, "vz": 2, "wx": 0, "wy": 1, "wz": 2}
 
 
+class FormulaMotion(Motion):
+    """A motion along which formulas have values."""
+
+    t: Any
+
+    @abstractmethod
+    def parameter(self, symbol: sp.Symbol) -> Any:
+        """The value of a parameter."""
+
+    def evaluate(self, formula: sp.Expr) -> Any:
+        return evaluate(self.al, formula, self._lookup)
+
+    def _lookup(self, atom: sp.Symbol | Reference) -> Any:
+        if isinstance(atom, Reference):
+            return self._quantity(atom)
+        return self.t if atom == TIME else self.parameter(atom)
+
+    def _quantity(self, ref: Reference) -> Any:
+        """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world
+        axes."""
+        if ref.quantity in ("q", "u"):
+            q, u = self.joint(ref.element)
+            return (q if ref.quantity == "q" else u)[ref.index]
+        X, V = self.body(ref.element)
+        i = _COMPONENT[ref.quantity]
+        if ref.quantity in ("x", "y", "z"):
+            return X.p[i]
+        return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+
+
 @dataclass(frozen=True)
-class TreeMotion:
+class TreeMotion(FormulaMotion):
     """Implements :class:`dalembert.elements.Motion` over the tree.
 
     Attributes:
@@ -91,29 +122,10 @@ class TreeMotion:
         offset = angle - near
         return near + al.atan2(al.sin(offset), al.cos(offset))
 
-    def evaluate(self, formula: sp.Expr) -> Any:
-        return evaluate(self.al, formula, self._lookup)
-
-    def _lookup(self, atom: sp.Symbol | Reference) -> Any:
-        if isinstance(atom, Reference):
-            return quantity(self, atom)
-        if atom == TIME:
-            return self.t
-        if atom.name not in self.tree.mechanism.parameters:
-            raise ModelError(f"unknown parameter {atom.name!r} in a formula")
-        return self.tree.mechanism.parameters[atom.name]
-
-
-def quantity(motion: Motion | TreeMotion, ref: Reference) -> Any:
-    """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world axes."""
-    if ref.quantity in ("q", "u"):
-        q, u = motion.joint(ref.element)
-        return (q if ref.quantity == "q" else u)[ref.index]
-    X, V = motion.body(ref.element)
-    i = _COMPONENT[ref.quantity]
-    if ref.quantity in ("x", "y", "z"):
-        return X.p[i]
-    return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+    def parameter(self, symbol: sp.Symbol) -> Any:
+        if symbol.name not in self.tree.mechanism.parameters:
+            raise ModelError(f"unknown parameter {symbol.name!r} in a formula")
+        return self.tree.mechanism.parameters[symbol.name]
 
 
 def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any]) -> TreeMotion:
@@ -139,7 +151,8 @@ def moving(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarra
     twists = {"ground": jets.zeros(6)}
     for link, state in zip(tree.links, states, strict=True):
         poses[link.body], twists[link.body] = state.jets(jets)
-    joint_q, joint_u = {}, {}
+    joint_q: dict[str, np.ndarray] = {}
+    joint_u: dict[str, np.ndarray] = {}
     for name, slot in tree.coordinates.slot_of_joint.items():
         joint = tree.links[tree.index[slot.body]].joint
         rate = joint.qdot(al, q[slot.q], u[slot.u])

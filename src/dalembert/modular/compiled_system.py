@@ -18,7 +18,8 @@ from dalembert.expressions import TIME, evaluate, parse
 from dalembert.integrators.base import Problem as TimeProblem
 from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
-from dalembert.modular.modular_equations import CONSISTENT, ModularEquations
+from dalembert.modular.modular_equations import ModularEquations
+from dalembert.modular.modular_system import CONSISTENT
 from dalembert.modular.system_functions import SystemContext, system_jacobian, system_retract, system_rhs
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics

@@ -77,7 +77,7 @@ class Labelled:
         return self.al.constant(0) if value is None else value
 
     def __getitem__(self, key: Any) -> Any:
-        """``M[row, column]``: an entry, or a matrix if either is a list or a slice; ``v[row]``: an entry of a vector."""
+        """``M[row, column]``: an entry, or a matrix if either is a list or a slice; ``v[row]``: of a vector."""
         row, column = key if isinstance(key, tuple) else (key, slice(None))
         if not isinstance(key, tuple) and self.columns == (ONE,) and not isinstance(row, (list, slice)):
             return self.get(match(self.rows, row, "row"), ONE)

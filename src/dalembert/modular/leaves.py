@@ -2,7 +2,7 @@
 
 | leaf | variables |
 |---|---|
-| ``rigid_body`` | ``v`` of the center of mass in world axes, ``omega`` in body axes, position and orientation as asked |
+| ``rigid_body`` | ``v`` of the center of mass in world axes, ``omega`` in body axes, a position as asked |
 | ``planar_body`` | ``v.x v.y omega`` and position, or nodes ``n1.x n1.y n2.x …`` |
 | ``particle`` | ``x y z`` |
 | ``dc_motor`` | ``omega``, ``i``; input ``voltage`` |
@@ -54,8 +54,8 @@ def rigid_body(
         f_v = m g − m v̇,        f_ω = −(I ω̇ + ω × I ω)
 
     Args:
-        coordinates: None; ``position`` (``p``); ``quaternion`` (``p`` and ``q.w q.x q.y q.z`` with |q| = 1); a sequence of
-            axes such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant`` after
+        coordinates: None; ``position`` (``p``); ``quaternion`` (``p``, ``q.w q.x q.y q.z`` with |q| = 1); a sequence of axes
+            such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant`` after
             it the rates of the angles stay variables besides ``omega``.
         gravity: None; an axis such as ``-z``; components (three numbers or formulas, m/s²); or a number ξ (rad):
             g (sin ξ x + cos ξ z).
@@ -183,7 +183,7 @@ def planar_body(
         gravity: None; ``-y`` and the like; or two components (m/s²).
         center: nodes i and j by which the center of mass is given: from node i γ of the way to j, and ρ times that
             distance to the left of it (parameters ``gamma`` and ``rho``).
-        lengths: distances of nodes that are to be kept (m); without, nodes keep their distances by their velocities only.
+        lengths: distances of nodes to be kept (m); without, only velocities keep them.
         values: of the parameters ``m``, ``I``, ``g``, ``gamma``, ``rho``.
     """
     body = Subsystem(name)

@@ -1,8 +1,8 @@
 """−B⋆⁻¹ B# over symbols, sparsely: pivots that are numbers first, then blocks that have nothing in common.
 
-Blocks of up to three rows are solved by minors, which have no fractions inside. Larger ones over SymPy by elimination in
-the order in which their pivots were chosen, long entries with names; over CasADi by orthogonal columns, which need no
-pivots.
+Blocks of up to three rows are solved by minors, which have no fractions inside. Larger ones over SymPy by elimination
+in the order in which their pivots were chosen, long entries with names; over CasADi by orthogonal columns, which need
+no pivots.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import OwnRows
 
 if TYPE_CHECKING:
-    from dalembert.modular.modular_equations import ModularEquations
+    from dalembert.modular.modular_system import ModularSystem
 
 __all__ = ["TracedNode", "TracedSystem"]
 
@@ -68,7 +68,7 @@ class TracedSystem:
         nodes: leaves first, the root last.
     """
 
-    def __init__(self, equations: ModularEquations):
+    def __init__(self, equations: ModularSystem):
         self.equations = equations
         self.symbols = _Symbols()
         self.own: dict[tuple[str, ...], OwnRows] = {}

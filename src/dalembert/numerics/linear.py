@@ -202,16 +202,16 @@ def _free(M: np.ndarray, Q: Reflections, columns: np.ndarray, rank: int) -> tupl
 
 
 @native
-def constrained_factors(M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, Reflections, Rows, np.ndarray, Free]:
+def constrained_factors(M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, Reflections, Rows, Free]:
     """Factors of the constrained equations, for any number of right-hand sides.
 
     Returns:
         status (OK, or FAILED if a direction has neither mass nor constraint), rank of A, ratio of the smallest pivot to
-        the longest row, then Q, the reduced rows, their order, the free directions.
+        the longest row, then Q, the reduced rows, the free directions.
     """
     rank, ratio, T, Q = reduce_rows(A, RANK_TOLERANCE, ROUNDING)
     status, free = _free(M, Q, T.columns, rank)
-    return status, rank, ratio, Q, _rows(T.L, T.rows, T.columns, T.used, rank), T.rows, free
+    return status, rank, ratio, Q, _rows(T.L, T.rows, T.columns, T.used, rank), free
 
 
 @native
@@ -219,10 +219,8 @@ def constrained_solution(
     M: np.ndarray,
     f: np.ndarray,
     gamma: np.ndarray,
-    rank: int,
     Q: Reflections,
     R: Rows,
-    pivots: np.ndarray,
     H: Free,
     du: np.ndarray,
     multipliers: np.ndarray,
@@ -232,11 +230,11 @@ def constrained_solution(
     Returns:
         the largest residual of redundant rows (0 if all constraints are compatible).
     """
-    n, m, conflict = M.shape[0], pivots.shape[0], 0.0
+    n, m, rank, conflict = M.shape[0], R.rows.shape[0], R.S.shape[1], 0.0
     both = np.zeros((2, n))
     x, rest = both[0], both[1]
     for k in range(rank):
-        row = pivots[k]
+        row = R.rows[k]
         s = -gamma[row]
         for i in range(k):
             c = R.columns[i]
@@ -244,7 +242,7 @@ def constrained_solution(
         c = R.columns[k]
         x[c] = s * R.L[row, c]
     for k in range(rank, m):
-        row = pivots[k]
+        row = R.rows[k]
         conflict = max(conflict, abs(gamma[row] + (dot(R.L[row], x) if k < R.used else 0.0)))
     reflect(Q, rank - 1, rank, -1, both[:1])
     if rank < n:
@@ -327,7 +325,7 @@ def solve_constrained(
     if count > 0:
         _depend(T.L, T.rows, T.columns, S, K)
     R = Rows(T.L, T.rows, T.columns, T.used, S, K)
-    return OK, rank, ratio, constrained_solution(M, f, gamma, rank, Q, R, T.rows, free, du, multipliers)
+    return OK, rank, ratio, constrained_solution(M, f, gamma, Q, R, free, du, multipliers)
 
 
 @native
@@ -441,10 +439,10 @@ def partition_step(M: np.ndarray, A: np.ndarray, residual: np.ndarray, du: np.nd
     sec. 5.3, eq. 67.
     """
     n = A.shape[1]
-    status, rank, _, reflections, R, pivots, H = constrained_factors(M, A)
+    status, rank, _, reflections, R, H = constrained_factors(M, A)
     if status != OK:
         return status, 0.0
-    conflict = constrained_solution(M, np.zeros(n), residual, rank, reflections, R, pivots, H, du, np.empty(A.shape[0]))
+    conflict = constrained_solution(M, np.zeros(n), residual, reflections, R, H, du, np.empty(A.shape[0]))
     wanted, Q = np.zeros((1, rank)), np.empty((rank, n))
     basis(reflections, R.columns, rank, 0, Q)
     for k in range(rank):

@@ -47,6 +47,20 @@ class Triangle(NamedTuple):
     used: int
 
 
+class Lengths(NamedTuple):
+    """What is left of each row beyond the coordinates that are done.
+
+    Attributes:
+        rest: squares of lengths.
+        size: the same when they were last measured.
+        fill: numbers of entries, or more.
+    """
+
+    rest: np.ndarray
+    size: np.ndarray
+    fill: np.ndarray
+
+
 class Reflections(NamedTuple):
     """Q: entries of the vectors v one after the other, their coordinates, where each v begins, and the factors τ."""
 
@@ -113,9 +127,7 @@ def basis(Q: Reflections, columns: np.ndarray, rank: int, first: int, X: np.ndar
 
 
 @native
-def _copied(
-    A: np.ndarray, L: np.ndarray, rows: np.ndarray, rest: np.ndarray, size: np.ndarray, fill: np.ndarray
-) -> tuple[int, float]:
+def _copied(A: np.ndarray, L: np.ndarray, rows: np.ndarray, left: Lengths) -> tuple[int, float]:
     """A to L; squares of lengths and numbers of entries of its rows; rows with entries first. Returns their number and
     the largest square."""
     m, n = A.shape
@@ -128,7 +140,7 @@ def _copied(
             if x != 0.0:
                 square += x * x
                 count += 1
-        rest[j], size[j], fill[j] = square, square, count
+        left.rest[j], left.size[j], left.fill[j] = square, square, count
         longest = max(longest, square)
         if count == 0:
             empty -= 1
@@ -140,31 +152,23 @@ def _copied(
 
 
 @native
-def _sparsest(rows: np.ndarray, begin: int, end: int, rest: np.ndarray, fill: np.ndarray, least: float) -> int:
+def _sparsest(rows: np.ndarray, begin: int, end: int, left: Lengths, least: float) -> int:
     """The place of the row with the fewest entries among those longer than ``least``, −1 if there is none."""
     best, fewest, longest = -1, 0, 0.0
     for k in range(begin, end):
         j = rows[k]
-        if rest[j] > least and (best < 0 or fill[j] < fewest or (fill[j] == fewest and rest[j] > longest)):
-            best, fewest, longest = k, fill[j], rest[j]
+        rest, fill = left.rest[j], left.fill[j]
+        if rest > least and (best < 0 or fill < fewest or (fill == fewest and rest > longest)):
+            best, fewest, longest = k, fill, rest
     return best
 
 
 @native
-def _eliminate(
-    L: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    used: int,
-    Q: Reflections,
-    k: int,
-    rest: np.ndarray,
-    size: np.ndarray,
-    fill: np.ndarray,
-    least: float,
-) -> tuple[float, int]:
+def _eliminate(T: Triangle, Q: Reflections, k: int, left: Lengths, least: float) -> tuple[float, int]:
     """Reflect row k onto its largest coordinate, which takes place k of the columns, and the rows after it likewise.
     Returns what is left of the row there, in size, and the place of the sparsest row to come."""
+    L, rows, columns = T.L, T.rows, T.columns
+    rest, size, fill = left.rest, left.size, left.fill
     n, row, begin, dust = L.shape[1], rows[k], Q.starts[k], DUST * rest[rows[k]]
     end, square, largest, place, entry = begin, 0.0, 0.0, k, begin
     for i in range(k, n):
@@ -190,7 +194,7 @@ def _eliminate(
         largest = norm
     Q.starts[k + 1], Q.tau[k] = end, tau
     best, fewest, longest = -1, n + 1, 0.0
-    for at in range(k + 1, used):
+    for at in range(k + 1, T.used):
         j = rows[at]
         if begin < end:
             s = dot_along(Q.values, Q.places, begin, end, L[j])
@@ -235,28 +239,29 @@ def reduce_rows(A: np.ndarray, tolerance: float, rounding: float) -> tuple[int, 
     values, places = np.empty(room), np.empty(room, dtype=np.int64)
     starts, tau = np.empty(most + 1, dtype=np.int64), np.empty(most)
     L, rows, columns = np.empty((m, n)), np.empty(m, dtype=np.int64), np.empty(n, dtype=np.int64)
-    rest, size, fill = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    left = Lengths(np.empty(m), np.empty(m), np.empty(m, dtype=np.int64))
     Q = Reflections(values, places, starts, tau)
-    used, longest = _copied(A, L, rows, rest, size, fill)
+    used, longest = _copied(A, L, rows, left)
+    T = Triangle(L, rows, columns, used)
     for i in range(n):
         columns[i] = i
     starts[0] = 0
     first, limit = math.sqrt(longest), max(tolerance * tolerance * longest, rounding * rounding)
     rank, smallest = 0, first
     least = max(LONG_ENOUGH * longest, limit)
-    best = _sparsest(rows, 0, used, rest, fill, least)
+    best = _sparsest(rows, 0, used, left, least)
     while rank < used and rank < n:
         if best < 0:
             # Lengths only shrink: the longest row of a former step did until now.
             longest = 0.0
             for k in range(rank, used):
-                longest = max(longest, rest[rows[k]])
+                longest = max(longest, left.rest[rows[k]])
             least = max(LONG_ENOUGH * longest, limit)
-            best = _sparsest(rows, rank, used, rest, fill, least)
+            best = _sparsest(rows, rank, used, left, least)
             if best < 0:
                 break
         rows[rank], rows[best] = rows[best], rows[rank]
-        pivot, best = _eliminate(L, rows, columns, used, Q, rank, rest, size, fill, least)
+        pivot, best = _eliminate(T, Q, rank, left, least)
         smallest = min(smallest, pivot)
         rank += 1
-    return rank, (smallest / first if rank > 0 else 1.0), Triangle(L, rows, columns, used), Q
+    return rank, (smallest / first if rank > 0 else 1.0), T, Q

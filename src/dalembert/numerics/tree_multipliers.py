@@ -36,6 +36,9 @@ from dalembert.numerics.reflections import dot, reflect
 
 __all__ = ["hierarchy_multipliers"]
 
+# An entry of a combination of rows, the last of which has 1, that is rounding.
+DUST = 1e-15
+
 
 @native
 def _residual(p: Plan, M, f, du):
@@ -107,43 +110,63 @@ def _balance(p: Plan, s: Memory, x: int, end: int, rest, forces):
 
 
 @native
-def _vanishing(p: Plan, s: Memory, node: int, place: int, out):
-    """The combination of a redundant row and of the rows that it depends on, which vanishes."""
-    end = p.row_start[node + 1]
-    out[p.row_start[p.first[node]] : end] = 0.0
-    out[place] = -1.0
-    for x in range(node, p.first[node] - 1, -1):
-        if s.head[x, RANK] > 0:
-            _balance(p, s, x, end, np.zeros(s.head[x, RANK]), out)
+def _is_touched(p: Plan, x: int, end: int, forces) -> bool:
+    """Whether a row of an ancestor that has a force, before the ``end`` of the rows, touches a node's subtree."""
+    for row in p.touch_index[p.touch_start[x] : p.touch_start[x + 1]]:
+        if p.place[row] < end and forces[p.place[row]] != 0.0:
+            return True
+    return False
 
 
 @native
-def _combinations(p: Plan, s: Memory, N, begins, ends, firsts):
-    """Combinations of rows that vanish, one for each redundant row: between which places of rows each has entries, and
-    the first combination of the same subtree."""
-    counts, count = np.zeros(p.nodes, dtype=np.int64), 0
+def _vanishing(p: Plan, s: Memory, node: int, place: int, forces) -> int:
+    """The combination of a redundant row and of those that it depends on, which vanishes; where its entries begin."""
+    x, begin, end = node, p.row_start[node], p.row_start[node + 1]
+    forces[place] = -1.0
+    while x >= p.first[node]:
+        if x < node and not _is_touched(p, x, end, forces):
+            x = p.first[x] - 1
+            continue
+        if s.head[x, RANK] > 0:
+            _balance(p, s, x, end, np.zeros(s.head[x, RANK]), forces)
+            begin = min(begin, p.row_start[x])
+            for i in range(p.row_start[x], p.row_start[x + 1]):
+                if abs(forces[i]) < DUST:
+                    forces[i] = 0.0
+        x -= 1
+    return begin
+
+
+@native
+def _combinations(p: Plan, s: Memory, N, begins, ends):
+    """Combinations of rows that vanish, one for each redundant row; between which places of rows each has entries."""
+    forces, count = np.zeros(p.used), 0
     for x in range(p.nodes):
-        counts[x] = count
-        r, rank = p.row_start[x + 1] - p.row_start[x], s.head[x, RANK]
+        r, rank, end = p.row_start[x + 1] - p.row_start[x], s.head[x, RANK], p.row_start[x + 1]
         order = wholes_of(s, x, ROWS, r)
         for t in range(rank, r):
-            begins[count], ends[count] = p.row_start[p.first[x]], p.row_start[x + 1]
-            firsts[count] = counts[p.first[x]]
-            _vanishing(p, s, x, p.row_start[x] + order[t], N[count])
+            begin = _vanishing(p, s, x, p.row_start[x] + order[t], forces)
+            begins[count], ends[count] = begin, end
+            for i in range(begin, end):
+                N[count, i] = forces[i]
+                forces[i] = 0.0
             count += 1
 
 
 @native
 def _shorten(p: Plan, s: Memory, redundant: int, forces):
-    """forces ← forces − N (NᵀN)⁻¹ Nᵀ forces, by a Cholesky factor whose rows begin where their subtrees do."""
-    N, K, x = np.empty((redundant, p.m)), np.empty((redundant, redundant)), np.empty(redundant)
+    """forces ← forces − N (NᵀN)⁻¹ Nᵀ forces, by a Cholesky factor whose rows begin where combinations overlap."""
+    N, K, x = np.empty((redundant, p.used)), np.empty((redundant, redundant)), np.empty(redundant)
     begins, ends, firsts = (
         np.empty(redundant, dtype=np.int64), np.empty(redundant, dtype=np.int64), np.empty(redundant, dtype=np.int64),
     )  # fmt: skip
-    _combinations(p, s, N, begins, ends, firsts)
+    _combinations(p, s, N, begins, ends)
     for i in range(redundant):
+        # Ends rise with the numbers of the nodes.
+        firsts[i] = i
+        while firsts[i] > 0 and ends[firsts[i] - 1] > begins[i]:
+            firsts[i] -= 1
         for j in range(firsts[i], i + 1):
-            # Of two subtrees one holds the other, or they have nothing in common.
             begin, end, first = max(begins[i], begins[j]), min(ends[i], ends[j]), max(firsts[i], firsts[j])
             value = dot(N[i, begin:end], N[j, begin:end]) - dot(K[i, first:j], K[j, first:j])
             K[i, j] = math.sqrt(value) if i == j else value / K[j, j]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
+from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import gained, observe_along
 from dalembert.trajectory.trajectory import Trajectory, write_netcdf
@@ -40,7 +41,7 @@ class SampleRun(NamedTuple):
         return made
 
 
-class Batch:
+class Batch(Labeled):
     """Motions of many samples over time.
 
     Attributes:
@@ -59,7 +60,7 @@ class Batch:
         look: Callable[[int], SampleRun],
         finish: Callable[[SampleRun], Trajectory],
     ):
-        self.data, self.dynamics, self.failed = data, dynamics, failed
+        self._data, self.dynamics, self.failed = data, dynamics, failed
         # look: how a sample went; finish: all its quantities, with a certificate.
         self._parameters, self._look, self._finish = parameters, look, finish
 
@@ -75,19 +76,8 @@ class Batch:
         return self.data.sizes["sample"]
 
     @property
-    def time(self) -> xr.DataArray:
-        """Output times (s)."""
-        return self.data.time
-
-    @property
-    def q(self) -> xr.DataArray:
-        """Coordinates: (sample, time, coordinate)."""
-        return self.data.q
-
-    @property
-    def u(self) -> xr.DataArray:
-        """Velocities: (sample, time, velocity)."""
-        return self.data.u
+    def data(self) -> xr.Dataset:
+        return self._data
 
     @cached_property
     def energy(self) -> xr.Dataset:

@@ -16,6 +16,7 @@ from dalembert.atomic import atomic_file
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
 from dalembert.trajectory.recorded import AXES, Recorded
@@ -32,7 +33,7 @@ __all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_netcdf", "write_netc
 _FORMAT = 2
 
 
-class Trajectory:
+class Trajectory(Labeled):
     """Motion over time, with a certificate.
 
     Attributes:
@@ -63,6 +64,7 @@ class Trajectory:
 
     @property
     def data(self) -> xr.Dataset:
+        """Labeled arrays of everything that was recorded."""
         # Labeled when first asked for: plain arrays are enough for many.
         if isinstance(self._data, Recorded):
             self._data = self._data.dataset()
@@ -76,21 +78,6 @@ class Trajectory:
     def values(self, name: str) -> np.ndarray:
         """One of the arrays in ``data``, or the labels along a dimension, without more ado."""
         return np.asarray(self._data[name])
-
-    @property
-    def time(self) -> xr.DataArray:
-        """Output times (s)."""
-        return self.data.time
-
-    @property
-    def q(self) -> xr.DataArray:
-        """Coordinates."""
-        return self.data.q
-
-    @property
-    def u(self) -> xr.DataArray:
-        """Velocities."""
-        return self.data.u
 
     @property
     def energy(self) -> xr.Dataset:
@@ -162,7 +149,7 @@ class Trajectory:
         found = {name: self.reaction(name) for name in [*self._reactions, *owners]}
         if weights is None:
             return found
-        shared = shared_along(self, weights)
+        shared = shared_along(self, *self._solved, self._reactions, weights)
         return {name: values.copy(data=shared[name].reshape(values.shape)) for name, values in found.items()}
 
     @cached_property

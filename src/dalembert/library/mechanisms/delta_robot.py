@@ -63,6 +63,7 @@ def delta_robot(
         elbow = (reach * out[0], reach * out[1], -arm * math.sin(angle))
         name = i + 1
         link = model.body(f"arm_{name}", color=BLUE, **parts.rod(m1, hip, elbow, radius=0.012))
+        model.shape(link, "cylinder", radius=0.008, length=2 * width, axis=(*side, 0), pose=elbow)
         model.revolute(f"hip_{name}", model.ground, link, point=hip, axis=(*side, 0))
         x, y = (wanted[0] * d[0] + wanted[1] * d[1] for d in (out, side))
         model.drive(f"hip_{name}", _arm_angle(base - platform - x, -wanted[2], y, arm, rod) - angle)
