@@ -226,8 +226,8 @@ class LinearModel:
     def without(self, *states: str) -> LinearModel:
         """The same with the effect of some states ignored, although others may depend on them.
 
-        For coordinates that cannot matter but do because data contradict each other, such as the heading of a vehicle on
-        level ground whose joints do not close.
+        For coordinates that cannot matter but do because data contradict each other, such as the heading of a vehicle
+        on level ground whose joints do not close.
         """
         dropped = {self._state(name) for name in states}
         return self._picked([i for i in range(len(self.states)) if i not in dropped])

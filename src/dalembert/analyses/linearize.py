@@ -51,12 +51,12 @@ def linearize(
     Derivatives are exact, by automatic differentiation. The state consists of independent coordinates and velocities,
     chosen by pivoting.
 
-    A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear``).
+    A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear_tree``).
 
     Args:
         model: the mechanism, its compiled equations, or a subsystem.
-        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at all
-            its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
+        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
+            all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
             numbers or formulas of parameters; the others are zero, or meet the invariants.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.

@@ -392,7 +392,7 @@ class LinearSystem:
             shown = ", ".join(f"{row.text} ({value:.3g})" for row, value in bad[:8])
             raise ModelError(
                 Problem(
-                    f"subsystem {name!r}: next to the reference, at order {order}, invariants contradict others: {shown}",
+                    f"subsystem {name!r}: next to the reference, at order {order}, rows contradict others: {shown}",
                     fix="remove them, or incompatible='least-squares' with independent(…)",
                 )
             )
