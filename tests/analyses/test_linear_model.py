@@ -167,7 +167,7 @@ def test_a_chart_finds_where_the_bicycle_is_stable(tmp_path):
 def test_along_a_run():
     model = da.library.double_pendulum()
     run = da.simulate(model, 1.0)
-    chart = da.linearize(model, run, times=[0.0, 0.31, 1.0])
+    chart = da.linearize(model, run.resample([0.0, 0.31, 1.0]))
     alone = da.linearize(model, da.State(0.31, run.resample([0.31]).values("q")[0], run.resample([0.31]).values("u")[0],
                                          run.dynamics.coordinates, {}), states=chart[0].states)  # fmt: skip
     assert list(chart.values) == [0.0, 0.31, 1.0]
@@ -248,7 +248,7 @@ def test_python_control_gets_the_names(monkeypatch, bicycle):
         ({"states": ["x"]}, "unknown coordinate 'x'"),
         ({"release": ["E"]}, "no constraint 'E'"),
         ({"parameters": {"v": 1.0}}, "unknown parameters"),
-        ({"times": [0.0]}, "times belong to a run"),
+        ({"weights": {"C": 2.0}}, "are for subsystems"),
     ],
 )
 def test_wrong_requests_are_explained(options, words):

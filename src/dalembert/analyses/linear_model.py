@@ -131,7 +131,9 @@ class LinearModel:
         kind: ``equilibrium``, ``steady motion`` or ``no equilibrium: …``.
         mass: mass matrix of the independent velocities.
         reference: the state it holds at.
-        residual: how far constraints that contradict each other are violated, by row (of modular models).
+        residual: of subsystems, invariants that least squares cannot meet, by row: what is left of them per unit of
+            independent velocities; with ``nearby`` behind the name, how fast that grows away from the reference; with
+            ``at order 0``, by how much the reference itself is open.
     """
 
     name: str
@@ -221,6 +223,15 @@ class LinearModel:
             keep: names of states to keep instead; what they do must not depend on the others.
         """
         return self._reduced(keep, np.abs(self.C) > NOTHING * np.abs(self.C).max(initial=0.0))
+
+    def without(self, *states: str) -> LinearModel:
+        """The same with the effect of some states ignored, although others may depend on them.
+
+        For coordinates that cannot matter but do because data contradict each other, such as the heading of a vehicle
+        on level ground whose joints do not close.
+        """
+        dropped = {self._state(name) for name in states}
+        return self._picked([i for i in range(len(self.states)) if i not in dropped])
 
     def _reduced(self, keep: Sequence[str], seen: np.ndarray) -> LinearModel:
         depends = self.spectrum.A != 0
