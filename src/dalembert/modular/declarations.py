@@ -1,3 +1,4 @@
+# pyright: basic
 """Names of a subsystem, and formulas in them: declared, looked up, read."""
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ class Declarations:
 
     def _paths(self, owner: Declarations) -> list[str]:
         """Under which names another subsystem is inside this one."""
-        found = []
+        found: list[str] = []
         for name, included in self._parts.items():
             if included.part is owner:
                 found.append(name)

@@ -1,3 +1,4 @@
+# pyright: basic
 """A ``da.Model`` as a leaf: its equations by any formalism that can be derived (case 1A)."""
 
 from __future__ import annotations

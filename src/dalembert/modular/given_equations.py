@@ -1,3 +1,4 @@
+# pyright: basic
 """Leaves whose equations are known: given rows, with or without multipliers (case 1A)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Inertia forces of a subsystem from one function: kinetic energy or the Gibbs-Appell function.
 
     f = −∂S/∂q̇⟨1⟩                                                                                               (A.1)

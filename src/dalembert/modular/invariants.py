@@ -1,3 +1,4 @@
+# pyright: basic
 """Invariants: their order, their kind, and the constraint order of a system.
 
     holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it
@@ -59,7 +60,7 @@ class Classified:
 
 def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     """Variables of an order in a formula, and whether all of them go on to every higher order."""
-    found = []
+    found: list[Any] = []
     for symbol in expression.free_symbols:
         place = None if symbol == TIME else d.locate(symbol.name)  # type: ignore[attr-defined]
         if place is not None and place.kind == "variable" and place.label().order == order:

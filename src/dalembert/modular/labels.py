@@ -1,3 +1,4 @@
+# pyright: basic
 """Names of rows and columns: a variable or an invariant, where in the tree it lives, and its order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Ready-made leaves: ``da.leaves.rigid_body("B")`` and the like are subsystems to include.
 
 | leaf | variables |
@@ -25,6 +26,7 @@ from dalembert.modular.from_model import model
 from dalembert.modular.given_equations import equations
 from dalembert.modular.subsystem import PartView, Subsystem
 from dalembert.spatial import euler, quaternion
+from dalembert.values import SEQUENCE
 
 __all__ = [
     "dc_motor", "equations", "gibbs_appell", "kinetic_energy", "model", "particle", "planar_body", "point",
@@ -313,7 +315,7 @@ def gibbs_appell(
 
 
 def _gravity_parameters(name: str, gravity: Any) -> dict[str, float | None]:
-    if gravity is None or isinstance(gravity, (tuple, list)):
+    if gravity is None or isinstance(gravity, SEQUENCE):
         return {}
     if isinstance(gravity, (int, float)):
         return {"g": 9.80665, "xi": float(gravity)}
@@ -328,7 +330,7 @@ def _gravity(body: Subsystem, gravity: Any, n: int = 3, axes: str = "xyz") -> li
     """Components of the acceleration of gravity."""
     if gravity is None:
         return [sp.S.Zero] * n
-    if isinstance(gravity, (tuple, list)):
+    if isinstance(gravity, SEQUENCE):
         if len(gravity) != n:
             raise ModelError(Problem(f"leaf {body.name!r}: gravity needs {n} components, got {len(gravity)}"))
         return [body._formula(value) for value in gravity]

@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of motion of a subsystem: what ``Subsystem.equations()`` gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Kinematics c̄⟨β+1⟩(t, q⟪β+1⟫, q̇⟨β⟩) = 0, explicit or implicit, solved for the rates q̇⟨β⟩.
 
 Relations that are affine in the rates are solved as a linear system. There may be more relations than rates (more

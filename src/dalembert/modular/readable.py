@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of a subsystem to read: kinematics, invariants, dynamic equations, names of long expressions."""
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Explicit:
 
 def symbol_names(symbols: Iterable[Any]) -> dict[Any, str]:
     """LaTeX of dotted names: dots above for derivatives, the path as an index."""
-    found = {}
+    found: dict[Any, str] = {}
     for symbol in symbols:
         head, level = split_rate(symbol.name)
         *path, last = head.split(".")

@@ -1,3 +1,4 @@
+# pyright: basic
 """−B⋆⁻¹ B# over symbols, sparsely: pivots that are numbers first, then blocks that have nothing in common.
 
 Blocks of up to three rows are solved by minors, which have no fractions inside. Larger ones over SymPy by elimination

@@ -1,3 +1,4 @@
+# pyright: basic
 """``da.Subsystem``: a system described by variables, invariants, forces and parts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Variables, parameters and inputs of subsystems as SymPy symbols.
 
 What a person writes formulas with are :class:`Quantity` symbols: they know whose they are, so ``left.x`` and

@@ -1,3 +1,4 @@
+# pyright: basic
 """Consistent states: where rank, pivots and redundancy are looked at.
 
 States are found by Gauss-Newton from a guess, onto all invariants of all orders below σ.
