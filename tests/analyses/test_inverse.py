@@ -25,7 +25,7 @@ def forward_error(inverse, end):
     def rate(s, y):
         values = dict(zip(names, forces(s), strict=True))
         du = d.acceleration(y[: d.nq], y[d.nq :], t=float(s), parameters=values)
-        seen = d.dynamics_kernel(float(s), y[: d.nq], y[d.nq :], d.parameters(values), np.zeros(d.nv))
+        seen = d.kernels.dynamics_kernel(float(s), y[: d.nq], y[d.nq :], d.parameters(values), np.zeros(d.nv))
         return np.concatenate([seen.qdot, du])
 
     at = int(np.searchsorted(t, end))
@@ -50,6 +50,20 @@ def three_rrr(more=()):
     return model
 
 
+def five_bar():
+    """Two cranks on the ground, two rods that meet."""
+    model = da.Model("five-bar", gravity=(0, -9.81, 0))
+    A, B, C, D, E = (0, 0, 0), (-0.2, 0.5, 0), (0.35, 0.9, 0), (0.9, 0.5, 0), (0.7, 0, 0)
+    ends = {"left": (A, B), "rod_left": (B, C), "rod_right": (D, C), "right": (E, D)}
+    for name, (start, end) in ends.items():
+        model.body(name, **da.library.parts.bar(1.0, start, end, width=0.04))
+    joints = [("A", "ground", "left", A), ("B", "left", "rod_left", B), ("C", "rod_left", "rod_right", C)]
+    joints += [("D", "right", "rod_right", D), ("E", "ground", "right", E)]
+    for name, first, second, point in joints:
+        model.revolute(name, first, second, point=point, axis="z")
+    return model
+
+
 PLATFORM = {
     "x(platform)": "-sin(pi*t/2)",
     "y(platform)": "sin(pi*t/4)",
@@ -64,6 +78,9 @@ CASES = {
     ),
     "double pendulum": (da.library.double_pendulum, None, None),
     "3-RRR": (three_rrr, PLATFORM, ["A1", "A2", "A3"]),
+    "five-bar": (
+        five_bar, {("rod_left", (0.35, 0.9, 0)): ["0.35 + 0.1*sin(3*t)", "0.9 - 0.1*(1 - cos(4*t))", None]}, ["A", "E"],
+    ),
     "rolling disc": (
         da.library.rolling_disc,
         {"contact[2]": "0.5*t", "contact[3]": "0.3 + 0.1*sin(t)", "contact[4]": "6*t + 0.1*t**2"},
@@ -281,8 +298,10 @@ def test_redundant_but_compatible_motion_is_taken():
 
 def test_sub_models_keep_their_drives():
     arm = da.library.four_bar()
-    arm.drive("A", "2*pi*t")
+    speed = arm.parameters(speed=2 * math.pi)
+    arm.drive("A", speed * arm.t)
     whole = da.Model("pair", gravity=(0, -9.81, 0))
+    whole.parameters(first=1.0)
     whole.add(arm, "left")
     whole.add(arm, "right", pose=(3, 0, 0))
     found = da.inverse_dynamics(whole, None, 0.5)
@@ -290,6 +309,10 @@ def test_sub_models_keep_their_drives():
     assert found.names == ["left.A", "right.A"]
     for name in found.names:
         np.testing.assert_allclose(found[name].values, single["A"].values, atol=1e-10)
+    slower = da.inverse_dynamics(whole, None, 0.5, parameters={"left.speed": 2.0})
+    slow = da.inverse_dynamics(arm, None, 0.5, parameters={"speed": 2.0})
+    np.testing.assert_allclose(slower["left.A"].values, slow["A"].values, atol=1e-10)
+    np.testing.assert_allclose(slower["right.A"].values, single["A"].values, atol=1e-10)
 
 
 # What is refused

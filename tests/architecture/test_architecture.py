@@ -45,6 +45,7 @@ LAYERS = (
     ("derivation",),
     ("modular",),
     ("view",),  # draws runs too, but reads them through their methods: it imports nothing of ``trajectory``
+    ("planar",),
     ("io",),
     ("trajectory",),
     ("analyses",),

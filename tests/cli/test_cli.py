@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -263,17 +264,52 @@ def test_a_run_goes_on_from_its_checkpoint(dalembert, tmp_path, monkeypatch):
     assert not path.exists()
 
 
-def test_the_bar_starts_where_a_run_resumes():
-    console = Console(file=io.StringIO(), force_terminal=True)
-    with run._progress(console, "model") as update:
+@contextmanager
+def bar_of_a_run():
+    """What moves the progress bar of a run, and its task."""
+    with run._progress(Console(file=io.StringIO(), force_terminal=True), "model") as update:
         (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
         (task,) = bar.tasks
+        yield update, task
+
+
+def test_the_bar_starts_where_a_run_resumes():
+    with bar_of_a_run() as (update, task):
         update(0.0)
         update(0.6)
         assert task.completed == 0.6 * run.STRETCH
         assert not task.speed
         update(0.7)
         assert task.completed == 0.7 * run.STRETCH
+
+
+def test_inverse_prints_motors_and_bearings_and_writes_files(dalembert, tmp_path):
+    table = tmp_path / "measured.csv"
+    table.write_text("time,angle\n" + "\n".join(f"{k / 50},{k / 25}" for k in range(51)), encoding="utf-8")
+    files = [str(tmp_path / name) for name in ("a.nc", "a.csv", "a.png", "a.html")]
+    written = [part for name in files for part in ("--write", name)]
+    code, text = dalembert("inverse", "four-bar", "--motion", f"A=@{table}", "--duration", "1", *written)
+    assert code == 0, text
+    assert "drive" in text and "joint" in text and "trusted" in text
+    assert all(Path(name).stat().st_size > 1000 for name in files)
+    code, text = dalembert("inverse", "four-bar", "--motion", "A=2*t", "--unknown", "A=-1:1", "--duration", "1")
+    assert code == 1 and "cannot produce this motion" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--motion", "A"], "expected quantity=formula"),
+        (["--motion", "A=@nowhere.csv"], "cannot read nowhere.csv"),
+        (["--motion", "A=2*t", "--unknown", "A=x"], "expected a name, name=limit"),
+        (["--motion", "Q=2*t"], "unknown 'Q'"),
+        (["--motion", "A=2*t", "--write", "a.doc"], "expected a file that ends in"),
+        ([], "no motion is given"),
+    ],
+)
+def test_inverse_tells_bad_input(arguments, expected, dalembert):
+    code, text = dalembert("inverse", "four-bar", "--duration", "0.1", *arguments)
+    assert code == 2 and expected in text
 
 
 def test_compare_prints_a_table_and_writes_files(dalembert, tmp_path):
@@ -318,10 +354,7 @@ def test_progress_is_for_terminals_and_for_those_who_want_it():
 
 
 def test_the_bar_says_when_the_time_loop_has_begun():
-    console = Console(file=io.StringIO(), force_terminal=True)
-    with run._progress(console, "model") as update:
-        (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
-        (task,) = bar.tasks
+    with bar_of_a_run() as (update, task):
         update(0.0)
         assert task.description == "compiling model"
         update(0.1)

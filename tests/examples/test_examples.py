@@ -46,7 +46,7 @@ def test_parts(example, tmp_path, monkeypatch, capsys):
 
 def run(example: Path, folder: Path) -> str:
     """What a script prints, once it has run to its end."""
-    result = run_script(example, folder, timeout=300, fresh=example.name in FRESH, DALEMBERT_EXAMPLES_OUT=str(folder))
+    result = run_script(example, folder, timeout=1800, fresh=example.name in FRESH, DALEMBERT_EXAMPLES_OUT=str(folder))
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 

@@ -29,7 +29,7 @@ import dalembert as da
 from dalembert.analyses.checkpoint import Checkpoint
 from support.pauses import pause_every
 
-model, duration, name, kept, result, step, end = sys.argv[1:]
+model, duration, name, kept, step = sys.argv[1:]
 write = Checkpoint.save
 
 def save(self, run):
@@ -37,12 +37,10 @@ def save(self, run):
         signal.pause()  # until it is killed
     write(self, run)
 
-if end == "killed":
-    pause_every(pytest.MonkeyPatch(), 500)
-    Checkpoint.save = save
-run = da.simulate(da.library.build(model), float(duration), integrator=name, output_step=0.5, checkpoint=kept,
-                  checkpoint_interval=1e9, step=float(step) or None)
-run.save(result)
+pause_every(pytest.MonkeyPatch(), 500)
+Checkpoint.save = save
+da.simulate(da.library.build(model), float(duration), integrator=name, output_step=0.5, checkpoint=kept,
+            checkpoint_interval=1e9, step=float(step) or None)
 """
 PAUSE, OFTEN = 100, 10  # steps between two pauses of methods with fixed and with own steps
 
@@ -101,20 +99,19 @@ def test_a_pause_is_asked_for_when_a_checkpoint_is_due(tmp_path, saved, monkeypa
     [("four-bar", 20.0, "dopri8", 0.0), ("four-bar", 1.0, "generalized-alpha", 1e-4)],
 )
 def test_killed_run_resumes_bit_for_bit(model, duration, name, step, tmp_path):
-    kept, result = tmp_path / "run.checkpoint", tmp_path / "run.nc"
-    command = [sys.executable, "-c", SCRIPT, model, str(duration), name, str(kept), str(result), str(step)]
+    kept = tmp_path / "run.checkpoint"
+    command = [sys.executable, "-c", SCRIPT, model, str(duration), name, str(kept), str(step)]
     paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    variables = {**os.environ, "PYTHONPATH": paths}
-    process = subprocess.Popen([*command, "killed"], env=variables)
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths})
     _wait_for(kept, process)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not result.exists()
+    assert process.wait() == -signal.SIGKILL
     assert kept.exists()
-    subprocess.run([*command, "resumed"], check=True, env=variables)
-    resumed = da.load(result)
+    options = {"integrator": name, "output_step": 0.5, "step": step or None}
+    resumed = da.simulate(da.library.build(model), duration, checkpoint=kept, **options)
     assert any("resumed" in remark for remark in resumed.certificate.remarks)
-    plain = da.simulate(da.library.build(model), duration, integrator=name, output_step=0.5, step=step or None)
+    assert not kept.exists()
+    plain = da.simulate(da.library.build(model), duration, **options)
     np.testing.assert_array_equal(_states(plain), _states(resumed))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -47,17 +48,37 @@ def two_body_scene() -> Scene:
     )
 
 
-@pytest.fixture
-def open_browser(tmp_path) -> Callable[..., Browser]:
-    """Start a browser: ``with open_browser(webgl=True) as browser: ...``; skips when there is none."""
+@pytest.fixture(scope="session")
+def browsers(tmp_path_factory) -> Iterator[Callable[[bool], Browser]]:
+    """Running browsers, with and without WebGL, each started when it is first asked for; skips when there is none."""
     executable = find_chromium()
     if executable is None:
         pytest.skip("no chromium or chrome on PATH, and DALEMBERT_CHROMIUM is not set")
+    with ExitStack() as running:
+        known: dict[bool, Browser] = {}
 
-    def start(*, webgl: bool = True) -> Browser:
-        return Browser(executable, tmp_path / "browser-profile", webgl=webgl)
+        def browser(webgl: bool) -> Browser:
+            if webgl in known:
+                known[webgl].fresh()
+            else:
+                profile = tmp_path_factory.mktemp("browser-profile")
+                known[webgl] = running.enter_context(Browser(executable, profile, webgl=webgl))
+            return known[webgl]
 
-    return start
+        yield browser
+
+
+@pytest.fixture
+def open_browser(browsers) -> Callable[..., AbstractContextManager[Browser]]:
+    """A fresh tab of a browser: ``with open_browser(webgl=True) as browser: ...``."""
+
+    @contextmanager
+    def opened(*, webgl: bool = True) -> Iterator[Browser]:
+        browser = browsers(webgl)
+        yield browser
+        browser.leave()
+
+    return opened
 
 
 @pytest.fixture

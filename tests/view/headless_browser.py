@@ -33,7 +33,7 @@ FLAGS = (
 )
 SOFTWARE_WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 NO_WEBGL = ("--disable-3d-apis",)
-DEADLINE = 120.0
+DEADLINE = 600.0  # seconds for one answer; only a browser that hangs takes so long
 
 # Chromium's software renderer remarks on the speed of taking screenshots; the page has no part in it.
 _DRIVER_CHATTER = "GL Driver Message (OpenGL, Performance"
@@ -54,7 +54,7 @@ def find_chromium() -> str | None:
 
 
 class Browser:
-    """One browser process with one tab. Use as a context manager.
+    """One browser process with one tab. Use as a context manager; ``fresh`` begins anew in the same process.
 
     Attributes:
         console: texts of console messages of level warning and error, and of uncaught exceptions.
@@ -86,18 +86,34 @@ class Browser:
         )
         os.close(child_reads)
         os.close(child_writes)
-        self._session = ""
+        self._session = self._profile = ""
 
     def __enter__(self) -> Browser:
         try:
-            target = self.call("Target.createTarget", url="about:blank")["targetId"]
-            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-            for domain in ("Page", "Runtime", "Network", "Log"):
-                self.call(f"{domain}.enable")
+            self.fresh()
         except BaseException:
             self._stop()
             raise
         return self
+
+    def leave(self) -> None:
+        """Close the tab: a page that plays would go on drawing."""
+        self._session = ""
+        if self._profile:
+            self.call("Target.disposeBrowserContext", browserContextId=self._profile)
+            self._profile = ""
+
+    def fresh(self) -> None:
+        """A new tab that shares nothing with the one before, which is closed."""
+        self.leave()
+        self._profile = self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=self._profile)["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._page = ""
+        for notes in (self.console, self.requests, self._events):
+            notes.clear()
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError, RuntimeError):
@@ -138,7 +154,7 @@ class Browser:
             while b"\0" in self._buffer:
                 text, self._buffer = self._buffer.split(b"\0", 1)
                 got = json.loads(text)
-                if "method" in got:
+                if "method" in got and got.get("sessionId", "") == self._session:
                     self._note(got)
                 if wanted(got):
                     return got

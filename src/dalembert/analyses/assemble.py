@@ -1,3 +1,4 @@
+# pyright: basic
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
@@ -22,6 +23,7 @@ from dalembert.joints import Joint
 from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
 from dalembert.state import State
+from dalembert.values import ARRAY
 
 __all__ = ["assemble", "assemble_state", "reference"]
 
@@ -90,7 +92,7 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
 
 def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
-    if isinstance(matrices[0], np.ndarray):
+    if isinstance(matrices[0], ARRAY):
         return np.concatenate(matrices)
     from scipy.sparse import vstack
 
@@ -99,7 +101,7 @@ def _stacked(matrices: list[Any]) -> Any:
 
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
-    if isinstance(A, np.ndarray):
+    if isinstance(A, ARRAY):
         return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
@@ -110,6 +112,15 @@ def _least(A: Any, b: np.ndarray) -> np.ndarray:
     for _ in range(TURNS):
         x += A.T @ factor.solve(b - A @ x)
     return x
+
+
+def _along_null_space(A: Any, wishes: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """The step with A x = 0 that brings wishes·x closest to what is missing."""
+    A = A if isinstance(A, ARRAY) else A.toarray()
+    _, sizes, Vt = np.linalg.svd(A)
+    rank = int(np.sum(sizes > _RCOND * max(sizes.max(initial=0.0), 1e-300)))
+    N = Vt[rank:].T
+    return N @ np.linalg.lstsq(wishes @ N, missing, rcond=_RCOND)[0]
 
 
 class _Assembler:
@@ -134,10 +145,8 @@ class _Assembler:
         if not self.dynamics.rows:
             state = self._free_state(own | given, own_rates | given_rates)
             return State(self.time, *state, self.coordinates, self.parameters)
-        q = self._positions(self._reference(), own)
-        if given:
-            q = self._positions(q, given)
-        u = self._velocities(q, own_rates, given_rates)
+        q = self._closed(own, given)
+        u = self._velocities(q, own_rates, given_rates, bool(given))
         return State(self.time, q, u, self.coordinates, self.parameters)
 
     def _free_state(self, wanted: dict[str, np.ndarray], rates: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +157,26 @@ class _Assembler:
         for name, value in rates.items():
             u[self.coordinates.slot_of_joint[name].u] = value
         return q, u
+
+    def _closed(self, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
+        """Coordinates led from the reference to the model's own start, and from there to what the caller wants.
+
+        Where that way does not exist, as from a reference in which gradients vanish, the values themselves are tried.
+        """
+        try:
+            q = self._positions(self._reference(), own)
+            return self._positions(q, given) if given else q
+        except ModelError:
+            wanted, q = own | given, self._reference()
+            for name, value in wanted.items():
+                slot = self.coordinates.slot_of_joint.get(name)
+                if slot is not None:
+                    q[slot.q] = value
+            q = self._with_windings(q) if self.coordinates.windings else q
+            q, left = self._newton(q, wanted)
+            if left is not None:
+                raise
+            return q
 
     # What is wanted
 
@@ -185,7 +214,8 @@ class _Assembler:
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
         """Coordinates of driven joints that have one coordinate, at the time of assembly; drives may be off."""
-        found, off = {}, self.flat.off(self.parameters)
+        found: dict[str, np.ndarray] = {}
+        off = self.flat.off(self.parameters)
         for name, (constraint, _) in self.flat.constraints.items():
             for joint, _, formula in () if name in off or constraint.eliminates else constraint.gives():
                 if self._joint(joint).nq == 1:
@@ -311,18 +341,27 @@ class _Assembler:
 
     # Velocities
 
-    def _velocities(self, q: np.ndarray, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
-        """Velocities of least norm that fit the constraints, the given ones, and the model's own where they can."""
+    def _velocities(
+        self, q: np.ndarray, own: dict[str, np.ndarray], given: dict[str, np.ndarray], moved: bool
+    ) -> np.ndarray:
+        """Velocities of least norm that fit the constraints, the given ones, and the model's own where they can.
+
+        Args:
+            moved: the caller gave positions of his own, to which the model's rates need not fit.
+        """
         driven = self._driven
         own = {name: value for name, value in own.items() if name not in given and name not in driven}
         u, problem = self._least_velocities(q, own | given)
-        if problem is not None and own and given:
-            u, problem = self._least_velocities(q, given)
+        if problem is not None and own and (given or moved):
+            u, problem = self._least_velocities(q, given, own)
         if problem is not None:
             raise ModelError(problem)
         return u
 
-    def _least_velocities(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> tuple[np.ndarray, Problem | None]:
+    def _least_velocities(
+        self, q: np.ndarray, wanted: dict[str, np.ndarray], wished: dict[str, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, Problem | None]:
+        """Velocities that fit the constraints and what is wanted, as close as possible to what is wished."""
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
@@ -333,6 +372,10 @@ class _Assembler:
         if not len(b):
             return np.zeros(d.nv), None
         u = _least(A, b)
+        if wished:
+            wishes = _stacked([self._rates_matrix(q, name) for name in wished])
+            missing = np.concatenate(list(wished.values())) - wishes @ u
+            u = u + _along_null_space(A, wishes, missing)
         off = A @ u - b
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None

@@ -1,3 +1,4 @@
+# pyright: basic
 """Checkpoints: a run that is killed goes on from the last one, bit for bit as if nothing had happened."""
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _remembered(run: Driver) -> dict[str, Any]:
 
 def _variables(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
     """Numbers and arrays of a record as variables of a file; axes are named after them. Flags are stored as bytes."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in values.items():
         array = np.asarray(value)
         array = array.astype(np.int8) if array.dtype == bool else array
@@ -156,7 +157,7 @@ def _variables(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
 
 def _values(prefix: str, data: Any) -> dict[str, Any]:
     """The way back; numbers are Python's own."""
-    found = {}
+    found: dict[str, Any] = {}
     for label, variable in data.variables.items():
         owner, _, name = str(label).partition(".")
         if owner == prefix:

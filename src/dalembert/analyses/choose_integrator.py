@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
+from dalembert.values import NUMBER
 
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
@@ -85,7 +84,7 @@ def _numbers(**given: float | None) -> dict[str, Any]:
     for key, value in given.items():
         if value is None:
             continue
-        if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and value > 0):
+        if not (isinstance(value, NUMBER) and math.isfinite(value) and value > 0):
             raise DalembertError(f"{key} must be a positive number, got {value!r}")
         options[key] = float(value)
     return options

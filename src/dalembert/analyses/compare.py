@@ -1,3 +1,4 @@
+# pyright: basic
 """One mechanism in every formulation and in all coordinates: what each takes, and what it leaves open."""
 
 from __future__ import annotations
@@ -300,7 +301,7 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
         for name in names:
             if not isinstance(name, (Formulation, Generalized)) and name not in registry:
                 raise DalembertError(f"unknown {what} {name!r}; expected 'all' or some of {', '.join(registry)}")
-    pairs = []
+    pairs: list[tuple[Formulation, str | Generalized]] = []
     for given in formulations:
         formulation = given if isinstance(given, Formulation) else FORMULATIONS[given]()
         taken = [kind for kind in kinds if getattr(kind, "name", kind) in formulation.supports().coordinates]

@@ -1,7 +1,9 @@
+# pyright: basic
 """A mechanism along a prescribed motion: states and accelerations at every instant, on one branch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,10 +49,14 @@ class Followed(NamedTuple):
 
 
 class MotionFollower:
-    """A mechanism without drives, and the quantities that are prescribed."""
+    """A mechanism without drives, and the quantities that are prescribed.
 
-    def __init__(self, dynamics: Dynamics, given: list[Given]):
-        self.dynamics, self.names = dynamics, [one.name for one in given]
+    Attributes:
+        defaults: values of the parameters that formulas of the motion may name.
+    """
+
+    def __init__(self, dynamics: Dynamics, given: list[Given], defaults: Mapping[str, float]):
+        self.dynamics, self.defaults, self.names = dynamics, defaults, [one.name for one in given]
         self.targets = targets_of(given)
         self.kernel = prescribed_kernel(dynamics.kernels, self.targets)
         self._check_linear()
@@ -104,13 +110,17 @@ class _Following:
             nq=d.nq, nv=d.nv, n_positions=owner.n_positions, n_rows=owner.n_rows, smallest_pivot=1.0,
             n_windings=len(d.coordinates.windings), n_parameters=len(self.values), parameters=self.values.copy(),
         )  # fmt: skip
-        self.record.set(kernel=owner.kernel, move=d.move_kernel)
+        self.record.set(kernel=owner.kernel, move=d.kernels.move_kernel)
+
+    def given(self, times: np.ndarray) -> np.ndarray:
+        """The prescribed functions with their rates."""
+        return self.signals.at(times, {**self.owner.defaults, **self.parameters})
 
     def wanted(self, times: np.ndarray) -> np.ndarray:
         """Values at position level, velocity level and acceleration level for all rows; zero for constraints."""
         o = self.owner
         n, rows = o.n_positions, o.n_rows
-        s = self.signals.at(times, self.values[: len(self.signals.parameters)])
+        s = self.given(times)
         want = np.zeros((len(times), n + 2 * rows))
         positions, places = o.at_positions
         want[:, places] = s[:, 0, positions]
@@ -130,12 +140,12 @@ class _Following:
         if isinstance(initial, State):
             q = initial.to(d.coordinates)[0]
         else:
-            values = self.signals.at(np.array([t]), self.values[: len(self.signals.parameters)])[0, 0]
-            given = dict(initial or {})
+            values = self.given(np.array([t]))[0, 0]
+            near = dict(initial or {})
             for place, value in zip(joints, values, strict=True):
                 if place is not None and d.coordinates.nominal_joint(place[0]).joint.nq == 1:
-                    given[place[0]] = value
-            q = assemble_state(d.relative, given, None, self.parameters, t).q
+                    near[place[0]] = value
+            q = assemble_state(d.relative, near, None, self.parameters, t).q
         y = np.concatenate([q, np.zeros(d.nv)])
         now = np.asarray(self.owner.kernel(t, q, y[d.nq :], self.values).position)
         way = want[: len(now)] - now

@@ -1,3 +1,4 @@
+# pyright: basic
 """Inverse dynamics: the forces behind a prescribed motion.
 
     M u̇ + h − Q = B τ + Aᵀλ
@@ -27,13 +28,16 @@ from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
 from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
+from dalembert.modular import Subsystem
+from dalembert.planar import Planar
 from dalembert.state import State
+from dalembert.values import TUPLE
 
 __all__ = ["inverse_dynamics"]
 
 
 def inverse_dynamics(
-    model: Model | Dynamics,
+    model: Model | Planar | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
     duration: float | Any = None,
     *,
@@ -42,12 +46,14 @@ def inverse_dynamics(
     initial: dict[str, Any] | State | None = None,
     parameters: dict[str, float] | None = None,
     output_step: float | None = None,
-) -> Inverse:
+) -> Any:
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
     Args:
         model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
-            too, unless ``motion`` names the same coordinate.
+            too, unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as
+            ``"crank.angle"`` are prescribed, and its inputs are the unknowns. Or a ``da.Subsystem``, whose inputs are
+            found.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -68,20 +74,30 @@ def inverse_dynamics(
             a singular position; the message says where and when.
     """
     times = _instants(duration, output_step)
+    if isinstance(model, Subsystem):
+        from dalembert.analyses.inverse_system import inverse_system
+
+        return inverse_system(
+            model, motion or {}, times, unknowns=unknowns, weights=weights or {}, initial=initial or {},  # type: ignore[arg-type]
+            parameters=parameters or {},
+        )  # fmt: skip
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
+    if isinstance(model, Planar):
+        unknowns = list(model.inputs) if unknowns is None else unknowns
+        model = model.prescribed_model(motion or {}, unknowns)
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     motion = dict(motion or {})
     names = tuple(unknowns) if isinstance(unknowns, (Mapping, list, tuple)) else unknowns
-    asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, tuple) else names)
+    asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, TUPLE) else names)
     prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
 
 
 def _key(name: Any) -> Any:
     key = getattr(name, "name", name)
-    return (key[0], tuple(key[1])) if isinstance(key, tuple) and len(key) == 2 else key
+    return (key[0], tuple(key[1])) if isinstance(key, TUPLE) and len(key) == 2 else key
 
 
 def _instants(duration: Any, output_step: float | None) -> np.ndarray:
@@ -106,7 +122,7 @@ class Prepared:
         working = working_model(model, given, self.unknowns)
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
         self.dynamics = Dynamics(working, "auto", "relative")
-        self.follower = MotionFollower(self.dynamics, given)
+        self.follower = MotionFollower(self.dynamics, given, self.flat.parameters)
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
         self._signals: dict[Any, Signals] = {}
         _ = self.force_kernel

@@ -15,6 +15,7 @@ from dalembert.dynamics.perturb import Perturbations, Point
 from dalembert.errors import DalembertError, ExpressionError
 from dalembert.expressions import parse, reference, references
 from dalembert.expressions.symbols import BODY_QUANTITIES, TIME, parameters_of
+from dalembert.values import TUPLE
 
 __all__ = ["Port", "find_inputs", "find_outputs"]
 
@@ -86,7 +87,7 @@ def find_inputs(dynamics: Dynamics, names: Sequence[str], release: Sequence[str]
 def _components(force: Any) -> int:
     """How many numbers the value of a force has; none for springs and potentials."""
     value = getattr(force, "value", None)
-    return 0 if value is None else len(value) if isinstance(value, tuple) else 1
+    return 0 if value is None else len(value) if isinstance(value, TUPLE) else 1
 
 
 def _named(text: str, sizes: dict[str, dict[str, int]]) -> tuple[str, str, int | None]:

@@ -1,3 +1,4 @@
+# pyright: basic
 """How a run is made: the options that ``simulate``, ``simulate_many``, ``compare`` and the command line share."""
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from dalembert.integrators import Integrator
 from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
+from dalembert.trajectory import Trajectory
+from dalembert.values import NUMBER
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
@@ -39,7 +42,7 @@ class MethodOptions(TypedDict, total=False):
     atol: float | None
     step: float | None
     output_step: float | None
-    initial: Mapping[str, Any] | State | None
+    initial: Mapping[str, Any] | State | Trajectory | None
     initial_rates: Mapping[str, Any] | None
     parameters: Mapping[str, Any] | None
 
@@ -68,7 +71,7 @@ class Options:
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
-            ``State`` instead.
+            ``State`` instead, or a run, from whose end this one goes on.
         parameters: values to use instead of the model's.
         start: first time (s).
     """
@@ -82,7 +85,7 @@ class Options:
     atol: float | None = None
     step: float | None = None
     output_step: float | None = None
-    initial: Mapping[str, Any] | State | None = None
+    initial: Mapping[str, Any] | State | Trajectory | None = None
     initial_rates: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
     start: float = 0.0
@@ -98,6 +101,15 @@ class Options:
         if not isinstance(options, Options | None):
             raise DalembertError(f"options must be da.Options(…), got {options!r}")
         return replace(options or cls(), **given)
+
+    def __post_init__(self) -> None:
+        if not _finite(self.start):
+            raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
+        for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
+            value = getattr(self, name)
+            if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):
+                continue
+            raise DalembertError(f"{name} must be a dictionary by name{more}, got {value!r}")
 
     def times(self, duration: float, outputs: int) -> np.ndarray:
         """When results are wanted: every ``output_step``, by default so many times, and at the end."""
@@ -133,6 +145,8 @@ class Options:
         """Where the run starts: assembled, unless it was given."""
         if isinstance(self.initial, State):
             return self.initial
+        if isinstance(self.initial, Trajectory):
+            return _last_state(self.initial, dynamics, dict(self.parameters or {}), self.start)
         return assemble_state(dynamics.relative, self.initial, self.initial_rates, self.parameters, self.start)
 
     def __str__(self) -> str:
@@ -145,8 +159,25 @@ class Options:
         return ", ".join(words)
 
 
+def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any], start: float) -> State:
+    """Where a run ended, as a start of these equations."""
+    joints = run.dynamics.coordinates.flat.joints
+    if set(joints) != set(dynamics.coordinates.flat.joints):
+        raise DalembertError("initial: the run is of a model with other joints.  Fix: initial={…} by joint")
+    q, u = run.values("q")[-1], run.values("u")[-1]
+    if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u))):
+        raise DalembertError("initial: the run ended with values that are not finite")
+    last = State(float(run.values("time")[-1]), q, u, run.dynamics.coordinates, run.segments[-1][1])
+    relative = dynamics.relative.coordinates
+    return State(start, *last.to(relative), relative, parameters)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, NUMBER) and math.isfinite(value)
+
+
 def _positive(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and math.isfinite(value) and bool(value > 0)
+    return _finite(value) and bool(value > 0)
 
 
 def show_options(kind: type[Any]) -> Callable[[F], F]:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Prescribed motion of a mechanism: what is given, the working model that follows it, and why it cannot."""
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dalembert.expressions import parse, reference
 from dalembert.expressions.symbols import references
 from dalembert.model import Flat, Mechanism, Model
 from dalembert.model.flatten import Scope
+from dalembert.values import SEQUENCE, TUPLE
 
 __all__ = [
     "Given",
@@ -151,7 +153,7 @@ def _given_joint(flat: Flat, name: str, value: Any) -> list[Given]:
             f"motion: joint {name!r} ({joint.kind}) turns freely, which no angles say.  Fix: prescribe points, such as "
             f"motion={{('body', (x, y, z)): [..., ..., ...]}}, or positions such as 'x(body)'"
         )
-    if not isinstance(value, (list, tuple)) or len(value) != joint.nq:
+    if not isinstance(value, SEQUENCE) or len(value) != joint.nq:
         raise DalembertError(
             f"motion of joint {name!r}: expected {joint.nq} formulas or samples, None where a coordinate is free; "
             f"or single ones by '{name}[0]' … '{name}[{joint.nq - 1}]'"
@@ -166,7 +168,7 @@ def _given_joint(flat: Flat, name: str, value: Any) -> list[Given]:
 def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
     if point.body not in flat.bodies:
         raise DalembertError(f"motion: unknown body {point.body!r}; the model has {', '.join(flat.bodies)}")
-    if len(point.at) != 3 or not isinstance(value, (list, tuple)) or len(value) != 3:
+    if len(point.at) != 3 or not isinstance(value, SEQUENCE) or len(value) != 3:
         raise DalembertError(
             f"motion of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
             f"where a component is free"
@@ -240,11 +242,12 @@ def unknowns_of(flat: Flat, given: list[Given], asked: Any) -> list[Unknown]:
     drives = {name: joint for name, joint, _, _ in _drives(flat)}
     found: list[Unknown] = []
     for name, bounds in zip(names, limits.values(), strict=True):
-        found += _unknown(flat, drives.get(name, name), name, _limits(name, bounds))
+        found += _unknown(flat, drives.get(name, name), name, limits_of(name, bounds))
     return found
 
 
-def _limits(name: str, bounds: Any) -> tuple[float, float] | None:
+def limits_of(name: str, bounds: Any) -> tuple[float, float] | None:
+    """Least and largest value, as the user gave them."""
     if bounds is None:
         return None
     try:
@@ -282,7 +285,7 @@ def _unknown(flat: Flat, name: Any, title: str, limits: tuple[float, float] | No
                 f"unknowns: force {base!r} follows from the motion.  Fix: name a joint-force, a force, a torque, or a "
                 f"parameter"
             )
-        if not isinstance(value, tuple):
+        if not isinstance(value, TUPLE):
             return [Unknown(title, slug, force=(base, None), limits=limits)]
         chosen = range(len(value)) if index is None else [index]
         return [

@@ -131,7 +131,7 @@ def dependent_rows(A: np.ndarray, rank: int) -> list[int]:
     """Rows that depend on the ones before them."""
     _, _, _, scale = factors(A)
     kept: list[np.ndarray] = []
-    dependent = []
+    dependent: list[int] = []
     for i, row in enumerate(A / scale[:, None]):
         rest = row.copy()
         for _ in range(2):

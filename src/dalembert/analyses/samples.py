@@ -1,3 +1,4 @@
+# pyright: basic
 """Where many samples begin: what the caller gave, as one row of numbers for each sample."""
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Samples:
     given: dict[str, np.ndarray]
     parameters: np.ndarray
     states: list[State | None] | None = None
-    without: dict[int, str] = field(default_factory=dict)
+    without: dict[int, str] = field(default_factory=lambda: {})
 
     def __len__(self) -> int:
         return len(self.start)
@@ -85,7 +86,8 @@ class _Reader:
 
     def joints(self, what: str, given: Mapping[str, Any], size: str) -> dict[str, np.ndarray]:
         """Coordinates or velocities of joints: (size,), or (n, size) for n samples."""
-        found, known = {}, self.dynamics.flat.joints
+        found: dict[str, np.ndarray] = {}
+        known = self.dynamics.flat.joints
         for name, value in given.items():
             if name not in known:
                 self.problems.append(Problem(f"{what}: unknown joint {name!r}", what, f"one of {', '.join(known)}"))
@@ -98,7 +100,8 @@ class _Reader:
 
     def parameters(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """A number, or one for each sample."""
-        found, known = {}, self.dynamics.parameter_names
+        found: dict[str, np.ndarray] = {}
+        known = self.dynamics.parameter_names
         for name, value in given.items():
             if name not in known:
                 fix = f"one of {', '.join(known)}" if known else "the model has none"

@@ -1,8 +1,9 @@
+# pyright: basic
 """Given functions of time with their first two rates: formulas, splines through samples, smoothed measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate, parse
 from dalembert.expressions.symbols import parameters_of, references
+from dalembert.values import NUMBER, TUPLE
 
 __all__ = ["Samples", "Signals", "signal_of"]
 
@@ -94,7 +96,7 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
         return given
     if isinstance(given, str):
         given = parse(given)
-    if isinstance(given, (int, float, np.number)) and not isinstance(given, bool):
+    if isinstance(given, NUMBER) and not isinstance(given, bool):
         given = sp.Float(float(given)) if np.isfinite(given) else None
     if isinstance(given, sp.Expr):
         if references(given):
@@ -104,8 +106,8 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
     if dims is not None:
         if dims != ("time",):
             raise DalembertError(f"motion of {what}: expected a DataArray along 'time', got {dims}")
-        return Samples(np.asarray(given["time"]), np.asarray(given))
-    if isinstance(given, tuple) and len(given) == 2 and all(np.ndim(part) == 1 for part in given):
+        return Samples(np.asarray(getattr(given, "time")), np.asarray(given))  # noqa: B009
+    if isinstance(given, TUPLE) and len(given) == 2 and all(np.ndim(part) == 1 for part in given):
         return Samples(*given)
     if isinstance(given, (Sequence, np.ndarray)) and np.ndim(given) == 1 and len(given) >= FEWEST:
         return Samples(np.linspace(*span, len(given)), given)
@@ -123,7 +125,7 @@ class Signals:
 
     parts: list[sp.Expr | Samples]
     parameters: tuple[str, ...]
-    _at: list[int] = field(default_factory=list)
+    _at: list[int] = field(default_factory=lambda: [])
 
     def __post_init__(self) -> None:
         self._at = [i for i, part in enumerate(self.parts) if isinstance(part, sp.Expr)]
@@ -151,8 +153,13 @@ class Signals:
         dense = {name: ca.densify(value) for name, value in outputs.items()}
         return compile_function("signals", {"t": t[0], "p": p[0]}, dense, shapes={"t": ()})
 
-    def at(self, times: np.ndarray, parameters: np.ndarray) -> np.ndarray:
-        """Value, first and second rate: (time, 3, part)."""
+    def at(self, times: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
+        """Value, first and second rate: (time, 3, part).
+
+        Args:
+            values: of the parameters.
+        """
+        parameters = np.array([values[name] for name in self.parameters], dtype=float)
         found = np.empty((len(times), 3, len(self.parts)))
         if self._at:
             seen = self._kernel(times, parameters)

@@ -70,7 +70,8 @@ class Sizing:
     @cached_property
     def motors(self) -> list[Motor]:
         """One for each unknown."""
-        found, inverse = [], self.inverse
+        found: list[Motor] = []
+        inverse = self.inverse
         t = inverse.time.values
         for j, name in enumerate(inverse.names):
             force, speed, power = inverse[name].values, inverse.speeds.values[:, j], inverse.power.values[:, j]
@@ -86,7 +87,8 @@ class Sizing:
     @cached_property
     def bearings(self) -> list[Bearing]:
         """One for each joint."""
-        found, t = [], self.inverse.time.values
+        found: list[Bearing] = []
+        t = self.inverse.time.values
         for name, wrench in self.inverse.reactions().items():
             force, moment = (np.linalg.norm(wrench.sel(kind=kind).values, axis=1) for kind in ("force", "torque"))
             numbers = (force.max(), _effective(t, force), moment.max(), _effective(t, moment))

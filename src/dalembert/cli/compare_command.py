@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def compare_model(
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Any]:
+def _progress(console: Console) -> Generator[Any]:
     """A bar with the run that is under way on a terminal, nothing elsewhere."""
     if not console.is_terminal:
         yield None
@@ -50,4 +50,8 @@ def _progress(console: Console) -> Iterator[Any]:
     columns = (MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("assembling", total=None)
-        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+        def show(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total, description=what)
+
+        yield show

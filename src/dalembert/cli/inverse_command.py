@@ -73,7 +73,8 @@ def _table(path: Path) -> tuple[list[float], list[float]]:
         lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError) as error:
         raise DalembertError(f"cannot read {path}: {error}") from None
-    times, values = [], []
+    times: list[float] = []
+    values: list[float] = []
     for number, line in enumerate(lines, 1):
         try:
             t, value = float(line[0]), float(line[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -16,7 +16,7 @@ def messages(quiet: bool = False) -> Console:
 
 
 @contextmanager
-def working(what: str, console: Console) -> Iterator[None]:
+def working(what: str, console: Console) -> Generator[None]:
     """Say what is being done for as long as it takes."""
     if not console.is_terminal:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ def _writable(folder: Path) -> None:
 
 
 @contextmanager
-def _progress(console: Console, title: str) -> Iterator[Any]:
+def _progress(console: Console, title: str) -> Generator[Any]:
     """A progress bar on a terminal, nothing elsewhere. Until the time loop has begun, machine code is being made."""
     if not console.is_terminal:
         yield None

@@ -87,7 +87,7 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 def pairs(option: str, given: list[str] | None) -> dict[str, float]:
     """``name=number`` options as a dictionary."""
-    values = {}
+    values: dict[str, float] = {}
     for text in given or []:
         name, equals, number = text.partition("=")
         try:

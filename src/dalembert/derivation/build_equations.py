@@ -19,6 +19,7 @@ from dalembert.derivation.expression_graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names
 from dalembert.derivation.names import NameBook
 from dalembert.derivation.roots import readable
+from dalembert.derivation.simplify import each_entry
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.equations.sampled import symbolic
 from dalembert.formulations import Formulation
@@ -58,10 +59,10 @@ class Mathematics:
     b: np.ndarray
     position: list[sp.Expr | None]
     Q: np.ndarray | None = None
-    functions: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=lambda: {})
     definitions: Definitions | None = None
-    assumptions: list[sp.Expr] = field(default_factory=list)
-    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    assumptions: list[sp.Expr] = field(default_factory=lambda: [])
+    abbreviations: dict[sp.Symbol, sp.Expr] = field(default_factory=lambda: {})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that can be simplified, by name."""
@@ -175,7 +176,8 @@ def _velocities(
     setup: Setup, derived: Any, is_rate: Callable[[int], int | None]
 ) -> tuple[list[sp.Symbol], list[sp.Symbol]]:
     """Symbols of w and ẇ; ``is_rate`` tells which entry of q̇ a velocity is."""
-    w, dw = [], []
+    w: list[sp.Symbol] = []
+    dw: list[sp.Symbol] = []
     for i, name in enumerate(derived.names):
         at = is_rate(i)
         pair = (setup.qd[at], setup.qdd[at]) if at is not None else setup.velocity(name)
@@ -203,31 +205,29 @@ def build_symbolic(
         tidy: what is done to functions before they are differentiated.
         shorten: what is done to positions and inertias, which are expressions of parameters.
     """
-    al = SYMPY
-    equations, _ = symbolic(setup.coordinates, al, setup.symbol)
+    equations, _ = symbolic(setup.coordinates, SYMPY, setup.symbol)
     if shorten is not None:
         for array in _geometry(equations.tree, setup.coordinates.cut):
             array[...] = shorten(array)
     mechanics = mechanics_of(equations, setup.plan, tidy)
-    derived = setup.formulation.derive(mechanics)  # type: ignore[attr-defined]
+    derived = _derived(setup, mechanics)
     rates = {symbol: k for k, symbol in enumerate(setup.qd)}
     w, dw = _velocities(setup, derived, lambda i: rates.get(derived.w[i]))
     G = [setup.constant(label) for label in derived.constant_names]
-    swap = dict(zip(derived.w, w, strict=True)) | dict(zip(derived.constants, G, strict=True))
+    swap: dict[Any, Any] = dict(zip(derived.w, w, strict=True)) | dict(zip(derived.constants, G, strict=True))
 
     def known(symbol: Any) -> bool:
         return symbol in swap or symbol in setup.book.latex
 
+    def translate(value: Any) -> Any:
+        value = readable(value)
+        for symbol in value.free_symbols:
+            if not known(symbol):
+                swap[symbol] = setup.other(symbol.name, derived.names)
+        return value.xreplace(swap)
+
     def translated(values: Any) -> np.ndarray:
-        array = np.asarray(values, dtype=object)
-        out = np.empty(array.shape, dtype=object)
-        for index in np.ndindex(*array.shape):
-            value = readable(sp.sympify(array[index], strict=True))
-            for symbol in value.free_symbols:
-                if not known(symbol):
-                    swap[symbol] = setup.other(symbol.name, derived.names)  # type: ignore[union-attr]
-            out[index] = value.xreplace(swap)
-        return out
+        return each_entry(translate, np.asarray(values, dtype=object))
 
     functions = {name: translated(value) for name, value in derived.functions.items()}
     Q = functions.get("Q")
@@ -252,6 +252,12 @@ def _geometry(tree: Any, cut: Sequence[str]) -> list[np.ndarray]:
     return arrays + [array for link in tree.links for array in (link.inertia.h, link.inertia.A)]
 
 
+def _derived(setup: Setup, mechanics: Any) -> Any:
+    """What the formulation makes of the mechanics; only those with equations of their own are asked."""
+    formulation: Any = setup.formulation
+    return formulation.derive(mechanics)
+
+
 def _projected(derived: Any) -> bool:
     return "W" in derived.functions
 
@@ -270,7 +276,7 @@ class Graph:
         al = CASADI
         equations, parameters = symbolic(setup.coordinates, al)
         mechanics = mechanics_of(equations, setup.plan)
-        derived = setup.formulation.derive(mechanics)  # type: ignore[attr-defined]
+        derived = _derived(setup, mechanics)
         self.setup, self.derived = setup, derived
         self.t, self.q, self.qd = (al.to_sx(part) for part in (equations.t, equations.q, equations.u))
         self.w, self.G = al.to_sx(derived.w), al.to_sx(derived.constants)
@@ -308,7 +314,7 @@ class Graph:
         position = _position(self._equations, setup.plan.rows)
         held = [value for value in position if value is not None]
         scalars = {name: np.asarray([value]) for name, value in d.functions.items() if np.ndim(value) == 0}
-        parts = {
+        parts: dict[str, np.ndarray] = {
             **self.blocks, "given": d.definition, "constant_definitions": d.constant_definitions,
             "a": m.a, "b": m.b, "position": np.array(held, dtype=object),
             **{f"function {name}": value for name, value in scalars.items()},
@@ -322,7 +328,8 @@ class Graph:
         strangers = [s for s in ca.symvar(outputs) if s.element_hash() not in known]
         symbols += [setup.other(s.name(), d.names) for s in strangers]
         found = define(trace("equations", {"x": ca.vertcat(inputs, *strangers)}, {"y": outputs}), symbols)
-        results, read = iter(found.results), {}
+        results = iter(found.results)
+        read: dict[str, Any] = {}
         for name, part in parts.items():
             shape = np.shape(part)
             array = np.empty(int(np.prod(shape)), dtype=object)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -21,7 +21,8 @@ __all__ = ["CanonicalTransformation", "poisson_bracket"]
 
 def poisson_bracket(f: sp.Expr, g: sp.Expr, q: Sequence[sp.Symbol], p: Sequence[sp.Symbol]) -> sp.Expr:
     """{f, g} = Σ ∂f/∂q ∂g/∂p − ∂f/∂p ∂g/∂q."""
-    terms = (sp.diff(f, a) * sp.diff(g, b) - sp.diff(f, b) * sp.diff(g, a) for a, b in zip(q, p, strict=True))
+    pairs = zip(q, p, strict=True)
+    terms = [_diff(f, a) * _diff(g, b) - _diff(f, b) * _diff(g, a) for a, b in pairs]
     return _simple(sum(terms, sp.Integer(0)))
 
 
@@ -91,7 +92,7 @@ class CanonicalTransformation:
                 f"old variables must be formulas of the new ones only, but {', '.join(sorted(map(str, strange)))} "
                 f"appears. Fix: a generating function, if time is needed"
             )
-        wrong = []
+        wrong: list[str] = []
         pairs = [(a, b) for i, a in enumerate((*q, *p)) for b in (*q, *p)[i + 1 :]]
         for a, b in pairs:
             bracket = poisson_bracket(values[a], values[b], Q, P)
@@ -113,7 +114,11 @@ class CanonicalTransformation:
 
 
 def _simple(value: Any) -> Any:
-    return sp.simplify(value)
+    return cast(Any, sp.simplify(value))
+
+
+def _diff(value: Any, symbol: sp.Symbol) -> Any:
+    return cast(Any, sp.diff(value, symbol))
 
 
 def _same_length(*groups: Sequence[sp.Symbol]) -> None:
@@ -124,7 +129,7 @@ def _same_length(*groups: Sequence[sp.Symbol]) -> None:
 
 def _solved(equations: list[sp.Expr], unknowns: Sequence[sp.Symbol], what: str) -> dict[sp.Symbol, sp.Expr]:
     try:
-        solutions = sp.solve(equations, list(unknowns), dict=True)
+        solutions = cast(list[dict[Any, Any]], sp.solve(equations, list(unknowns), dict=True))
     except NotImplementedError:
         solutions = []
     if not solutions or any(symbol not in solutions[0] for symbol in unknowns):

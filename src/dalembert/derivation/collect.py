@@ -103,9 +103,9 @@ class Collector:
         number, factors = small.from_dict({tuple(m[k] for k in used): v for m, v in p.items()}).factor_list()
         if len(factors) == 1 and factors[0][1] == 1:
             return None
-        back = []
+        back: list[tuple[Polynomial, int]] = []
         for f, e in factors:
-            wide = {}
+            wide: dict[Monomial, Any] = {}
             for m, v in f.items():
                 full = [0] * len(self.generators)
                 for k, x in zip(used, m, strict=True):
@@ -146,7 +146,7 @@ class Collector:
             if primitive.LC < 0:
                 content, primitive = -content, -primitive
             merged.setdefault(primitive, {})[outer] = content
-        terms = []
+        terms: list[Any] = []
         for primitive, outers in merged.items():
             outer_sum = p.ring.from_dict(outers)
             if len(outers) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
@@ -19,12 +19,12 @@ from dalembert.derivation.expression_graph import Definitions
 from dalembert.derivation.roots import Roots
 from dalembert.derivation.rows import Rows, opened
 from dalembert.derivation.simplify import Budget, simplify_array
-from dalembert.derivation.typeset_document import aligned
+from dalembert.derivation.typeset_document import Document, aligned
 from dalembert.derivation.typesetter import Typesetter
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.kinematics import Coordinates, Generalized, GeneralizedCoordinates
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 
 __all__ = ["Derivation", "derive"]
 
@@ -47,7 +47,7 @@ def derive(
     """The equations of motion as mathematics.
 
     Args:
-        model: a model, or a system of coordinates and particles.
+        model: a model, a system of coordinates and particles, or a subsystem, whose equations are modular.
         formulation: name of a formalism, or one with options: ``lagrange``, ``hamilton``, ``routh``, ``maggi``,
             ``kane``, ``gibbs-appell``, ``boltzmann-hamel``, ``volterra``, ``volterra-reduced``, ``woronetz``.
         coordinates: ``generalized``, or :class:`Generalized` with options, such as the angles of balls.
@@ -59,12 +59,14 @@ def derive(
     Raises:
         DalembertError: for a formulation that cannot be derived, or unknown options.
     """
+    if hasattr(model, "equations_of_motion"):  # a subsystem derives its own
+        return model.equations_of_motion()
     if method not in METHODS:
         raise DalembertError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
     if simplify not in (True, False, "auto"):
         raise DalembertError(f"simplify must be True, False or 'auto', got {simplify!r}")
     chosen = _formulation(formulation)
-    placed = _coordinates(model, coordinates)
+    placed = _coordinates(model_of(model), coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
     if method == "graph" or (method == "auto" and setup.graph.length > SMALL):
@@ -341,7 +343,7 @@ class Derivation:
         """All symbols of the equations and of what defines them."""
         shown = [*self.equations, *self.kinematics, *self.constraints, *self.constants, *self.definitions]
         shown += [*self.abbreviations, *self.definitions_of_velocities, *self.functions.values()]
-        return set().union(*(part.free_symbols for part in shown))
+        return {symbol for part in shown for symbol in cast(Any, part).free_symbols}
 
     @property
     def assumptions(self) -> list[sp.Expr]:
@@ -385,13 +387,16 @@ class Derivation:
         rows = [aligned(equation_pieces(self._typesetter, e.lhs, e.rhs)) for e in shown]
         return "\\begin{gather}\n" + " \\\\\n".join(rows) + "\n\\end{gather}"
 
+    def _document(self) -> Document:
+        return document(self, self._mathematics, self._setup.book, self._typesetter)
+
     def to_markdown(self, path: str | Path | None = None) -> str:
         """A page of Markdown with formulas between dollar signs; written to a file if a path is given."""
-        return _written(document(self, self._typesetter).to_markdown(), path)
+        return _written(self._document().to_markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """A page that shows all in any browser, without network; written to a file if a path is given."""
-        return _written(document(self, self._typesetter).to_html(), path)
+        return _written(self._document().to_html(), path)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$".replace("{gather}", "{gathered}")
@@ -408,7 +413,7 @@ class Derivation:
 
     def to_python(self, path: str | Path | None = None) -> str:
         """A module of plain Python with a function ``right_hand_side(t, q, w, parameters)``."""
-        return _written(python_source(self, self._setup.graph), path)
+        return _written(python_source(self, self._mathematics, self._setup.graph), path)
 
     def to_c(self, path: str | Path) -> tuple[Path, Path]:
         """A C99 file and its header."""
@@ -416,7 +421,7 @@ class Derivation:
 
 
 def _equation(left: Any, right: Any) -> sp.Eq:
-    return sp.Eq(left, right, evaluate=False)  # pyright: ignore[reportReturnType]
+    return cast(sp.Eq, sp.Eq(left, right, evaluate=False))
 
 
 def _matrix(values: np.ndarray) -> sp.Matrix:

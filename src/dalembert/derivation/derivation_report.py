@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
+from dalembert.derivation.build_equations import Mathematics
 from dalembert.derivation.formalisms import IDEAS
+from dalembert.derivation.names import NameBook
 from dalembert.derivation.typeset_document import Document, Folded, Formula, Heading, Table, Text
 from dalembert.derivation.typesetter import Typesetter, width
 
@@ -29,8 +31,13 @@ def equation_pieces(typesetter: Typesetter, left: Any, right: Any) -> list[str]:
     return [*typesetter.pieces(left), f"= {first}", *others]
 
 
-def document(derivation: Derivation, typesetter: Typesetter) -> Document:
-    """A page about the equations."""
+def document(derivation: Derivation, m: Mathematics, book: NameBook, typesetter: Typesetter) -> Document:
+    """A page about the equations.
+
+    Args:
+        m: the mathematics of the derivation.
+        book: how its symbols are written and what they mean.
+    """
     d = derivation
     idea = IDEAS.get(d.formulation.name)
     page = Document(f"Equations of motion: {d.name}", f"{d.title}. {_sizes(d)}")
@@ -43,7 +50,7 @@ def document(derivation: Derivation, typesetter: Typesetter) -> Document:
     if d.assumptions:
         where = ", ".join(f"${typesetter.text(value)} > 0$" for value in d.assumptions)
         page.blocks.append(Text(f"Valid where {where}."))
-    page.blocks += [Heading("Symbols"), _symbols(d, typesetter)]
+    page.blocks += [Heading("Symbols"), _symbols(d, m, book)]
     functions = [(name, value) for name, value in d.functions.items() if name in _FUNCTIONS]
     if functions:
         page.blocks.append(Heading("Functions"))
@@ -60,7 +67,7 @@ def document(derivation: Derivation, typesetter: Typesetter) -> Document:
         if equations:
             page.blocks.append(Heading(title))
             page.blocks += [Formula(equation_pieces(typesetter, e.lhs, e.rhs)) for e in equations]
-    page.blocks += _matrices(d, typesetter)
+    page.blocks += _matrices(d, m, book, typesetter)
     page.blocks += _definitions(d, typesetter)
     return page
 
@@ -72,11 +79,11 @@ def _sizes(d: Derivation) -> str:
     return ", ".join(parts) + "."
 
 
-def _symbols(d: Derivation, typesetter: Typesetter) -> Table:
+def _symbols(d: Derivation, m: Mathematics, book: NameBook) -> Table:
     """All symbols that appear somewhere."""
-    book, rows = d._setup.book, []
+    rows: list[list[str]] = []
     seen = d.free_symbols
-    for symbol in [*d.coordinates, *(s for s in d.velocities if s not in d.rates), *d._mathematics.G, *d.multipliers]:
+    for symbol in [*d.coordinates, *(s for s in d.velocities if s not in d.rates), *m.G, *d.multipliers]:
         rows.append([f"${book.latex[symbol]}$", "", book.meaning[symbol]])
     for symbol, value in d.parameters.items():
         if symbol in seen:
@@ -89,23 +96,23 @@ def _equals(typesetter: Typesetter, name: str, value: Any) -> Formula:
     return Formula([f"{name} = {first}", *others])
 
 
-def _matrices(d: Derivation, typesetter: Typesetter) -> list[Any]:
+def _matrices(d: Derivation, m: Mathematics, book: NameBook, typesetter: Typesetter) -> list[Any]:
     """K and k, if they fit on a page."""
     K, k = d.mass_matrix, d.forcing
     entries = [[typesetter.text(K[i, j]) for j in range(K.cols)] for i in range(K.rows)]
-    forces = [typesetter.text(value) for value in k]
-    if not entries or d._mathematics.definitions is not None or sp.eye(K.rows) == K:
+    forces = [typesetter.text(value) for value in cast(Any, k)]
+    if not entries or m.definitions is not None or sp.eye(K.rows) == K:
         return []
     wide = sum(max(width(row[j]) for row in entries) for j in range(len(entries[0])))
     if max(wide, *map(width, forces)) > _WIDEST_MATRIX:
         return []
-    velocity = _vector([d._setup.book.latex[s] for s in d.accelerations])
+    velocity = _vector([book.latex[s] for s in d.accelerations])
     rows = r" \\ ".join(" & ".join(row) for row in entries)
     pieces = [rf"\begin{{bmatrix}} {rows} \end{{bmatrix}} {velocity}", f"= {_vector(forces)}"]
     if d.multipliers:
-        A = d._mathematics.D.T
+        A = m.D.T
         columns = r" \\ ".join(" & ".join(typesetter.text(value) for value in row) for row in A)
-        names = _vector([d._setup.book.latex[s] for s in d.multipliers])
+        names = _vector([book.latex[s] for s in d.multipliers])
         pieces.append(rf"+ \begin{{bmatrix}} {columns} \end{{bmatrix}} {names}")
     return [Heading("Matrix form"), Formula(pieces)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
@@ -16,9 +16,10 @@ from dalembert.algebra.dense_solve import solve_spd
 from dalembert.codegen import Kernel, compile_function
 from dalembert.derivation.expression_graph import define
 from dalembert.errors import DalembertError
+from dalembert.values import DICT
 
 if TYPE_CHECKING:
-    from dalembert.derivation.build_equations import Graph
+    from dalembert.derivation.build_equations import Graph, Mathematics
     from dalembert.derivation.derivation import Derivation
 
 __all__ = ["RightHandSide", "python_source"]
@@ -107,7 +108,7 @@ class RightHandSide:
     def _values(self, parameters: Any) -> np.ndarray:
         if parameters is None:
             return self.parameters
-        if isinstance(parameters, dict):
+        if isinstance(parameters, DICT):
             unknown = [name for name in parameters if name not in self.parameter_names]
             if unknown:
                 raise DalembertError(
@@ -141,9 +142,9 @@ class _Printer(PythonCodePrinter):
         return super()._print_Pow(expr, rational=rational)
 
 
-def python_source(derivation: Derivation, graph: Graph) -> str:
+def python_source(derivation: Derivation, m: Mathematics, graph: Graph) -> str:
     """Plain Python: every value that is used more than once is computed once."""
-    setup, m = graph.setup, derivation._mathematics
+    setup = graph.setup
     printer = _Printer()
     blocks = graph.blocks
     outputs = ca.vertcat(*(CASADI.to_sx(block) for block in blocks.values()))
@@ -151,10 +152,10 @@ def python_source(derivation: Derivation, graph: Graph) -> str:
     symbols = [setup.t, *setup.q, *m.w, *m.G, *setup.parameters.values()]
     found = define(ca.Function("equations", [inputs], [outputs]), symbols)
     results = iter(found.results)
-    arrays = {}
+    arrays: dict[str, str] = {}
     for name, block in blocks.items():
         shape = np.shape(block)
-        values = [str(printer.doprint(next(results))) for _ in range(int(np.prod(shape)))]
+        values = [str(cast(Any, printer.doprint(next(results)))) for _ in range(int(np.prod(shape)))]
         if len(shape) == 2:
             rows = [f"        [{', '.join(values[i * shape[1] : (i + 1) * shape[1]])}]," for i in range(shape[0])]
         else:

@@ -8,18 +8,18 @@ does: what is used more than once gets a name, and results are short formulas in
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import mpmath
 import numpy as np
 import sympy as sp
-from sympy.core.basic import _args_sortkey
 
 from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.codegen.tape import Tape, trace
@@ -32,6 +32,10 @@ _ULPS = 8  # what folding constants may have rounded
 _LONGEST_FORMULA = 14  # operations in one definition; what is longer is broken by a name
 
 
+Unary = dict[str, Callable[[Any], Any]]
+Binary = dict[str, Callable[[Any, Any], Any]]
+
+
 class Scalars:
     """What a program's operations mean; subclasses say it for one kind of scalar.
 
@@ -39,10 +43,13 @@ class Scalars:
     """
 
     def __init__(self) -> None:
-        self.operations: dict[str, Callable[..., Any]] = {
-            "neg": operator.neg, "sq": lambda x: x * x, "twice": lambda x: 2 * x, "inv": lambda x: 1 / x,
-            "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+        unary: Unary = {
+            "neg": lambda x: -x, "sq": lambda x: x * x, "twice": lambda x: 2 * x, "inv": lambda x: 1 / x,
         }  # fmt: skip
+        binary: Binary = {
+            "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y,
+        }  # fmt: skip
+        self.operations: dict[str, Callable[..., Any]] = {**unary, **binary}
 
     def constant(self, value: float) -> Any:
         return value
@@ -55,13 +62,17 @@ class SympyScalars(Scalars):
         super().__init__()
         names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
         self.operations |= {name: getattr(sp, name) for name in (*names, "acosh", "atanh", "floor", "sign", "erf")}
-        self.operations |= {
-            "ceil": sp.ceiling, "fabs": sp.Abs, "atan2": sp.atan2, "fmin": sp.Min, "fmax": sp.Max,
-            "pow": sp.Pow, "constpow": sp.Pow, "hypot": lambda x, y: sp.sqrt(x**2 + y**2),
+        unary: Unary = {
+            "ceil": sp.ceiling, "fabs": sp.Abs, "not": sp.Not,
             "log1p": lambda x: sp.log(1 + x), "expm1": lambda x: sp.exp(x) - 1,
-            "lt": sp.Lt, "le": sp.Le, "eq": sp.Eq, "ne": sp.Ne, "and": sp.And, "or": sp.Or, "not": sp.Not,
-            "if_else_zero": lambda c, x: sp.Piecewise((x, c), (0, True)),
         }  # fmt: skip
+        binary: Binary = {
+            "atan2": sp.atan2, "fmin": sp.Min, "fmax": sp.Max, "pow": sp.Pow, "constpow": sp.Pow,
+            "lt": sp.Lt, "le": sp.Le, "eq": sp.Eq, "ne": sp.Ne, "and": sp.And, "or": sp.Or,
+            "hypot": lambda x, y: sp.sqrt(x**2 + y**2),
+            "if_else_zero": lambda c, x: cast(Any, sp.Piecewise((x, c), (0, True))),
+        }  # fmt: skip
+        self.operations |= {**unary, **binary}
 
     def constant(self, value: float) -> Any:
         return _fraction(value)
@@ -76,17 +87,21 @@ class MpmathScalars(Scalars):
 
     def __init__(self, digits: int = 30) -> None:
         super().__init__()
-        mp = self.context = mpmath.mp.clone()
+        mp: Any = cast(Any, mpmath.mp).clone()
+        self.context = mp
         mp.dps = digits
         names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
         self.operations |= {name: getattr(mp, name) for name in (*names, "acosh", "atanh", "floor", "ceil", "erf")}
-        self.operations |= {
-            "fabs": abs, "sign": mp.sign, "atan2": mp.atan2, "fmin": min, "fmax": max, "pow": mp.power,
-            "constpow": mp.power, "hypot": mp.hypot, "log1p": lambda x: mp.log(1 + x), "expm1": mp.expm1,
+        unary: Unary = {
+            "fabs": abs, "sign": mp.sign, "log1p": lambda x: mp.log(1 + x), "expm1": mp.expm1, "not": operator.not_,
+        }  # fmt: skip
+        binary: Binary = {
+            "atan2": mp.atan2, "fmin": min, "fmax": max, "pow": mp.power, "constpow": mp.power, "hypot": mp.hypot,
             "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
-            "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b), "not": operator.not_,
+            "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b),
             "if_else_zero": lambda c, x: x if c else mp.mpf(0),
         }  # fmt: skip
+        self.operations |= {**unary, **binary}
 
     def constant(self, value: float) -> Any:
         return self.context.mpf(value)
@@ -218,6 +233,10 @@ def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str =
 
 
 _name = operator.attrgetter("name")
+# SymPy's own order of the parts of sums and products, and its way to make them without evaluation.
+_order: Any = functools.cmp_to_key(cast(Any, sp.Basic).compare)
+_make_product: Any = cast(Any, sp.Mul)._from_args
+_make_sum: Any = cast(Any, sp.Add)._from_args
 
 
 class _Gathered:
@@ -240,7 +259,8 @@ def _made(value: Any) -> Any:
 
 def _product(parts: list[Any]) -> Any:
     """A product of different symbols, functions and sums with a number, or None."""
-    number, factors = sp.S.One, []
+    number: Any = sp.S.One
+    factors: list[Any] = []
     for part in parts:
         for factor in part.args if part.is_Mul else (part,):
             if factor.is_Number:
@@ -256,10 +276,10 @@ def _product(parts: list[Any]) -> Any:
     if all(factor.is_Symbol for factor in factors):
         factors.sort(key=_name)  # SymPy's own order of symbols
     else:
-        factors.sort(key=_args_sortkey)
+        factors.sort(key=_order)
     if number is not sp.S.One:
-        return sp.Mul._from_args([number, *factors], is_commutative=True)
-    return factors[0] if len(factors) == 1 else sp.Mul._from_args(factors, is_commutative=True)
+        return _make_product([number, *factors], is_commutative=True)
+    return factors[0] if len(factors) == 1 else _make_product(factors, is_commutative=True)
 
 
 def _sum(parts: list[Any]) -> Any:
@@ -268,8 +288,8 @@ def _sum(parts: list[Any]) -> Any:
         return None
     if len(parts) < 2 or _repeats(parts):
         return None
-    parts.sort(key=_args_sortkey)
-    return sp.Add._from_args(parts, is_commutative=True)
+    parts.sort(key=_order)
+    return _make_sum(parts, is_commutative=True)
 
 
 def _repeats(parts: list[Any]) -> bool:

@@ -120,7 +120,7 @@ def _squares_of_sines(powers: dict[tuple[int, ...], Any], n: int) -> dict[tuple[
 def _plain(powers: dict[tuple[int, ...], Any], n: int) -> dict[Term, Any]:
     out: dict[Term, Any] = {}
     for m, v in powers.items():
-        term = []
+        term: list[tuple[Atom, int]] = []
         for i in range(n):
             unit = tuple(int(j == i) for j in range(n))
             term += [((kind, unit), m[2 * i + 1 - kind]) for kind in (0, 1) if m[2 * i + 1 - kind]]

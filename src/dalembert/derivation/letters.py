@@ -18,7 +18,7 @@ def coordinate_names(coordinates: Any, taken: set[str]) -> list[tuple[str, str]]
     """
     symbols = list(coordinates.symbols)[: coordinates.nv]
     count = Counter(symbol.part or symbol.joint for symbol in symbols)
-    found = []
+    found: list[tuple[str, str]] = []
     for symbol in symbols:
         kind = _KINDS.get(symbol.kind, "coordinate")
         if not symbol.part:

@@ -131,7 +131,7 @@ class NameBook:
         match = re.fullmatch(r"([A-Za-z]+)(\d+)", head)
         if match and not tail:
             head, tail = match[1], match[2]
-        symbols = []
+        symbols: list[sp.Symbol] = []
         for dots, mark in enumerate(("", "dot", "ddot")):
             text = plain if not dots else head + mark + (f"_{tail}" if tail else "")
             words = ("{}", "rate of {}", "second rate of {}")[dots].format(meaning or name)

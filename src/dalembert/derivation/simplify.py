@@ -15,11 +15,17 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from sympy.polys.domains import QQ
-from sympy.polys.rings import ring
 
 from dalembert.derivation.collect import LONG_FRACTION, Collector, length
 from dalembert.derivation.fourier import Atom, atom_expression, shortest
-from dalembert.derivation.trigonometric_field import FACTORS, Budget, Polynomial, TooLarge, TrigonometricField
+from dalembert.derivation.trigonometric_field import (
+    FACTORS,
+    Budget,
+    Polynomial,
+    TooLarge,
+    TrigonometricField,
+    polynomial_ring,
+)
 
 __all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
 
@@ -68,13 +74,25 @@ def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | int
     budget = Budget.of(budget)
     moving = _told(moving)
     known: dict[Any, sp.Expr] = {}
-    out = np.empty(np.shape(values), dtype=object)
-    for index in np.ndindex(*out.shape):
-        value: Any = values[index]
+
+    def simple(value: Any) -> sp.Expr:
         if value not in known:
             known[value] = simplify(value, moving, budget.share(budget.work // 4))
-        out[index] = known[value]
+        return known[value]
+
+    return each_entry(simple, values)
+
+
+def each_entry(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    """A function of each expression of an array; numbers become expressions."""
+    out = np.empty(np.shape(values), dtype=object)
+    for index in np.ndindex(*out.shape):
+        out[index] = function(sp.sympify(values[index], strict=True))
     return out
+
+
+def _common_multiple(a: Polynomial, b: Polynomial) -> Polynomial:
+    return a.lcm(b)
 
 
 def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budget | int | None = None) -> sp.Expr:
@@ -92,7 +110,7 @@ def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budge
             return sp.S.One
         if any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
             pairs = [(n, field.ring.one) for n, _ in pairs]  # denominators stay
-        below = functools.reduce(lambda a, b: a.lcm(b), (d for _, d in pairs))
+        below = functools.reduce(_common_multiple, (d for _, d in pairs))
         above = [field.times(n, below.exquo(d)) for n, d in pairs]
         common = functools.reduce(field.gcd, above)
         number = _scale({(k, i): v for k, n in enumerate(above) for i, v in enumerate(n.values())})
@@ -159,7 +177,7 @@ class _Writer:
         if 1 < len(d) <= _FACTORED:
             self.budget.check(len(d), cost=FACTORS)
             number, factors = d.sqf_list()
-        parts = []
+        parts: list[Any] = []
         for f, e in factors:
             content, f = f.primitive()
             number *= content**e
@@ -177,7 +195,7 @@ class _Writer:
             outer = tuple(m[k] for k in self._plain)
             parts.setdefault(outer, {})[tuple(m[k] for k in self._trigonometric)] = v
         known: dict[Any, Any] = {}
-        terms = []
+        terms: list[tuple[tuple[int, ...], Any, Any]] = []
         for outer, powers in parts.items():
             scale = _scale(powers)
             key = frozenset((m, v / scale) for m, v in powers.items())
@@ -192,7 +210,7 @@ class _Writer:
         generators = [field.generators[k] for k in self._plain] + written
         n_plain = len(self._plain)
         moving = frozenset(k for k, g in enumerate(generators) if k >= n_plain or any(map(self.moving, g.free_symbols)))
-        target, *_ = ring([sp.Dummy() for _ in generators] or [sp.Dummy()], QQ)
+        target = polynomial_ring(len(generators))
         out: dict[tuple[int, ...], Any] = {}
         for outer, term, v in terms:
             monomial = [*outer, *[0] * len(atoms)] or [0]
@@ -237,7 +255,7 @@ class _Writer:
             if not _is_fixed(self.field, f, self.moving):
                 continue
             self.budget.check(len(n) + len(d))
-            divided = []
+            divided: list[tuple[Polynomial, Polynomial]] = []
             for a, b in pairs:
                 (whole,), rest = a.div([f])
                 divided += [(whole, b.exquo(f))] if whole else []

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
+from sympy.polys import rings
 from sympy.polys.domains import QQ
-from sympy.polys.rings import ring
 
 __all__ = [
     "DIVISOR", "FACTORS", "GROUPING", "WAVES", "Angle", "Budget", "Polynomial", "TooLarge", "TrigonometricField",
-    "exact",
+    "exact", "polynomial_ring",
 ]  # fmt: skip
 
 Polynomial = Any  # an element of a ring of SymPy, which has no types for them
@@ -27,6 +27,11 @@ _LARGEST_MULTIPLE = 16  # of an angle; sin(100 x) stays as it is
 _LARGEST_POWER = 32
 _LONGEST_ANGLE = 24  # terms of a linear combination
 _LARGEST_GCD = 400  # terms of two polynomials whose common divisor is looked for
+
+
+def polynomial_ring(n: int) -> Any:
+    """A ring of polynomials in n symbols (at least one) with rational coefficients."""
+    return cast(Any, rings).ring([sp.Dummy() for _ in range(max(1, n))], QQ)[0]
 
 
 class TooLarge(Exception):
@@ -119,8 +124,7 @@ class TrigonometricField:
             self.budget.check()
             self._register(node, plain, scales)
         symbols = [*plain, *(f(term / scale) for term, scale in scales.items() for f in (_Sin, _Cos))]
-        dummies = [sp.Dummy() for _ in symbols] or [sp.Dummy()]
-        self.ring, *_ = ring(dummies, QQ)
+        self.ring = polynomial_ring(len(symbols))
         self.generators: list[Any] = list(symbols)
         self._place = {symbol: k for k, symbol in enumerate(symbols)}
         n = len(plain)
@@ -164,7 +168,7 @@ class TrigonometricField:
     def _linear_parts(self, argument: Any) -> dict[Any, Any] | None:
         """An angle as a sum of rational multiples; what is not a multiple of another is a base angle."""
         if argument not in self._linear:
-            terms = sp.Add.make_args(argument if argument.is_Symbol else sp.expand(argument))
+            terms = sp.Add.make_args(argument if argument.is_Symbol else cast(Any, sp.expand(argument)))
             parts: dict[Any, Any] | None = {}
             for term in terms if len(terms) <= _LONGEST_ANGLE else ():
                 split: Any = term.as_coeff_Mul()
@@ -183,7 +187,7 @@ class TrigonometricField:
     @staticmethod
     def _constants(parts: dict[Any, Any]) -> list[Any]:
         """Sines and cosines of multiples of π that SymPy knows, e.g. √3/2."""
-        found = []
+        found: list[Any] = []
         for term in parts:
             if term.has(sp.pi) and not term.free_symbols:
                 found += [v for v in (sp.sin(term), sp.cos(term)) if not v.has(sp.sin, sp.cos)]

@@ -60,7 +60,7 @@ class Document:
 
     title: str
     subtitle: str = ""
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=lambda: [])
 
     def to_markdown(self) -> str:
         out = [f"# {self.title}", *([self.subtitle] if self.subtitle else [])]

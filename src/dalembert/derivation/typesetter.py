@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
@@ -68,7 +68,7 @@ class Typesetter(LatexPrinter):
         """Degrees in accelerations and in rates."""
         degrees = [0, 0]
         for symbol in term.free_symbols:
-            kind, _ = self._rank.get(symbol, (3, 0))  # type: ignore[arg-type]
+            kind: int = self._rank.get(cast(Any, symbol), (3, 0))[0]
             if kind < 2:
                 degrees[kind] = max(degrees[kind], 1)
         return degrees[0], degrees[1]
@@ -125,7 +125,7 @@ class Typesetter(LatexPrinter):
             kind, i = self._rank[base]
             return (4, 2 - kind, f"{i:06d}")
         first = min((self._rank.get(s, (3, 0)) for s in base.free_symbols), default=(3, 0))
-        return (5, {sp.sin: 0, sp.cos: 1}.get(type(base), 2), f"{first[1]:06d}{factor}")
+        return (5, _function_rank(base), f"{first[1]:06d}{factor}")
 
     # Functions and powers
 
@@ -215,7 +215,8 @@ def _sign(term: Any) -> tuple[int, Any]:
 
 def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:
     """Factors above and below the line."""
-    above, below = [], []
+    above: list[Any] = []
+    below: list[Any] = []
     factors: Any = sp.Mul.make_args(expr)
     for factor in factors:
         if factor.is_Mul:
@@ -233,7 +234,7 @@ def _fraction(expr: Any) -> tuple[list[Any], list[Any]]:
 
 def _split_number(factors: list[Any]) -> tuple[Any, list[Any]]:
     number = sp.S.One
-    rest = []
+    rest: list[Any] = []
     for factor in factors:
         if factor.is_Number:
             number *= factor
@@ -267,3 +268,8 @@ def lines(pieces: Sequence[str], longest: int = 80) -> list[str]:
         else:
             out.append(piece)
     return out
+
+
+def _function_rank(value: Any) -> int:
+    """Sines come before cosines, both before other functions."""
+    return 0 if type(value) is sp.sin else 1 if type(value) is sp.cos else 2

@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.kinematics import Generalized
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 
 __all__ = ["Dynamics", "compile"]
@@ -68,8 +68,9 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+        model = model_of(model)
         model.validate()
-        self.model = model
+        self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
@@ -107,7 +108,7 @@ class Dynamics:
 
     def _check_support(self) -> None:
         support = self.formulation.supports()
-        refused = []
+        refused: list[str] = []
         if self.coordinates.name not in support.coordinates:
             refused.append(f"{self.coordinates.name} coordinates")
         if self.holonomic and not support.closed_loops:
@@ -318,7 +319,7 @@ class Dynamics:
         seen = self.observe(t, q, u, parameters)
         names = self.coordinates.bodies
         pose, twist = np.asarray(seen.pose), np.asarray(seen.twist)
-        found = {}
+        found: dict[str, Bodies] = {}
         for i, name in enumerate(names):
             X, V = pose[..., 12 * i : 12 * i + 12], twist[..., 6 * i : 6 * i + 6]
             rotation = X[..., :9].reshape(*X.shape[:-1], 3, 3)

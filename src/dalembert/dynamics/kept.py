@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
 from dalembert.kinematics import Generalized
-from dalembert.model import Model
+from dalembert.model import Model, model_of
 from dalembert.model.contents import contents
 
 __all__ = ["kept_dynamics", "kept_for"]
@@ -35,6 +35,7 @@ def kept_dynamics(
     The model itself carries them, so they live as long as it does. Each thread has its own: equations remember what was
     seen of a mechanism, such as the rank of its constraints, and runs side by side must not meet there.
     """
+    model = model_of(model)
     return kept_for(model, (formulation, coordinates), lambda: Dynamics(model, formulation, coordinates))
 
 

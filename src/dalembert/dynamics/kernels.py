@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -20,6 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Form, Sizes
 from dalembert.native import Record
+from dalembert.values import NUMBER
 
 __all__ = ["KernelSet"]
 
@@ -64,10 +66,15 @@ class KernelSet(ABC):
         """The parameter vector, with some values replaced."""
         if not values:
             return self.defaults
+        if not isinstance(values, Mapping):
+            raise DalembertError(f"parameters must be a dictionary of numbers by name, got {values!r}")
         known = dict(zip(self.parameter_names, self.defaults, strict=True))
         unknown = [name for name in values if name not in known]
         if unknown:
             raise DalembertError(f"unknown parameters {unknown}; the model has {self.parameter_names}")
+        for name, value in values.items():
+            if not (isinstance(value, NUMBER) and math.isfinite(value)):
+                raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
         return np.array(list({**known, **values}.values()), dtype=float)
 
     # Tracing

@@ -1,3 +1,4 @@
+# pyright: basic
 """First and second derivatives of all that the equations of one model say, at one state.
 
 They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code would take longer to
@@ -16,6 +17,7 @@ import sympy as sp
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.dynamics.traces import tangent_outputs
 from dalembert.elements import Load
+from dalembert.values import TUPLE
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
@@ -113,7 +115,7 @@ class Perturbations:
     def _unit_force(self, name: str, component: int) -> dict[str, ca.SX]:
         force, scope = self.kernels.flat.forces[name]
         unit: Any = sp.Integer(1)
-        if isinstance(force.value, tuple):
+        if isinstance(force.value, TUPLE):
             unit = tuple(sp.Integer(i == component) for i in range(len(force.value)))
         load = Load()
         equations = self.kernels.equations()

@@ -13,6 +13,7 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import to_text
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.kinematics import COORDINATES, Generalized
+from dalembert.values import DICT, SEQUENCE
 
 __all__ = ["Recipe"]
 
@@ -93,7 +94,7 @@ def _options(made: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, sp.Expr):
         return to_text(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, SEQUENCE):
         return [_plain(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -103,7 +104,7 @@ def _plain(value: Any) -> Any:
 def _check_fields(what: str, data: Any, required: set[str], optional: set[str]) -> None:
     """Raise unless data is a dictionary with the required fields and none but the optional ones besides."""
     known = ", ".join(sorted(required | optional)) or "none"
-    if not isinstance(data, dict):
+    if not isinstance(data, DICT):
         raise DalembertError(f"{what}: expected a dictionary with the fields {known}, got {data!r}")
     unknown, missing = sorted(map(str, data.keys() - required - optional)), sorted(required - data.keys())
     if unknown:

@@ -31,6 +31,7 @@ from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
 from dalembert.native import Int, Integers, Kernels, Record, Vector
 from dalembert.spatial import Pose
+from dalembert.values import TUPLE
 
 __all__ = ["ForceKind", "ForceTable", "RolledForces"]
 
@@ -76,7 +77,9 @@ class RolledForces:
         self.kinds: list[ForceKind] = []
         self.loaded: set[int] = set()
         numbers: dict[ForceKind, int] = {}
-        rows, links, data = [], [], []
+        rows: list[tuple[int, int, int]] = []
+        links: list[int] = []
+        data: list[Any] = []
         for force, scope in tree.coordinates.flat.forces.values():
             form = _Form.of(force, scope, tree.mechanism)
             kind = _trace(form.force, tuple(_joint_sizes(tree, form.joints)))
@@ -131,9 +134,9 @@ class _Form:
     force: Any
     scope: Scope
     mechanism: Mechanism
-    numbers: dict[str, float] = field(default_factory=dict)
-    bodies: dict[str, str] = field(default_factory=dict)
-    joints: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=lambda: {})
+    bodies: dict[str, str] = field(default_factory=lambda: {})
+    joints: dict[str, str] = field(default_factory=lambda: {})
 
     @classmethod
     def of(cls, force: Force, scope: Scope, mechanism: Mechanism) -> _Form:
@@ -209,7 +212,7 @@ def _is_constant(node: Any) -> bool:
 
 def _is_zero(value: Any) -> bool:
     """True for a number zero, and for a vector of nothing else."""
-    return all(map(_is_zero, value)) if isinstance(value, tuple) else isinstance(value, sp.Expr) and value == 0
+    return all(map(_is_zero, value)) if isinstance(value, TUPLE) else isinstance(value, sp.Expr) and value == 0
 
 
 # Tracing

@@ -45,6 +45,7 @@ __all__ = [
     "replace_names",
 ]
 
+ROUNDED = 1e-12  # by which equal entries of a tensor may differ, relative to the largest
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")
 _RATE = re.compile(rf"{_NAME.pattern}(\[[0-9]{{1,3}}\])?")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
@@ -102,12 +103,20 @@ def _inertia(value: Any) -> Any:
             raise ValueError("expected a 3×3 matrix of inertia")
         rows = [list(row) for row in value]
         rows = [[_formula(entry) for entry in row] for row in rows]
-        if any(rows[i][j] != rows[j][i] for i in range(3) for j in range(i)):
+        if any(not _alike(rows[i][j], rows[j][i], rows) for i in range(3) for j in range(i)):
             raise ValueError("the matrix of inertia must be symmetric")
         value = [rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2]]
     if not isinstance(value, SEQUENCE) or len(value) not in (3, 6):
         raise ValueError(f"expected (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 matrix, got {value!r}")
     return tuple(value)
+
+
+def _alike(one: sp.Expr, other: sp.Expr, rows: list[list[sp.Expr]]) -> bool:
+    """Equal, or numbers that differ by rounding: a turned tensor R J Rᵀ is symmetric to the last digits only."""
+    if one == other or not (one.is_number and other.is_number):
+        return bool(one == other)
+    largest = max((abs(float(x)) for row in rows for x in row if x.is_number), default=0.0)
+    return abs(float(one) - float(other)) <= ROUNDED * largest
 
 
 def _name(value: Any) -> str:

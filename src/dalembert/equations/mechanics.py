@@ -85,7 +85,7 @@ class Mechanics:
         self.p = self.m - self.r
         self.rows = list(rows)
         self.velocity_names, self.Y, self.Z = velocities
-        self.tidy = tidy or (lambda values: values)
+        self.tidy: Callable[[np.ndarray], np.ndarray] = tidy or _as_it_is
 
     def moving(self, rates: np.ndarray) -> Mechanics:
         """The same mechanism with other rates: functions of quasi-velocities, of momenta …"""
@@ -163,7 +163,8 @@ class Mechanics:
     @cached_property
     def bodies(self) -> list[Body]:
         """All bodies that have mass or inertia."""
-        al, found = self.al, []
+        found: list[Body] = []
+        al = self.al
         for link, state in zip(self.equations.tree.links, self.equations.states, strict=True):
             inertia, (w, v) = link.inertia, (state.V_L[:3], state.V_L[3:])
             if al.value(inertia.mass) == 0:
@@ -202,3 +203,7 @@ class Mechanics:
         """J and c of functions  J x + c  of symbols x."""
         zeros = self.al.zeros(len(symbols))
         return self.al.jacobian(values, symbols), self.al.substitute(values, symbols, zeros)
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return values

@@ -90,7 +90,10 @@ def plan_of(coordinates: Coordinates) -> Plan:
     names, Y, _ = offered(e)
     still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
-    rows = greedy(A[:, :0], A, _rank(A[0]))
+    # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and in a
+    # special position, such as with all coordinates zero, fewer are.
+    rank = max(map(_rank, sampled.values(e.jacobian, sampled.closed(), vary=False)))
+    rows = greedy(A[:, :0], A, rank)
     p = e.nv - len(rows)
     candidates = sampled.values(Y, still, vary=False)
     if coordinates.velocities:
@@ -163,8 +166,8 @@ def check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str)
     worst = [np.linalg.svd(stack) for stack in stacks]
     if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
         return
-    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
-    combination = worst[typical][0][:, -1]
+    typical = int(np.argsort([s[1][-1] for s in worst])[len(worst) // 2])
+    combination: np.ndarray = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
     held = "momenta and constraints" if "M" in matrix else "constraints"
     raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -16,6 +16,7 @@ from dalembert.kinematics import Coordinates
 __all__ = ["Sampled", "symbolic"]
 
 SAMPLES = 48
+NEAR, NEWTON_STEPS, CLOSED = 6, 25, 1e-9  # how many closed states are looked for, and how
 SPREAD = 0.3  # of sampled positions about the drawn one, where position constraints keep the mechanism close to it
 
 
@@ -25,7 +26,11 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     Args:
         symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
     """
-    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
+
+    def plain(kind: str, name: str) -> Any:
+        return al.symbol(f"d/dt {name}" if kind == "rate" else name)
+
+    make: Callable[[str, str], Any] = symbol or plain
     names, rates = coordinates.labels()
     parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
     t, q = make("time", "t"), al.vector(make("q", name) for name in names)
@@ -55,13 +60,30 @@ class Sampled:
         holonomic = any(row.holonomic and not row.rigid for row in e.rows)
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
 
+    def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """States (t, q, q̇) without motion in which position constraints hold: the drawn one and some near it, each led
+        there by the shortest way. Where none is found, the drawn one as it is."""
+        e = self.equations
+        m = sum(row.holonomic for row in e.rows)
+        first, *others = self.at_rest()
+        found = []
+        for t, q, u in (first, *others[:NEAR]):
+            for _ in range(NEWTON_STEPS):
+                phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
+                if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
+                    break
+                q = q - np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]
+            if np.abs(phi).max(initial=0.0) < CLOSED:
+                found.append((t, q, u))
+        return found or [first]
+
     def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
         """A vector of functions at (t, q, q̇), nominal parameters or, if they ``vary``, others."""
         al, e = CASADI, self.equations
         inputs = [al.to_sx(part) for part in (e.t, e.q, e.u, al.vector(self.parameters.values()))]
         f = ca.Function("f", inputs, [al.to_sx(function)])
         given = np.array(list(self.coordinates.flat.parameters.values()), dtype=float)
-        out = []
+        out: list[np.ndarray] = []
         for t, q, u in states:
             p = given * self.rng.uniform(0.7, 1.4, len(given)) + 0.1 * (given == 0) if vary else given
             out.append(np.asarray(f(t, q, u, p)).reshape(np.shape(function)))

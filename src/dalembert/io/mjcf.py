@@ -128,7 +128,9 @@ class _Reader:
         Returns:
             The inertia of the geoms; joints with the pose of their frame; bodies with that pose and their class.
         """
-        settings, total, joints, bodies = self.settings, Inertial(), [], []
+        joints: list[Any] = []
+        bodies: list[Any] = []
+        settings, total = self.settings, Inertial()
         for child in node.children:
             if child.tag == "geom":
                 inertial, shape = self.geoms.read(settings.full(child, childclass), X, link.name, weigh)
@@ -234,7 +236,7 @@ class _Reader:
 
     def _hang(self, link: Link, joints: list[tuple[Node, Pose]], on_ground: bool) -> None:
         """Several joints in one body become a chain of massless bodies."""
-        made = []
+        made: list[Joint] = []
         for i, (node, X) in enumerate(joints):
             name = node.get("name") or (link.name if len(joints) == 1 else f"{link.name} joint {i + 1}")
             made.append(self._joint(node, X, name, link, alone=len(joints) == 1 and on_ground))
@@ -294,7 +296,8 @@ class _Reader:
     def _forces(self, name: str, node: Node) -> None:
         """Springs and dampers of a joint."""
         kind = "free" if node.tag == "freejoint" else node.get("type", "hinge")
-        count, joint, values = KINDS[kind][1], self.robot.joints[name], {}
+        count, joint = KINDS[kind][1], self.robot.joints[name]
+        values: dict[str, float] = {}
         for key in ("stiffness", "damping"):
             numbers = self.report.numbers(node, key) or [0.0]
             values[key] = numbers[0]

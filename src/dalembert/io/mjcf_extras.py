@@ -61,7 +61,7 @@ class Extras:
         self.joints: dict[str, tuple[str, float]] = {}
 
     def _equalities(self, root: Node, *tags: str) -> list[Node]:
-        found = []
+        found: list[Node] = []
         for node in (child for section in root.all("equality") for child in section.children):
             full = self.settings.full(node, tags=("equality", node.tag))
             if node.tag not in ("connect", "weld", "joint"):

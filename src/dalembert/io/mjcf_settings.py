@@ -88,7 +88,7 @@ class Settings:
 
     report: Report
     compiler: Node
-    classes: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    classes: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: {})
 
     @classmethod
     def of(cls, root: Node, report: Report) -> Settings:

@@ -68,7 +68,7 @@ class Report:
 
     def numbers_of(self, node: Node, title: str, text: str) -> list[float] | None:
         """All numbers of a text."""
-        values = []
+        values: list[float] = []
         for part in _SPACE.split(text.strip()) if text.strip() else []:
             try:
                 value = float(part) if "_" not in part else math.nan

@@ -69,7 +69,7 @@ class Joint:
     node: Node | None = None
     reference: tuple[float, ...] | None = None
     armature: float = 0.0
-    more: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Link:
     joint: Joint
     node: Node | None = None
     inertial: Inertial = field(default_factory=Inertial)
-    shapes: list[dict[str, Any]] = field(default_factory=list)
+    shapes: list[dict[str, Any]] = field(default_factory=lambda: [])
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Loop:
     links: tuple[str | None, str | None]
     frames: tuple[Pose, Pose]
     node: Node
-    more: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=lambda: {})
 
 
 def pose_of(xyz: Any, rpy: Any) -> Pose:
@@ -147,7 +147,8 @@ class Robot:
         children: dict[str | None, list[Link]] = {}
         for link in self.links.values():
             children.setdefault(link.parent, []).append(link)
-        order, todo = [], list(reversed(children.get(None, [])))
+        order: list[Link] = []
+        todo = list(reversed(children.get(None, [])))
         while todo:
             link = todo.pop()
             order.append(link)
@@ -289,7 +290,8 @@ def _where(node: Node | None) -> str:
 
 def _drawn(name: str, shapes: list[dict[str, Any]], X: Pose) -> list[Shape]:
     """Shapes of a link that has pose X in the body that carries it."""
-    made = []
+    made: list[Shape] = []
     for fields in shapes:
-        made.append(Shape(**{"name": name[:200], **fields, "pose": placement(X @ fields["pose"]), "frame": "body"}))
+        own: dict[str, Any] = {"name": name[:200], **fields, "pose": placement(X @ fields["pose"]), "frame": "body"}
+        made.append(Shape(**own))
     return made

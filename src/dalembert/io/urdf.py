@@ -128,7 +128,7 @@ class _Reader:
                 self.report.problem(node, f"{node.label}: the name is used twice")
                 continue
             self.joint_nodes[name] = node
-            ends = {}
+            ends: dict[str, str] = {}
             for key in ("parent", "child"):
                 end = node.first(key)
                 link = "" if end is None else end.get("link")
@@ -150,7 +150,8 @@ class _Reader:
         if len(roots) > 1:
             names = ", ".join(clip(name) for name in roots[:8])
             self.report.problem(self.root, f"the robot has {len(roots)} roots: {names}", "join them to one link")
-        reached, sure = set(), set(roots)
+        reached: set[str] = set()
+        sure = set(roots)
         for name in links:
             path = [name]
             while path[-1] not in sure and path[-1] not in reached:
@@ -342,7 +343,7 @@ class _Reader:
 
     def _armatures(self) -> dict[str, float]:
         """Reflected rotor inertia  n² J  of each joint, from transmissions with Drake's elements."""
-        found = {}
+        found: dict[str, float] = {}
         for node in self.root.all("transmission"):
             joint, actuator = node.first("joint"), node.first("actuator")
             self.report.note("transmissions are not part of the model", node.get("name"))

@@ -6,10 +6,10 @@ elements are bounded. Prefixes such as ``drake:`` stay part of the name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from dalembert.errors import ModelError, Problem
@@ -35,7 +35,7 @@ class Node:
     attributes: dict[str, str]
     where: str
     file: Path | None = None
-    children: list[Node] = field(default_factory=list)
+    children: list[Node] = field(default_factory=lambda: [])
     text: str = ""
 
     def all(self, *tags: str) -> list[Node]:
@@ -110,10 +110,18 @@ class _Builder:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        self.parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a document type (DOCTYPE) is not allowed")
-        self.parser.EntityDeclHandler = lambda *_: self._refuse("an ENTITY is not allowed")
-        self.parser.ExternalEntityRefHandler = lambda *_: self._refuse("an external entity is not allowed")
-        self.parser.SkippedEntityHandler = lambda *_: self._refuse("an entity is not allowed")
+        self.parser.StartDoctypeDeclHandler = self._refusal("a document type (DOCTYPE) is not allowed")
+        self.parser.EntityDeclHandler = self._refusal("an ENTITY is not allowed")
+        self.parser.ExternalEntityRefHandler = self._refusal("an external entity is not allowed")
+        self.parser.SkippedEntityHandler = self._refusal("an entity is not allowed")
+
+    def _refusal(self, message: str) -> Callable[..., NoReturn]:
+        """A handler that refuses."""
+
+        def refuse(*_: Any) -> NoReturn:
+            self._refuse(message)
+
+        return refuse
 
     def parse(self, raw: bytes) -> Node:
         try:
@@ -131,7 +139,7 @@ class _Builder:
     def _where(self) -> str:
         return f"{self.name}:{self.parser.CurrentLineNumber}"
 
-    def _refuse(self, reason: str) -> Any:
+    def _refuse(self, reason: str) -> NoReturn:
         raise ModelError(Problem(f"{self.name}: {reason} in a robot file", "", "remove it", self._where()))
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -50,9 +50,9 @@ class Parsed:
     """Plain data, the line of every path, how many values there are, and what is wrong."""
 
     data: Any = None
-    lines: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=lambda: {})
     nodes: int = 0
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=lambda: [])
 
 
 def decode(raw: bytes, name: str) -> str:
@@ -118,7 +118,7 @@ class _Builder:
         return ModelError(self.result.problems)
 
     def take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
+        line: int = event.start_mark.line + 1
         if isinstance(event, (MappingEndEvent, SequenceEndEvent)):
             self.stack.pop()
         elif isinstance(event, DocumentStartEvent):
@@ -126,7 +126,9 @@ class _Builder:
             if self.documents > 1:
                 raise self.stop(line, "the file holds several documents; a model is one", "remove the line ---")
         elif isinstance(event, AliasEvent):
-            raise self.stop(line, f"aliases such as *{str(event.anchor)[:60]} are not read", "write the value out")
+            raise self.stop(
+                line, f"aliases such as *{str(cast(Any, event.anchor))[:60]} are not read", "write the value out"
+            )
         elif isinstance(event, (ScalarEvent, MappingStartEvent, SequenceStartEvent)):
             self.node(event, line)
 
@@ -157,7 +159,7 @@ class _Builder:
         if not isinstance(event, ScalarEvent):
             raise self.stop(line, "a key must be a text, got a list or mapping")
         key = self.scalar(event, line, parent.path)
-        parent.key = key if isinstance(key, str) else str(event.value)[:60]
+        parent.key = key if isinstance(key, str) else str(cast(Any, event.value))[:60]
         path = self.path_of(parent)
         if not isinstance(key, str):
             self.report(line, path, f"the key {parent.key} must be a text", f'"{parent.key}":')
@@ -190,7 +192,7 @@ class _Builder:
             parent.waiting = False
 
     def scalar(self, event: ScalarEvent, line: int, path: str) -> Any:
-        text, tag = event.value, event.tag
+        text, tag = cast(str, event.value), cast(str | None, event.tag)
         if tag not in (None, "!") and tag not in _SCALAR_TAGS:
             raise self.stop(line, f"the tag {_clip(tag)} is not read", "remove it; plain YAML is enough")
         if not printable(text):
@@ -223,9 +225,10 @@ def parse_yaml(text: str, name: str) -> Parsed:
             for event in yaml.parse(text):
                 builder.take(event)
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        told = cast(Any, error)  # of what ruamel.yaml says there are no types
+        mark = told.problem_mark or told.context_mark
         line = 1 if mark is None else mark.line + 1
-        reason = " ".join(str(part) for part in (error.context, error.problem) if part)
+        reason = " ".join(str(part) for part in (told.context, told.problem) if part)
         raise builder.stop(
             line, f"this is not YAML: {_clip_long(reason)}", "check indentation, colons, quotes"
         ) from None

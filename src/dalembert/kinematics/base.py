@@ -77,7 +77,7 @@ class Coordinates:
 
     def __init__(self, flat: Flat):
         self.flat = flat
-        self._nominal = Mechanism.nominal(flat)
+        self.nominal = Mechanism.nominal(flat)
         self._placed: tuple[dict[str, Any], Kinematics] | None = None
         self.slots, self.cut = self._layout()
         start, self.nv = self._sizes()
@@ -121,7 +121,8 @@ class Coordinates:
 
     def _slots(self, tree: list[tuple[str, str, str | None, bool, int, int]]) -> list[Slot]:
         """Slots one after the other from (body, parent, joint, reversed, nq, nv)."""
-        slots, q, u = [], 0, 0
+        slots: list[Slot] = []
+        q, u = 0, 0
         for body, parent, joint, turned, nq, nv in tree:
             slots.append(Slot(body, parent, joint, turned, slice(q, q + nq), slice(u, u + nv)))
             q, u = q + nq, u + nv
@@ -129,7 +130,7 @@ class Coordinates:
 
     def nominal_joint(self, name: str) -> PlacedJoint:
         """A joint of the model in floats."""
-        return self._nominal.joint(name)
+        return self.nominal.joint(name)
 
     def _find_windings(self, start: int) -> list[Winding]:
         """Angles of cut joints that an equation, a force, an output or an event asks for."""
@@ -140,7 +141,7 @@ class Coordinates:
         for name in self.cut:
             if self.nominal_joint(name).joint.measured:
                 asked.add(name)
-        windings = []
+        windings: list[Winding] = []
         for name in self.cut:
             if name in asked:
                 for index in self.nominal_joint(name).joint.angles:
@@ -163,7 +164,7 @@ class Coordinates:
 
     def _mechanism(self, al: Algebra, parameters: dict[str, Any]) -> Mechanism:
         shared = al is NUMPY and parameters == self.flat.parameters
-        return self._nominal if shared else Mechanism(self.flat, al, parameters)
+        return self.nominal if shared else Mechanism(self.flat, al, parameters)
 
     # In floats
 
@@ -183,7 +184,8 @@ class Coordinates:
 
     def labels(self) -> tuple[list[str], list[str]]:
         """Names of the entries of q and of u."""
-        q_names, u_names = [], []
+        q_names: list[str] = []
+        u_names: list[str] = []
         for slot in self.slots:
             name = slot.joint or slot.body
             nq, nv = slot.q.stop - slot.q.start, slot.u.stop - slot.u.start
@@ -206,7 +208,7 @@ class Kinematics(ABC):
     body (see :class:`LinkState`), and ``jets``: pose and twist of the body with their time derivatives.
     """
 
-    links: Sequence[Any]
+    links: list[Any]
     index: dict[str, int]
     derives: bool = False
 
@@ -276,13 +278,14 @@ class Kinematics(ABC):
             body: pose and twist of a body by name.  joint: coordinates and velocities of a joint by name.
         """
         q, u = np.zeros(self.coordinates.nq), np.zeros(self.coordinates.nv)
-        self._fill(q, u, body, joint)
+        self.fill(q, u, body, joint)
         for winding in self.coordinates.windings:
             q[winding.q] = joint(winding.joint)[0][winding.index]
         return q, u
 
     @abstractmethod
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None: ...
+    def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+        """Coordinates and velocities from (pose, twist) of bodies and (q, u) of joints, in place."""
 
 
 class PlainKinematics(Kinematics):
@@ -364,7 +367,7 @@ class TreeKinematics(Kinematics):
                 energy = energy + link.armature * (u[link.u] @ u[link.u]) / 2
         return energy
 
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+    def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         for slot in self.coordinates.slots:
             if slot.joint is None:
                 X, V = body(slot.body)

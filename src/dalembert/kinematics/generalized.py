@@ -141,7 +141,7 @@ class GeneralizedCoordinates(Relative):
     def _left_slots(self) -> list[Slot]:
         """Those of joints all of whose numbers stay."""
         place = {old: new for new, old in enumerate(self._kept)}
-        found = []
+        found: list[Slot] = []
         for slot in self._full.slots:
             mine = range(slot.q.start, slot.q.stop)
             if all(i in place for i in mine):
@@ -194,7 +194,8 @@ class GeneralizedCoordinates(Relative):
     @cached_property
     def turns(self) -> list[Turn]:
         """Where q describes balls."""
-        found, place = [], {old: new for new, old in enumerate(self._kept)}
+        found: list[Turn] = []
+        place = {old: new for new, old in enumerate(self._kept)}
         for slot in self._full.slots:
             how = rated(self.joint_at(slot))
             if how is not None:

@@ -70,7 +70,7 @@ class GeneralizedKinematics(TreeKinematics):
         return [(slot, joint) for slot, joint in joints if joint is not None]
 
     def derived(self, al: Algebra, t: Any, q: np.ndarray, u: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        found = {}
+        found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for slot, joint in self._rated():
             if not joint.is_free:
                 assert slot.joint is not None
@@ -88,7 +88,7 @@ class GeneralizedKinematics(TreeKinematics):
 
         return quasi_velocities(self, t, q)
 
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+    def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         described = {slot.body: found for slot, found in self._rated()}
         for slot in self.coordinates.slots:
             assert slot.joint is not None

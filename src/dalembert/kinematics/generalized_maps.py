@@ -97,7 +97,7 @@ def find_elimination(full: GeneralizedCoordinates) -> Elimination | None:
 
 def _entries(full: GeneralizedCoordinates) -> dict[tuple[str, int], int]:
     """Where the coordinates of tree joints that are plain numbers stand."""
-    entries = {}
+    entries: dict[tuple[str, int], int] = {}
     for slot in full.slots:
         assert slot.joint is not None
         how = rated(full.joint_at(slot))
@@ -292,9 +292,9 @@ class MappedKinematics(PlainKinematics):
 
         return quasi_velocities(self, t, q)
 
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+    def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         kept = list(self.elimination.kept)
         full = self.inner.coordinates
         q_J, u_J = np.zeros(full.nq), np.zeros(full.nv)
-        self.inner._fill(q_J, u_J, body, joint)
+        self.inner.fill(q_J, u_J, body, joint)
         q[: len(kept)], u[:] = q_J[kept], u_J[kept]

@@ -48,7 +48,9 @@ def _natural(tree: Kinematics, q: np.ndarray) -> tuple[list[str], np.ndarray, np
     coordinates: GeneralizedCoordinates = tree.coordinates  # type: ignore[assignment]
     al, n = tree.al, coordinates.nv
     turns = {turn.at.start: turn for turn in coordinates.turns}
-    names, rows, k = [], [], 0
+    names: list[str] = []
+    rows: list[np.ndarray] = []
+    k = 0
     while k < n:
         turn = turns.get(k)
         if turn is None:
@@ -77,7 +79,8 @@ def check_velocities(coordinates: GeneralizedCoordinates) -> None:
 
 
 def _unknown(coordinates: GeneralizedCoordinates, name: str, formula: sp.Expr) -> list[Problem]:
-    flat, found = coordinates.flat, []
+    flat = coordinates.flat
+    found: list[str] = []
     for symbol in sorted(parameters_of(formula), key=str):
         if symbol.name not in flat.parameters:
             found.append(f"unknown parameter {symbol.name!r}")
@@ -97,7 +100,8 @@ def _unknown(coordinates: GeneralizedCoordinates, name: str, formula: sp.Expr) -
 
 def _nonlinear(coordinates: GeneralizedCoordinates) -> list[Problem]:
     """f((a + b)/2) = (f(a) + f(b))/2 for rates a, b at random."""
-    rng, bad = np.random.default_rng(0), set()
+    rng = np.random.default_rng(0)
+    bad: set[str] = set()
     flat = coordinates.flat
     tree = coordinates.place(NUMPY, dict(flat.parameters)).at(rng.uniform(0.5, 1.0))
     for _ in range(TRIALS):

@@ -151,7 +151,8 @@ def moving(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarra
     twists = {"ground": jets.zeros(6)}
     for link, state in zip(tree.links, states, strict=True):
         poses[link.body], twists[link.body] = state.jets(jets)
-    joint_q, joint_u = {}, {}
+    joint_q: dict[str, np.ndarray] = {}
+    joint_u: dict[str, np.ndarray] = {}
     for name, slot in tree.coordinates.slot_of_joint.items():
         joint = tree.links[tree.index[slot.body]].joint
         rate = joint.qdot(al, q[slot.q], u[slot.u])

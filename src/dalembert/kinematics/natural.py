@@ -65,7 +65,7 @@ class Feature:
     name: str
     is_point: bool
     on: dict[int, Any]
-    joints: list[str] = field(default_factory=list)
+    joints: list[str] = field(default_factory=lambda: [])
     home: int | None = None
     at: slice | None = None
 
@@ -84,12 +84,12 @@ class Cluster:
     """
 
     bodies: list[str]
-    welds: list[Weld] = field(default_factory=list)
-    basis: list[int] = field(default_factory=list)
+    welds: list[Weld] = field(default_factory=lambda: [])
+    basis: list[int] = field(default_factory=lambda: [])
     turn: tuple[int, int] | None = None
-    lengths: list[float] = field(default_factory=list)
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    fits: list[int] = field(default_factory=list)
+    lengths: list[float] = field(default_factory=lambda: [])
+    pairs: list[tuple[int, int]] = field(default_factory=lambda: [])
+    fits: list[int] = field(default_factory=lambda: [])
 
 
 class Natural(Coordinates):
@@ -175,7 +175,7 @@ class Natural(Coordinates):
 
     def _shared(self) -> list[Feature]:
         """What joints make clusters share; what coincides on some cluster is one feature."""
-        found = []
+        found: list[Feature] = []
         for name in self.flat.joints:
             placed = self.nominal_joint(name)
             first, second = self._cluster_of[placed.first], self._cluster_of[placed.second]
@@ -199,7 +199,7 @@ class Natural(Coordinates):
 
     def _samples(self) -> list[Mechanism]:
         """The mechanism at its nominal parameters, and at others near them."""
-        rng, samples = np.random.default_rng(0), [self._nominal]
+        rng, samples = np.random.default_rng(0), [self.nominal]
         for _ in range(2 if self.flat.parameters else 0):
             values = {
                 name: value * (1 + 0.05 * rng.uniform(-1, 1)) + (0.0 if value else 0.01 * rng.uniform(-1, 1))
@@ -229,7 +229,7 @@ class Natural(Coordinates):
 
     @cached_property
     def _nominal_frames(self) -> dict[str, Pose]:
-        return self.frames(self._nominal)
+        return self.frames(self.nominal)
 
     # Bases
 
@@ -238,12 +238,14 @@ class Natural(Coordinates):
         cluster, frames = self.clusters[i], self._nominal_frames
         mine = [k for k, f in enumerate(self.features) if i in f.on]
         mine.sort(key=lambda k: (self.features[k].home is None, self.features[k].home != 0))
-        at = {k: local(self._nominal, frames, self.features[k].on[i]) for k in mine}
+        at = {k: local(self.nominal, frames, self.features[k].on[i]) for k in mine}
         known = [k for k in mine if self.features[k].home is not None]
         points = [k for k in mine if self.features[k].is_point]
         centers, size = self._extent(cluster, frames, [at[k] for k in points])
         origin = points[0] if points else self._own(i, "origin", True, centers[0], at)
-        cluster.basis, directions, fixed = [origin], [], []
+        cluster.basis = [origin]
+        directions: list[np.ndarray] = []
+        fixed: list[int] = []
         ranked = sorted((k for k in mine if k != origin), key=lambda k: (k not in known, self.features[k].is_point))
         for k in ranked:
             d = at[k] - at[origin] if self.features[k].is_point else at[k]
@@ -282,7 +284,7 @@ class Natural(Coordinates):
         self, cluster: Cluster, frames: dict[str, Pose], points: list[np.ndarray]
     ) -> tuple[list[np.ndarray], float]:
         """Centers of mass of its bodies, and how far points and mass reach out from the first of them."""
-        inertias = [self._nominal.inertia(body).moved(frames[body]) for body in cluster.bodies]
+        inertias = [self.nominal.inertia(body).moved(frames[body]) for body in cluster.bodies]
         centers = [inertia.com for inertia in inertias]
         reach = [np.linalg.norm(p - centers[0]) for p in [*points, *centers]]
         reach += [np.sqrt(np.trace(x.central) / x.mass) for x in inertias if x.mass > 0]
@@ -302,7 +304,8 @@ class Natural(Coordinates):
         features = [self.features[k] for k in involved]
         if any(f.is_point for f in features):
             features.append(self.features[self.clusters[i].basis[0]])
-        return min(set.intersection(*(set(f.on) for f in features))) < i
+        shared = set[int].intersection(*(set(f.on) for f in features))
+        return min(shared) < i
 
     def placed_features(self, mechanism: Mechanism) -> list[dict[int, np.ndarray]]:
         """Where each feature lies on each of its clusters."""
@@ -311,7 +314,7 @@ class Natural(Coordinates):
 
     @cached_property
     def nominal_features(self) -> list[dict[int, np.ndarray]]:
-        return self.placed_features(self._nominal)
+        return self.placed_features(self.nominal)
 
     # Joints
 
@@ -392,7 +395,8 @@ def _independent_of_common(joint: Joint) -> Sequence[int]:
         return jets.parts(np.concatenate([*common, np.array(joint.position(jets, moved, q), dtype=object)]))[2]
 
     gradients = NUMPY.columns(rates, 6)
-    start, kept = 3 * len(joint.common), []
+    start = 3 * len(joint.common)
+    kept: list[int] = []
     rank = np.linalg.matrix_rank(gradients[:start], tol=1e-8)
     for k in range(6 - joint.nv):
         chosen = np.concatenate([gradients[:start], gradients[[start + n for n in (*kept, k)]]])

@@ -110,8 +110,10 @@ class NaturalKinematics(PlainKinematics):
             self.index[body] = len(self.links)
             self.links.append(link)
         self.local = coordinates.placed_features(mechanism)
-        self._B = [None, *(self._directions(i) for i in range(1, len(self.clusters)))]
-        self._inverse = [None, *(_inverse(B) for B in self._B[1:])]
+        # Of the ground, cluster 0, there is neither.
+        directions = [self._directions(i) for i in range(1, len(self.clusters))]
+        self._B: list[Any] = [None, *directions]
+        self._inverse: list[Any] = [None, *(_inverse(B) for B in directions)]
 
     def _directions(self, i: int) -> np.ndarray:
         """B: the directions of the basis in the frame of a cluster."""
@@ -162,7 +164,7 @@ class NaturalKinematics(PlainKinematics):
         return [self._state(link, place, rate, acceleration, base) for link in self.links]
 
     def _state(self, link: NaturalLink, place: Any, rate: Any, acceleration: Any, base: Any = None) -> NaturalState:
-        parts = []
+        parts: list[np.ndarray] = []
         for R, p in (place[link.cluster], rate[link.cluster], acceleration[link.cluster]):
             parts += [R @ link.X_CB.R, p + R @ link.X_CB.p]
         if base is not None:
@@ -172,13 +174,13 @@ class NaturalKinematics(PlainKinematics):
     def accelerated(self, states: list[NaturalState], x: np.ndarray) -> list[NaturalState]:
         """The same motion with other accelerations of the clusters: twelve numbers R̈, p̈ for each."""
         parts = [(part[:9].reshape(3, 3), part[9:]) for part in x.reshape(-1, 12)]
-        found = []
+        found: list[NaturalState] = []
         for link, s in zip(self.links, states, strict=True):
             R, p = parts[link.cluster]
             found.append(NaturalState(self.al, s.R, s.p, s.R1, s.p1, R @ link.X_CB.R, p + R @ link.X_CB.p))
         return found
 
-    def _fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
+    def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         for k, feature in enumerate(self.features):
             if feature.at is None:
                 continue
@@ -196,14 +198,11 @@ class NaturalKinematics(PlainKinematics):
         (d_i · d_j − b_i · b_j)/s = 0,      x − (R x_c + p) = 0  (points),      (R a) · v = 0  (vectors, a ⟂ v_c)
         """
         poses, directions = self._world(al, q)
-        found = []
+        found: list[tuple[str, list[Any]]] = []
         for i, cluster in enumerate(self.clusters[1:], start=1):
             R, p = poses[i]
             d, B = directions[i], self._B[i]
-            values = [
-                (d[m] @ d[n] - B[:, m] @ B[:, n]) / self._scale(i, m, n)  # type: ignore[index]
-                for m, n in cluster.pairs
-            ]
+            values: list[Any] = [(d[m] @ d[n] - B[:, m] @ B[:, n]) / self._scale(i, m, n) for m, n in cluster.pairs]
             for k in cluster.fits:
                 x = self._value(k, q, poses)
                 if self.features[k].is_point:
@@ -223,7 +222,7 @@ class NaturalKinematics(PlainKinematics):
     def _across(self) -> dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]:
         """Two directions across each vector that has to fit a cluster, in the frame of the cluster."""
         nominal = self.coordinates.nominal_features
-        found = {}
+        found: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
         for i, cluster in enumerate(self.clusters):
             for k in cluster.fits:
                 if not self.features[k].is_point:

@@ -15,7 +15,7 @@ class Relative(Coordinates):
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
         tree = Graph(self.flat).spanning_tree()
-        rows = []
+        rows: list[tuple[str, str, str | None, bool, int, int]] = []
         for branch in tree.branches:
             joint = self.nominal_joint(branch.joint).joint
             rows.append((branch.body, branch.parent, branch.joint, branch.reversed, joint.nq, joint.nv))

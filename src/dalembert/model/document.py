@@ -31,6 +31,7 @@ __all__ = ["UNREAD", "Document", "from_document", "to_document"]
 
 # Stands for a sub-model that a reader has already complained about; its names are taken to exist.
 UNREAD = object()
+_MAPPING: tuple[type[Any], ...] = (Mapping,)
 MAX_MESSAGE = 300  # characters of a message; what an untrusted file says is quoted in it
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
@@ -156,7 +157,7 @@ def _plain(value: Any) -> Any:
         return _element(value)
     if isinstance(value, SEQUENCE):
         return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPING):
         return {key: _plain(item) for key, item in value.items()}
     return value
 
@@ -245,7 +246,7 @@ class _Reader:
 
     def below(self, at: str) -> dict[str, str]:
         """Sources whose path begins with ``at``, without it."""
-        found = {}
+        found: dict[str, str] = {}
         for i in range(bisect.bisect_left(self.paths, at), len(self.paths)):
             path = self.paths[i]
             if not path.startswith(at):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import sys
+import inspect
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) 
 
 def caller() -> str:
     """File and line of the first frame outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else "?"

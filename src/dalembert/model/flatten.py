@@ -48,10 +48,10 @@ class Module:
 
     name: str
     parent: int
-    bodies: list[str] = field(default_factory=list)
-    joints: list[str] = field(default_factory=list)
-    constraints: list[str] = field(default_factory=list)
-    forces: list[str] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=lambda: [])
+    joints: list[str] = field(default_factory=lambda: [])
+    constraints: list[str] = field(default_factory=lambda: [])
+    forces: list[str] = field(default_factory=lambda: [])
 
 
 @dataclass
@@ -65,19 +65,19 @@ class Flat:
 
     name: str
     gravity: tuple[sp.Expr, ...]
-    parameters: dict[str, float] = field(default_factory=dict)
-    bodies: dict[str, tuple[Body, Scope]] = field(default_factory=dict)
-    joints: dict[str, tuple[JointData, Scope]] = field(default_factory=dict)
-    constraints: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
-    forces: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
-    outputs: dict[str, tuple[Output, Scope]] = field(default_factory=dict)
-    events: dict[str, tuple[Event, Scope]] = field(default_factory=dict)
-    ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=list)
-    initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
-    initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=dict)
-    quasi_velocities: dict[str, sp.Expr] = field(default_factory=dict)
-    switches: dict[str, str] = field(default_factory=dict)
-    modules: list[Module] = field(default_factory=list)
+    parameters: dict[str, float] = field(default_factory=lambda: {})
+    bodies: dict[str, tuple[Body, Scope]] = field(default_factory=lambda: {})
+    joints: dict[str, tuple[JointData, Scope]] = field(default_factory=lambda: {})
+    constraints: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
+    forces: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
+    outputs: dict[str, tuple[Output, Scope]] = field(default_factory=lambda: {})
+    events: dict[str, tuple[Event, Scope]] = field(default_factory=lambda: {})
+    ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=lambda: [])
+    initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
+    initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
+    quasi_velocities: dict[str, sp.Expr] = field(default_factory=lambda: {})
+    switches: dict[str, str] = field(default_factory=lambda: {})
+    modules: list[Module] = field(default_factory=lambda: [])
     nominal: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def floating(bodies: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[st
             neighbors[first].append(second)
             neighbors[second].append(first)
     reached: set[str] = set()
-    found = []
+    found: list[str] = []
     for start in ["ground", *bodies]:
         if start in reached:
             continue

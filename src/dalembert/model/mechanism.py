@@ -192,8 +192,16 @@ class Mechanism:
             value = getattr(data, key)
             vectors[key] = None
             if value is not None:
-                place = (lambda X, v: X.apply(v)) if key.startswith("point") else (lambda X, v: X.R @ v)
+                place = _moved if key.startswith("point") else _turned
                 vectors[key] = place(X, self.vector(value))
                 nominal[key] = place(X_nominal, numbers.vector(value))
         reference = None if data.reference is None else self.vector(data.reference)
         return Geometry(**vectors, nominal=nominal, X_2=self.body_pose(data.bodies[1], scope), reference=reference)
+
+
+def _moved(X: Pose, point: np.ndarray) -> np.ndarray:
+    return X.apply(point)
+
+
+def _turned(X: Pose, vector: np.ndarray) -> np.ndarray:
+    return X.R @ vector

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import sympy as sp
 
@@ -16,7 +17,7 @@ from dalembert.model.fields import caller, checked
 from dalembert.model.methods import ElementMethods
 from dalembert.values import SEQUENCE
 
-__all__ = ["Model"]
+__all__ = ["Model", "model_of"]
 
 SECTIONS = ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels")
 
@@ -42,7 +43,7 @@ class Model(ElementMethods):
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81), description: str = ""):
         self.name = name
         self.description = description
-        self.gravity = checked(Placement, "gravity", position=gravity).position
+        self.gravity = gravity
         self.parameter_values: dict[str, float] = {}
         self.bodies: list[Body] = []
         self.joints: list[JointData] = []
@@ -59,11 +60,20 @@ class Model(ElementMethods):
         self.notes: list[str] = []
         self.derived: list[Any] = []
 
+    @property
+    def gravity(self) -> tuple[sp.Expr, ...]:
+        """Acceleration of free fall in world axes (m/s²)."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Any) -> None:
+        self._gravity = checked(Placement, "gravity", position=value).position
+
     # Parameters and formulas
 
     def parameters(self, **values: float) -> Any:
         """Define parameters; returns their symbols (one symbol if one is given)."""
-        symbols = []
+        symbols: list[sp.Symbol] = []
         for name, value in values.items():
             if name in self.parameter_values:
                 raise ModelError(Problem(f"parameter {name!r} is defined twice", "parameters", "choose another name"))
@@ -180,6 +190,7 @@ class Model(ElementMethods):
     ) -> SubModel:
         """Put a model inside this one; its elements are called ``name.element``."""
         fields = {"pose": pose} if pose is not None else {}
+        model = model.to_model() if hasattr(model, "to_model") else model  # type: ignore[attr-defined]
         sub = checked(
             SubModel, f"sub-model {name!r}", name=name, model=model, base=base, parameters=parameters or {}, **fields
         )
@@ -212,9 +223,30 @@ class Model(ElementMethods):
 
     __hash__ = object.__hash__
 
+    def snapshot(self) -> Self:
+        """A copy that later changes of this model do not reach; elements are shared, since they never change."""
+        made = copy(self)
+        for key, value in vars(made).items():
+            if isinstance(value, (list, dict)):
+                setattr(made, key, value.copy())
+        made.submodels = [
+            sub.model_copy(update={"model": sub.model.snapshot()}) if isinstance(sub.model, Model) else sub
+            for sub in self.submodels
+        ]
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "derived": []}
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(getattr(self, key))} {key}" for key in SECTIONS if getattr(self, key))
         return f"<Model {self.name!r}: {counts or 'empty'}>"
+
+
+def model_of(given: Any) -> Model:
+    """A model as it is; of a planar mechanism, or whatever else has ``to_model``, the model that it makes."""
+    if isinstance(given, Model):
+        return given
+    if not hasattr(given, "to_model"):
+        raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix="e.g. da.library.four_bar()"))
+    return given.to_model()

@@ -33,9 +33,9 @@ class Draft:
         unsure: sections in which not even the names are known.
     """
 
-    positions: dict[str, list[int]] = field(default_factory=dict)
-    missing: dict[str, set[str]] = field(default_factory=dict)
-    unsure: set[str] = field(default_factory=set)
+    positions: dict[str, list[int]] = field(default_factory=lambda: {})
+    missing: dict[str, set[str]] = field(default_factory=lambda: {})
+    unsure: set[str] = field(default_factory=lambda: set())
 
 
 def sizes_of(joint: JointData) -> Sizes | None:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Orthogonal complements: C of full rank with  B C = 0.
 
     C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)
@@ -106,8 +107,10 @@ class LeastSquares(Strategy):
         return self.independent
 
     def weight(self, row: Label) -> float:
+        """Of the row, or of the first part of its dotted name: ``axis`` is for ``axis.x``, too."""
         known = dict(self.weights)
-        return known.get(row.text, known.get(row.name, 1.0))
+        names = [row.text, row.name, *(row.name.rsplit(".", k)[0] for k in range(1, row.name.count(".") + 1))]
+        return next((known[name] for name in names if name in known), 1.0)
 
 
 STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Pivoted, SVD, Symbolic, LeastSquares)}
@@ -129,7 +132,7 @@ class Choice:
     pivots: tuple[tuple[Label, Label], ...]
     redundant: tuple[Label, ...] = ()
     degenerate: tuple[Label, ...] = ()
-    residual: Mapping[Label, float] = field(default_factory=dict)
+    residual: Mapping[Label, float] = field(default_factory=lambda: {})
 
     def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
         """C over the algebra of B.

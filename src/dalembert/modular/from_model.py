@@ -1,8 +1,10 @@
+# pyright: basic
 """A ``da.Model`` as a leaf: its equations by any formalism that can be derived (case 1A)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from dalembert.derivation import Derivation, derive
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.subsystem import Subsystem
 
-__all__ = ["model"]
+__all__ = ["leaf_of", "model"]
+
+LONGEST = 60_000  # parts of one expression
 
 
 def model(model: Any, name: str | None = None, formulation: Any = "lagrange", **options: Any) -> Subsystem:
@@ -26,18 +30,24 @@ def model(model: Any, name: str | None = None, formulation: Any = "lagrange", **
         formulation: e.g. ``lagrange``, ``kane``, ``gibbs-appell``, ``hamilton``, or any other that can be derived.
         options: of ``da.derive``.
     """
-    found = derive(model, formulation, **{"simplify": False, "method": "symbolic", **options})
-    return leaf_of(found, name)
+    return leaf_of(derive(model, formulation, **{"method": "graph", **options}), name)
 
 
 def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
     """A derivation as a subsystem."""
-    m = found._mathematics
+    m, written = found._mathematics, _written(found)
     if len(m.G):
         raise ModelError(
             Problem(
                 f"{found.title} hides coordinates behind constant momenta, on which a system may act",
                 fix="another formalism, e.g. formulation='lagrange'",
+            )
+        )
+    if found.constraints and not len(m.D) and len(m.w) == len(found.rates):
+        raise ModelError(
+            Problem(
+                f"{found.title} hold constraints and projected equations in one matrix; a system needs them apart",
+                fix="another formalism, e.g. formulation='lagrange' or 'kane'",
             )
         )
     leaf = Subsystem(name or _word(found.name))
@@ -60,17 +70,54 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
         swap[symbol] = value.xreplace(swap)
     for qd, value in zip(found.rates, m.qdot, strict=True):
         if qd not in set(m.w):
-            leaf.kinematics({rates[qd]: value.xreplace(swap)})
+            leaf.kinematics({rates[qd]: written(value).xreplace(swap)})
     for k, equation in enumerate(found.constraints):
-        value = sp.S.Zero if equation == sp.true else equation.lhs - equation.rhs
+        value: Any = sp.S.Zero if equation == sp.true else equation.lhs - equation.rhs  # type: ignore[operator]
         if value != 0:
-            leaf.invariant(value.xreplace(swap), f"constraint{k + 1}")
-    forces = m.k - m.K @ np.array(m.dw, dtype=object)
-    if len(m.A) and any(a != d for a, d in zip(m.A.reshape(-1), m.D.reshape(-1), strict=True)):
+            leaf.invariant(written(value).xreplace(swap), f"constraint{k + 1}")
+    K, k, qdot, A, D = (_all(written, part) for part in (m.K, m.k, m.qdot, m.A, m.D))
+    forces = k - K @ np.array(m.dw, dtype=object)
+    if len(A) and any(a != d for a, d in zip(A.reshape(-1), D.reshape(-1), strict=True)):
         # Multipliers act along D, the constraints read A = D ∂q̇/∂w: so must the forces.
-        forces = SYMPY.jacobian(m.qdot, np.array(m.w, dtype=object)).T @ forces
+        forces = SYMPY.jacobian(qdot, np.array(m.w, dtype=object)).T @ forces
     leaf.effective_forces({swap[w]: value.xreplace(swap) for w, value in zip(m.w, forces, strict=True)})
     return leaf
+
+
+def _written(found: Derivation) -> Callable[[Any], Any]:
+    """Writes expressions out that name others, unless that makes them too long to work with."""
+    definitions = found._mathematics.definitions
+    if definitions is None:
+        return lambda value: value
+    sizes: dict[Any, int] = {}
+
+    def size(value: Any) -> int:
+        return 1 + sum(sizes.get(node, 1) for node in sp.preorder_traversal(value))
+
+    known: dict[Any, Any] = {}
+    for symbol, formula in zip(definitions.symbols, definitions.formulas, strict=True):
+        sizes[symbol] = size(formula)
+        if sizes[symbol] <= LONGEST:
+            known[symbol] = formula.xreplace(known)
+
+    def written(value: Any) -> Any:
+        if size(value) > LONGEST:
+            raise ModelError(
+                Problem(
+                    f"the equations of {found.name!r} by {found.title} are too long to be written out",
+                    fix="simulate the model with formulation='modular', or divide it into smaller ones",
+                )
+            )
+        return value.xreplace(known)
+
+    return written
+
+
+def _all(change: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    out = np.empty(values.shape, dtype=object)
+    for index in np.ndindex(*values.shape):
+        out[index] = change(values[index])
+    return out
 
 
 def _word(text: str) -> str:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of motion of a subsystem: what ``Subsystem.equations()`` gives."""
 
 from __future__ import annotations
@@ -12,26 +13,24 @@ import sympy as sp
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME
+from dalembert.modular.accelerations import acceleration
+from dalembert.modular.choices import decide_all, moved
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, Strategy, choose
 from dalembert.modular.compose import Composed, compose
-from dalembert.modular.description import Description
-from dalembert.modular.invariants import Classified, classify, constraint_order, force_order, working_order
+from dalembert.modular.invariants import Classified, classify
 from dalembert.modular.labelled import ONE, Labelled, assemble
-from dalembert.modular.labels import Label, match, split_rate
-from dalembert.modular.nodes import Node, tree_of
-from dalembert.modular.own_rows import OwnRows, own_rows
+from dalembert.modular.labels import Label, split_rate
+from dalembert.modular.modular_system import ModularSystem
+from dalembert.modular.nodes import Node
+from dalembert.modular.own_rows import own_rows
+from dalembert.modular.readable import Explicit
 from dalembert.modular.symbolic import composed_symbolic
-from dalembert.modular.traced import TracedSystem
 from dalembert.modular.variables import local
-from dalembert.modular.witness import consistent, worst
 
 if TYPE_CHECKING:
     from dalembert.modular.subsystem import Subsystem
 
 __all__ = ["ModularEquations", "equations_of"]
-
-CONSISTENT = 1e-8  # residual of a state that is taken to be consistent
 
 
 def equations_of(
@@ -53,214 +52,21 @@ def equations_of(
     return description.memo[key]
 
 
-class ModularEquations:
+class ModularEquations(ModularSystem):
     """Equations of motion of a system of subsystems.
 
         q̇⟨β⟩ = q̇⟨β⟩(t, q⟪β+1⟫),      A q⟨σ⟩ + b = 0,      f̄ = Cᵀ f = 0
 
     Matrices by label are over SymPy, seen from the system. ``casadi`` gives the same over CasADi, ``at`` numbers.
-
-    Attributes:
-        order: σ.
-        state: labels of q⟨0⟩ … q⟨σ−1⟩;  top: labels of q⟨σ⟩.
-        parameters: values by name;  inputs: names;  guesses: where to look for consistent states, by name.
-        nodes: all subsystems, leaves first, the system itself last.
     """
-
-    def __init__(
-        self,
-        name: str,
-        description: Description,
-        values: Mapping[str, float | None],
-        guesses: Mapping[str, float],
-        order: int | None,
-        strategy: Strategy,
-    ):
-        self.name, self.description, self._strategy = name, description, strategy
-        self._values, self.guesses = dict(values), dict(guesses)
-        self.constraint_order, self.force_order = constraint_order(description), force_order(description)
-        least = working_order(description)
-        if order is not None and order < least:
-            raise ModelError(
-                Problem(f"subsystem {name!r} needs an order of at least {least}, got {order}", fix=f"order={least}")
-            )
-        self.order = least if order is None else order
-        self.root: Node = tree_of(description)
-        self.nodes: tuple[Node, ...] = tuple(self.root.post_order())
-        self.state, self.top = self._layout()
-        self.parameters = dict(values)
-        self.inputs = tuple(
-            ".".join((*node.path, key))
-            for node in self.nodes
-            for key in node.description.inputs
-            if node.at_root(key) == local(".".join((*node.path, key)))
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"<equations of {self.name!r}: order {self.order}, {len(self.top)} variables, "
-            f"{sum(len(node.description.invariants) for node in self.nodes)} invariants>"
-        )
-
-    def _layout(self) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        by_order: dict[int, list[Label]] = {k: [] for k in range(self.order + 1)}
-        for node in (self.nodes[-1], *self.nodes[:-1]):
-            d = node.description
-            for family in d.families:
-                start = d.definitions.get(family.name)
-                end = self.order if start is None else min(self.order, family.order + start[0] - 1)
-                for order in range(family.order, end + 1):
-                    by_order[order].append(Label(node.path, family.name, order, family.order))
-        state = tuple(label for k in range(self.order) for label in by_order[k])
-        return state, tuple(by_order[self.order])
-
-    @cached_property
-    def rates(self) -> dict[Label, sp.Expr]:
-        """d/dt of every state, in states and variables of order σ."""
-        return {label: self.description.next(label.symbol) for label in self.state}
-
-    # Choices
-
-    @cached_property
-    def casadi(self) -> TracedSystem:
-        """The same system over CasADi."""
-        return TracedSystem(self)
-
-    def values(
-        self, given: Mapping[Any, float] | None = None, *, salt: str = "", guess: bool = False
-    ) -> dict[str, float]:
-        """A number for every symbol: what is given, parameters, guesses; what is left is nothing special.
-
-        Raises:
-            ModelError: for names that do not exist.
-        """
-        from dalembert.modular.subsystem import generic_value
-
-        names = [TIME.name, *map(str, self.state), *map(str, self.top), *self.parameters, *self.inputs]
-        names += list(self.casadi.input_rates)
-        found = {name: generic_value(salt + name) for name in names}
-        found |= {name: value for name, value in self.parameters.items() if value is not None}
-        found[TIME.name] = 0.0
-        if guess:
-            found |= {name: value for name, value in self.guesses.items() if name in found}
-        for key, value in (given or {}).items():
-            name = getattr(key, "name", None) or str(key)
-            if name not in found:
-                shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-                raise ModelError(Problem(f"subsystem {self.name!r} has no {name!r}; it has {shown}"))
-            found[name] = float(value)
-        return found
-
-    def consistent(self, given: Mapping[Any, float] | None = None, *, salt: str = "") -> dict[str, float]:
-        """A state that meets all invariants of orders below σ, near a guess; what is given stays.
-
-        Raises:
-            ModelError: if none is found, naming the invariants that are left.
-        """
-        found = self.values(given, salt=salt, guess=True)
-        traced = self.casadi
-        if not traced.lower:
-            return found
-        names = [str(label) for label in self.state]
-        fixed = {getattr(key, "name", None) or str(key) for key in (given or {})}
-        free = np.array([name not in fixed for name in names])
-        others = np.array([found[name] for name in traced.others])
-        x, left = consistent(traced.lower_function, np.array([found[name] for name in names]), others, free)
-        if np.abs(left).max(initial=0.0) > CONSISTENT:
-            rows = worst(left, [f"{label.text} at order {label.order}" for label, _ in traced.lower])
-            shown = ", ".join(f"{name} ({value:.3g})" for name, value in rows.items())
-            raise ModelError(
-                Problem(
-                    f"subsystem {self.name!r}: no state meets all invariants; left over: {shown}",
-                    fix="invariants that contradict each other? else give a position near one: guess({…})",
-                )
-            )
-        return found | dict(zip(names, map(float, x), strict=True))
-
-    @cached_property
-    def witnesses(self) -> list[dict[str, float]]:
-        """Consistent states at which ranks are looked at; states that are not, if rank needs none."""
-        if not self.casadi.lower:
-            return [self.values(), self.values(salt="other ")]
-        first, found = None, []
-        for salt in ("", "other ", "third ", "fourth "):
-            try:
-                found.append(self.consistent(salt=salt))
-            except ModelError as error:
-                first = first or error
-            if len(found) == 2:
-                break
-        if not found:
-            assert first is not None
-            raise first
-        return found
 
     @cached_property
     def _choices(self) -> dict[tuple[str, ...], Choice]:
-        """For every subsystem, seen from it: independent variables, pivots, redundant rows."""
-        found: dict[tuple[str, ...], Choice] = {}
-        samples: list[dict[tuple[str, ...], Composed]] = [{} for _ in self.witnesses]
-        for node in self.nodes:
-            made = self._reused(node, found, samples)
-            if made is None:
-                rows = [node.rows(NUMPY, self.order, values) for values in self.witnesses]
-                made = self._choose(node, rows, samples)
-                for own, sample in zip(rows, samples, strict=True):
-                    children = {name: sample[child.path] for name, child in node.children.items()}
-                    sample[node.path] = compose(own, children, lambda _, c=made: c, depth=len(node.path))
-                found[node.path] = _moved(made, node.unplace)
-                node.description.memo[("choice", self.order, self._strategy)] = found[node.path]
-        return found
-
-    def _reused(self, node: Node, found: dict[Any, Any], samples: list[dict[Any, Composed]]) -> Choice | None:
-        """The choice made for an equal subsystem, if it serves at these states, too."""
-        known = node.description.memo.get(("choice", self.order, self._strategy))
-        if known is None:
-            return None
-        placed = _moved(known, node.place)
-        made = []
-        for values, sample in zip(self.witnesses, samples, strict=True):
-            own = node.rows(NUMPY, self.order, values)
-            children = {name: sample[child.path] for name, child in node.children.items()}
-            try:
-                one = compose(own, children, lambda _: placed, depth=len(node.path))
-            except (np.linalg.LinAlgError, KeyError):
-                return None
-            left = (one.B @ one.C).to_array().astype(float)
-            if {*one.free} != {*placed.independent, *(c for _, c in placed.pivots)} or (
-                not placed.residual and np.abs(left).max(initial=0.0) > 1e-7
-            ):
-                return None
-            made.append(one)
-        for one, sample in zip(made, samples, strict=True):
-            sample[node.path] = one
-        found[node.path] = known
-        return known
-
-    def _choose(self, node: Node, rows: list[Any], samples: list[dict[Any, Composed]]) -> Choice:
-        d, Bs = node.description, []
-        for own, sample in zip(rows, samples, strict=True):
-            children = {name: sample[child.path] for name, child in node.children.items()}
-            bare = Composed(own, children, len(node.path))
-            touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
-            Bs.append(Labelled(NUMPY, own.rows, bare.free, (own.A @ bare.R_rows(touched)).entries))
-        asked = [".".join((*node.path, variable)) for variable in d.independent]
-        strategy = d.strategy or self._strategy
-        if isinstance(strategy, LeastSquares) and not strategy.independent and not asked:
-            strategy = Pivoted()
-        first, last = Bs[0], Bs[-1]
-
-        def pleasant(row: Label, column: Label) -> tuple[int, ...]:
-            a, b = first.get(row, column), last.get(row, column)
-            constant = abs(a - b) <= 1e-12 * abs(a)
-            mine = len(column.path) == len(node.path) and bool(node.children)
-            return (int(mine), 0 if constant and abs(abs(a) - 1) < 1e-12 else 2 - constant)
-
-        return choose(node.name or self.name, Bs, strategy, asked, pleasant)
+        return decide_all(self)
 
     def choice(self, node: Node) -> Choice:
         """What was decided for a subsystem, in labels of the system."""
-        return _moved(self._choices[node.path], node.place)
+        return moved(self._choices[node.path], node.place)
 
     # Symbolic matrices
 
@@ -383,6 +189,83 @@ class ModularEquations:
         visit(self.root, self.composed)
         return found
 
+    def inverse(self, *inputs: Any) -> dict[str, sp.Expr]:
+        """Inputs as formulas of the motion: the open-loop law of theorem 4.3 (see ``inverse_law``)."""
+        from dalembert.modular.inverse_law import inverse_law
+
+        return inverse_law(self, inputs or None)
+
+    def explicit(self) -> Explicit:
+        """Kinematics, invariants of order σ and dynamic equations as SymPy equations.
+
+        Raises:
+            ModelError: if a dynamic equation is empty: a variable without force, kinematics or invariant.
+        """
+        empty = [str(row) for row in self.f_bar.rows if self.f_bar.get(row, ONE) == 0]
+        if empty:
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.name!r}: no equation determines {', '.join(empty)}",
+                    fix="give it a force, define its rate by kinematics, or bind it by an invariant",
+                )
+            )
+        names = {label: label.symbol for label in self.top}
+        zero = sp.S.Zero
+        rates = [(label.symbol, value) for label, value in self.rates.items()]
+        kinematics = [_equation(next_symbol(s), value) for s, value in rates if next_symbol(s) != value]
+        rows = [
+            _equation(
+                sp.Add(*(v * names[c] for c, v in self.A.entries.get(row, {}).items()), self.b.get(row, ONE)), zero
+            )
+            for row in self.A.rows
+            if row not in set(self.redundant)
+        ]
+        dynamics = [_equation(self.f_bar.get(row, ONE), zero) for row in self.f_bar.rows]
+        definitions = [_equation(symbol, value) for symbol, value in self.definitions.items()]
+        return Explicit(self.name, tuple(kinematics), tuple(rows), tuple(dynamics), tuple(definitions))
+
+    def latex(self) -> str:
+        """The equations of motion in LaTeX."""
+        return self.explicit().latex()
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def expanded(self, expression: sp.Expr) -> sp.Expr:
+        """An expression with all names of long expressions written out."""
+        known: dict[Any, Any] = {}
+        for symbol, value in self.definitions.items():
+            known[symbol] = value.xreplace(known)
+        return expression.xreplace(known)  # type: ignore[return-value]
+
+    @property
+    def children(self) -> dict[str, Composed]:
+        """Matrices of the parts, as each is seen from itself."""
+        return {name: child.inner for name, child in self.composed.children.items()}  # type: ignore[attr-defined]
+
+    def singularities(self) -> list[sp.Expr]:
+        """Expressions whose zeros are singular for the chosen independent variables: denominators of C."""
+        found: dict[sp.Expr, None] = {}
+
+        def visit(node: Node, one: Composed) -> None:
+            for name, child in node.children.items():
+                visit(child, one.children[name].inner)  # type: ignore[attr-defined]
+            values = [v for entries in one.C.entries.values() for v in entries.values()] + list(
+                one.definitions.values()
+            )
+            for value in values:
+                below: Any = sp.fraction(sp.together(value) if _short(value) else value)[1]
+                if any(self._moves(node, s) for s in below.free_symbols):
+                    swap = {s: node.at_root(s.name) for s in below.free_symbols}
+                    found[sp.factor_terms(below.xreplace(swap))] = None
+
+        visit(self.root, self.composed)
+        return list(found)
+
+    def _moves(self, node: Node, symbol: Any) -> bool:
+        place = node.description.locate(symbol.name)
+        return place is None or place.kind != "parameter"
+
     # Numbers
 
     def at(self, values: Mapping[Any, float] | None = None, strategy: Strategy | None = None) -> Composed:
@@ -414,69 +297,8 @@ class ModularEquations:
         return found
 
     def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
-        """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0.
-
-        The complements are chosen at this very state.
-
-        Raises:
-            ModelError: where the equations do not determine all variables, naming those that are not.
-        """
-        known, traced = self.values(values), self.casadi
-        state = np.array([known[str(label)] for label in self.state])
-        others = np.array([known[name] for name in traced.others])
-        function, pattern = traced.rows_function
-        numbers = np.asarray(function(state, others)).reshape(-1)
-        parts: list[dict[str, dict[Label, dict[Label, Any]]]] = [
-            {"A": {}, "b": {}, "M": {}, "k": {}} for _ in self.nodes
-        ]
-        for (index, letter, row, column), value in zip(pattern, numbers, strict=True):
-            if value != 0.0:
-                parts[index][letter].setdefault(row, {})[column] = float(value)
-        found: dict[tuple[str, ...], Composed] = {}
-        As, bs = [], []
-        for node, made, part in zip(self.nodes, traced.nodes, parts, strict=True):
-            A = Labelled(NUMPY, made.A.rows, made.A.columns, part["A"])
-            b = Labelled(NUMPY, made.b.rows, made.b.columns, part["b"])
-            M = Labelled(NUMPY, made.M.rows, made.M.columns, part["M"])
-            forces = assemble(M, Labelled(NUMPY, made.k.rows, (ONE,), part["k"]), al=NUMPY)
-            own = OwnRows(NUMPY, self.order, made.variables, made.rows, A, b, (), forces, ())
-            children = {name: found[child.path] for name, child in node.children.items()}
-            found[node.path] = compose(own, children, lambda B, n=node: self._decide(n, B), depth=len(node.path))
-            As.append(A)
-            bs.append(b)
-        f_bar, A, b = found[()].f_bar, assemble(*As, al=NUMPY), assemble(*bs, al=NUMPY)
-        if self.order > max(self.force_order, 0):
-            choices = {path: one.choice for path, one in found.items() if one.choice is not None}
-            K, k = (np.asarray(part) for part in traced.prolonged_function(choices)(state, others))
-        else:
-            K, k = f_bar.part(None, self.top).to_array(), f_bar.part(None, (ONE,)).to_array()
-        return self._solved(np.asarray(K, dtype=float), np.asarray(k, dtype=float).reshape(-1), A, b)
-
-    def _decide(self, node: Node, B: Labelled) -> Choice:
-        """The choice at a state: as asked, else by pivoting."""
-        fixed = self.choice(node)
-        if fixed.residual or isinstance(fixed.strategy, LeastSquares) or not fixed.pivots:
-            return fixed
-        return choose(node.name or self.name, [B], Pivoted())
-
-    def _solved(self, K: np.ndarray, k: np.ndarray, A: Labelled, b: Labelled) -> dict[Label, float]:
-        left = np.concatenate(
-            [K.reshape(-1, len(self.top)), A.part(None, self.top).to_array().reshape(-1, len(self.top))]
-        )
-        right = -np.concatenate([k, Labelled(NUMPY, A.rows, (ONE,), b.entries).to_array().reshape(-1)])
-        size = np.abs(left).max(axis=1, keepdims=True, initial=0.0)
-        scale = np.where(size > 0, size, 1.0)
-        x, _, rank, _ = np.linalg.lstsq(left / scale, right / scale[:, 0], rcond=1e-12)
-        if rank < len(self.top):
-            free = np.linalg.svd(left / scale)[2][rank:]
-            names = [str(label) for label, column in zip(self.top, free.T, strict=True) if np.abs(column).max() > 1e-6]
-            raise ModelError(
-                Problem(
-                    f"subsystem {self.name!r}: nothing determines {', '.join(names)} at this state",
-                    fix="a variable without kinematics or force, or a singular position?",
-                )
-            )
-        return dict(zip(self.top, map(float, x), strict=True))
+        """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0  (see ``accelerations``)."""
+        return acceleration(self, values)
 
     def rank(self, values: Mapping[Any, float] | None = None) -> int:
         """The rank of A at a state."""
@@ -487,21 +309,16 @@ class ModularEquations:
             int(np.linalg.matrix_rank(dense, tol=1e-9 * max(1.0, np.abs(dense).max(initial=0.0)))) if dense.size else 0
         )
 
-    def label(self, key: Any) -> Label:
-        """The variable of order σ that a name or symbol means."""
-        return match(self.top, key, "variable")
 
-    def symbol(self, name: str) -> sp.Symbol:
-        """A symbol of the system by its name."""
-        place = self.description.locate(name)
-        if place is None:
-            raise ModelError(Problem(f"subsystem {self.name!r} has no {split_rate(name)[0]!r}"))
-        return local(name)
+def next_symbol(symbol: sp.Symbol) -> sp.Symbol:
+    """The symbol of the rate of a symbol."""
+    head, level = split_rate(symbol.name)
+    return local(head, level + 1)
 
 
-def _moved(choice: Choice, move: Any) -> Choice:
-    return Choice(
-        choice.strategy, tuple(map(move, choice.independent)), tuple((move(r), move(c)) for r, c in choice.pivots),
-        tuple(map(move, choice.redundant)), tuple(map(move, choice.degenerate)),
-        {move(row): value for row, value in choice.residual.items()},
-    )  # fmt: skip
+def _equation(left: Any, right: Any) -> Any:
+    return sp.Eq(left, right, evaluate=False)
+
+
+def _short(value: Any) -> bool:
+    return sp.count_ops(value) < 80

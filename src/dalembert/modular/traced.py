@@ -1,3 +1,4 @@
+# pyright: basic
 """The rows of a whole system over CasADi: what compiled dynamics, linearization and inverse dynamics are built on.
 
 Everything is seen from the root: symbols by their dotted names, labels with full paths.
@@ -24,7 +25,7 @@ from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import OwnRows
 
 if TYPE_CHECKING:
-    from dalembert.modular.modular_equations import ModularEquations
+    from dalembert.modular.modular_system import ModularSystem
 
 __all__ = ["TracedNode", "TracedSystem"]
 
@@ -68,7 +69,7 @@ class TracedSystem:
         nodes: leaves first, the root last.
     """
 
-    def __init__(self, equations: ModularEquations):
+    def __init__(self, equations: ModularSystem):
         self.equations = equations
         self.symbols = _Symbols()
         self.own: dict[tuple[str, ...], OwnRows] = {}

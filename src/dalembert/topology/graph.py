@@ -65,7 +65,7 @@ class SpanningTree:
         """Runs of bodies without a junction between them, each from its root outwards."""
         children = self.children()
         starts = [body for body, below in children.items() if len(below) > 1 or body == "ground"]
-        chains = []
+        chains: list[list[str]] = []
         for start in starts:
             for body in children[start]:
                 chain = [body]
@@ -76,7 +76,7 @@ class SpanningTree:
 
     def path_to_ground(self, body: str) -> list[Branch]:
         parents = self.parent_of()
-        path = []
+        path: list[Branch] = []
         while body != "ground":
             path.append(parents[body])
             body = parents[body].parent
@@ -139,7 +139,7 @@ class Graph:
 
     def loops(self, tree: SpanningTree) -> list[Loop]:
         """One fundamental loop for each cut joint."""
-        loops = []
+        loops: list[Loop] = []
         for name in tree.cut:
             first, second = (tree.path_to_ground(body) for body in self.flat.joints[name][0].bodies)
             # What both paths share lies between the loop's root and the ground.

@@ -45,7 +45,7 @@ class Certificate:
     message: str
     checks: tuple[Check, ...] = ()
     remarks: tuple[str, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=lambda: {})
 
     @property
     def trusted(self) -> bool:
@@ -61,7 +61,7 @@ class Certificate:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(name, value, verdict) of each check, for tables."""
-        rows = []
+        rows: list[tuple[str, str, str]] = []
         for check in self.checks:
             unit = f" {check.unit}" if check.unit else ""
             verdict = "" if check.limit is None else f"{'ok' if check.passed else 'FAILED'} (≤ {check.limit:.0e})"

@@ -34,7 +34,7 @@ class Outcome:
 
     result: Result
     segments: list[tuple[int, dict[str, float]]]
-    events: list[Happening] = field(default_factory=list)
+    events: list[Happening] = field(default_factory=lambda: [])
     ended_by: str | None = None
     trouble: str | None = None
     notes: tuple[str, ...] = ()

@@ -127,7 +127,8 @@ def _unwound(t: np.ndarray, angle: np.ndarray, rate: np.ndarray, first: float) -
     expected = np.diff(t) * (rate[1:] + rate[:-1]) / 2
     steps = np.diff(angle)
     steps = steps + turn * np.round((expected - steps) / turn)
-    begin = angle[0] + turn * np.round((first - angle[0]) / turn)
+    start = float(angle[0])
+    begin = start + turn * np.round((first - start) / turn)
     return begin + np.concatenate([[0.0], np.cumsum(steps)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Recorded:
     time: np.ndarray
     values: dict[str, np.ndarray]
     labels: Mapping[str, Sequence[str]]
-    attrs: dict[str, Any] = field(default_factory=dict)
+    attrs: dict[str, Any] = field(default_factory=lambda: {})
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A quantity, the times, or the labels along a dimension."""
@@ -65,15 +65,16 @@ class Recorded:
         import h5netcdf
         import h5py
 
+        text_type = cast(Any, h5py.string_dtype())
         with h5netcdf.File(path, "w") as file:
             file.dimensions = {"time": len(self.time)} | {name: len(entries) for name, entries in self.labels.items()}
             for name, values in self.values.items():
-                field = file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan)
+                field = cast(Any, file.create_variable(name, DIMENSIONS[name], data=values, fillvalue=np.nan))
                 field.attrs.update(_units(name))
             file.create_variable("time", ("time",), data=self.time, fillvalue=np.nan).attrs.update(_units("time"))
             for name, entries in self.labels.items():
                 text = np.array(list(entries), dtype=object)
-                file.create_variable(name, (name,), dtype=h5py.string_dtype(), data=text)
+                file.create_variable(name, (name,), dtype=text_type, data=text)
             file.attrs.update(self.attrs)
 
 

@@ -35,7 +35,7 @@ def weight_vector(joints: Sequence[str], constraints: Sequence[str], weights: We
     if unknown:
         known = ", ".join([*joints, *dict.fromkeys(constraints)])
         raise DalembertError(f"weights: no reaction of {', '.join(map(repr, unknown))}; known: {known}")
-    found = []
+    found: list[np.ndarray] = []
     for name in joints:
         value = np.asarray(weights.get(name, 1.0), dtype=float)
         if value.shape not in ((), (2,)) or not np.all(np.isfinite(value)) or not np.all(value > 0):
@@ -60,14 +60,16 @@ def share(reactions: np.ndarray, stresses: np.ndarray, weights: np.ndarray) -> n
     return reactions + amounts @ stresses
 
 
-def shared_along(run: Trajectory, weights: Weights) -> dict[str, np.ndarray]:
+def shared_along(
+    run: Trajectory, du: np.ndarray, multipliers: np.ndarray, reactions: Mapping[str, Any], weights: Weights
+) -> dict[str, np.ndarray]:
     """Reactions of all joints and constraints at every output, shared by weights."""
-    dynamics, (du, multipliers) = run.dynamics, run._solved
+    dynamics = run.dynamics
     t, q, u = run.time.values, run.q.values, run.u.values
-    joints = list(run._reactions)
+    joints = list(reactions)
     rows = dynamics.rows.of(dynamics.flat.constraints)
     owners = [dynamics.rows[i].owner for i in rows]
-    plain = [run._reactions[name].values.reshape(len(t), 6) for name in joints]
+    plain = [reactions[name].values.reshape(len(t), 6) for name in joints]
     vectors = np.concatenate([*plain, multipliers[:, rows]], axis=1)
     w = weight_vector(joints, owners, weights)
     columns = [*range(6 * len(joints)), *(6 * len(joints) + i for i in rows)]

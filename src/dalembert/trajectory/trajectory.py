@@ -149,7 +149,7 @@ class Trajectory(Labeled):
         found = {name: self.reaction(name) for name in [*self._reactions, *owners]}
         if weights is None:
             return found
-        shared = shared_along(self, weights)
+        shared = shared_along(self, *self._solved, self._reactions, weights)
         return {name: values.copy(data=shared[name].reshape(values.shape)) for name, values in found.items()}
 
     @cached_property

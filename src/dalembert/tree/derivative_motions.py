@@ -88,7 +88,8 @@ def _is_product(joint: Joint) -> TypeGuard[Product]:
 
 
 def _factors(al: Algebra, joint: Product, q: np.ndarray) -> list[Motion]:
-    motions, at, rate = [], 0, 0
+    motions: list[Motion] = []
+    at, rate = 0, 0
     for factor in joint.factors:
         X = factor.transform(al, q[at : at + factor.nq])
         motions.append(Motion(X, list(factor.subspace(al).T), tuple(range(rate, rate + factor.nv))))

@@ -264,7 +264,7 @@ class TreeInMotion:
 
     def ancestors(self, i: int) -> list[int]:
         """The motions before a motion, nearest first."""
-        found = []
+        found: list[int] = []
         while (i := self.motions[i].parent) >= 0:
             found.append(i)
         return found
@@ -276,10 +276,10 @@ class TreeInMotion:
         n = len(self.u)
         own_q, own_u = self.al.zeros(n, n), self.al.zeros(n, n)
         before, after = self._accelerations(du)
-        found = []
+        found: list[list[Term]] = []
         for i, (motion, c, f) in enumerate(zip(self.motions, self.composites, self._wrenches(after), strict=True)):
             tangents = self._tangent(motion, before[i], after[i], du)
-            terms = []
+            terms: list[Term] = []
             for k, S, Z, (Y1, Y2) in zip(motion.u, motion.S, motion.Z, tangents, strict=True):
                 up_q = c.couple(Y1) + c.apply(Y2) + cross_force(S, f)
                 up_u = c.couple(S) + c.apply(Z)
@@ -294,7 +294,7 @@ class TreeInMotion:
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Y1 = v_R × S and Y2 = a_R × S + v_R × Y1 of each screw; R is the side on which the screw is not constant."""
         v_P = self.motions[motion.parent].v if motion.parent >= 0 else self.al.zeros(6)
-        found = []
+        found: list[tuple[np.ndarray, np.ndarray]] = []
         for k, (s, b) in enumerate(zip(motion.S, motion.B, strict=True)):
             if motion.fixed:
                 y1 = b + cross_motion(motion.w, s)

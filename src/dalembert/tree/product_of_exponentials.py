@@ -137,7 +137,8 @@ class _Placed:
 
     def beyond(self, al: Algebra, u: np.ndarray) -> list[tuple[_Step, np.ndarray, np.ndarray]]:
         """For each factor: its own twist Σ K_a u_a, and W, the twist of all factors that turn its screws."""
-        W, found = al.zeros(6), []
+        W = al.zeros(6)
+        found: list[tuple[_Step, np.ndarray, np.ndarray]] = []
         for step in reversed(self.path):
             own = sum((column * u[step.u.start + j] for j, column in enumerate(step.columns)), al.zeros(6))
             found.append((step, own, W + own if step.fixed_axes else W))
@@ -194,7 +195,7 @@ class LieGroupTree:
         """
         al = tree.al
         link_poses: list[Pose] = []
-        bodies = []
+        bodies: list[ScrewBody] = []
         for link in tree.links:
             X_WP = Pose.identity(al) if link.parent < 0 else link_poses[link.parent]
             motions, X_WL = joint_motions(al, link, X_WP @ link.X_PJ)
@@ -242,7 +243,8 @@ class LieGroupTree:
         placed: list[_Placed] = []
         for node in self._nodes:
             # In the body's frame the product reads  C_k = C_p (m_p⁻¹ m_k) Q_1 … Q_n.
-            X, own = Pose.identity(al), []
+            X = Pose.identity(al)
+            own: list[_Step] = []
             for motion in node.motions:
                 Q = motion.pose(al, q[motion.q])
                 new = _Step.of(al, motion, q[motion.q])
@@ -382,7 +384,7 @@ class LieGroupTree:
                 for l, c, K_c in screws:
                     F = _product_wrench(node, *((K_c, K_b) if placed.moves(l, j) else (K_b, K_c)))
                     if j == l and (changes := placed.path[j].changes) is not None:
-                        first = placed.path[j].u.start
+                        first: int = placed.path[j].u.start
                         F = F + node.inertia.apply(changes[b - first][c - first])
                     for _, a, K_a in screws:
                         out[a, b, c] = out[a, b, c] + K_a @ F

@@ -165,7 +165,8 @@ def response(tree: Tree, states: list[LinkState], joints: list[Eliminated], Q: n
 
 def _back(tree: Tree, states: list[LinkState], joints: list[Eliminated], base: Any) -> np.ndarray:
     """The last pass outward: u̇ of all joints."""
-    du, A = tree.al.zeros(tree.nv), []
+    du = tree.al.zeros(tree.nv)
+    A: list[np.ndarray] = []
     for link, state, joint in zip(tree.links, states, joints, strict=True):
         du[link.u], acceleration = step_back(tree.al, state, joint, base if link.parent < 0 else A[link.parent])
         A.append(acceleration)

@@ -229,7 +229,8 @@ def joint_motions(al: Algebra, link: Link, X: Pose) -> tuple[tuple[Motion, ...],
         X = X @ link.joint.transform(al, neutral)
         return (CurvedMotion(X, link.joint, link.joint.subspace(al, neutral), link.q, link.u),), X
     joint = link.joint.joint if isinstance(link.joint, Reversed) else link.joint
-    placed, q, u = [], link.q.start, link.u.start
+    placed: list[tuple[Callable[[Algebra, np.ndarray], Pose], np.ndarray, slice, slice]] = []
+    q, u = link.q.start, link.u.start
     for nq, nv, transform, Z in _factors(al, joint):
         placed.append((transform, Z, slice(q, q + nq), slice(u, u + nv)))
         q, u = q + nq, u + nv

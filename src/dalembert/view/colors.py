@@ -16,7 +16,7 @@ def series_colors(plots: Sequence[Plot], known: Mapping[str, str] | None = None)
     palette color that is free in their plot. More series than colors start the palette again.
     """
     seen = dict(known or {})
-    tables = []
+    tables: list[dict[str, str]] = []
     for plot in plots:
         table: dict[str, str] = {}
         for name in plot.series:

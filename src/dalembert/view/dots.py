@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.view.figures import _GRID, _INK, _MUTED, _title, open_frame
+from dalembert.view.figures import GRID, INK, MUTED, open_frame, title_of
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def plot_dots(
     for text, group in zip(first.get_yticklabels(), groups, strict=True):
         text.set_color(colors[group])
     _keys(figure, colors, note)
-    _title(figure, title)
+    title_of(figure, title)
     return figure
 
 
@@ -72,19 +72,19 @@ def _draw(panel: Axes, heading: str, series: Mapping[str, Sequence[float | None]
     panel.set_xlim(10.0 ** (low - 0.15), 10.0 ** (max(high, low + 2) + 0.15))
     panel.xaxis.set_major_locator(LogLocator(numticks=6))
     panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_title(heading, loc="left", color=_INK, fontsize=10, fontweight="bold", parse_math=False)
+    panel.set_title(heading, loc="left", color=INK, fontsize=10, fontweight="bold", parse_math=False)
     open_frame(panel)
     panel.tick_params(axis="y", length=0)
-    panel.grid(axis="y", color=_GRID, linewidth=0.8)
+    panel.grid(axis="y", color=GRID, linewidth=0.8)
     labels = [label for label in series if label]
     if labels:
-        handles = [Line2D([], [], marker=m, color=_MUTED, linestyle="") for m, _ in zip(_MARKERS, labels, strict=False)]
+        handles = [Line2D([], [], marker=m, color=MUTED, linestyle="") for m, _ in zip(_MARKERS, labels, strict=False)]
         legend: Any = panel.legend(
             handles, labels, loc="upper left", bbox_to_anchor=(-0.06, -0.12 / max(1.0, len(colors) / 12)),
             frameon=False, fontsize=8, handletextpad=0.2, labelspacing=0.3, borderaxespad=0.0,
         )  # fmt: skip
         for text in legend.get_texts():
-            text.set_color(_INK)
+            text.set_color(INK)
 
 
 def _keys(figure: Figure, colors: Mapping[str, str], note: str) -> None:
@@ -96,4 +96,4 @@ def _keys(figure: Figure, colors: Mapping[str, str], note: str) -> None:
         handles=handles, loc="outside lower left", frameon=False, fontsize=9, ncols=len(handles), handletextpad=0.2,
         title=note or None, title_fontsize=8.5, alignment="left",
     )  # fmt: skip
-    legend.get_title().set_color(_MUTED)
+    legend.get_title().set_color(MUTED)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_frame", "plot_path", "plot_series", "titled", "write_png"]
 
-_INK, _MUTED, _GRID = "#1f2933", "#616e7c", "#e4e7eb"
+INK, MUTED, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
 _MARK = "#9aa5b1"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -61,15 +61,15 @@ def plot_series(
     figure = Figure(figsize=(8.0, 0.7 + 2.1 * len(plots)), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(plots), 1, sharex=True, squeeze=False)[:, 0]
-    titles = []
+    titles: list[Text] = []
     for panel, plot, colors in zip(axes, plots, series_colors(plots), strict=True):
         titles.append(_draw(panel, time, plot, colors))
         _mark(panel, np.asarray(marks, dtype=float))
-    axes[-1].set_xlabel(f"time (s){f'      {note}' if note else ''}", color=_MUTED, parse_math=False)
+    axes[-1].set_xlabel(f"time (s){f'      {note}' if note else ''}", color=MUTED, parse_math=False)
     if time.size > 1 and time[-1] > time[0]:
         axes[-1].set_xlim(time[0], time[-1])
         _long_numbers(axes[-1].xaxis, time)
-    heading = _title(figure, title)
+    heading = title_of(figure, title)
     figure.set_layout_engine(StackedLayout(list(zip(axes, titles, strict=True)), heading))
     return figure
 
@@ -90,21 +90,21 @@ def plot_path(x: ArrayLike, y: ArrayLike, *, labels: tuple[str, str], title: str
     panel = figure.subplots()
     panel.plot(x, y, color=PALETTE[0], linewidth=1.4)
     panel.plot(x[:1], y[:1], color=PALETTE[0], marker="o", markersize=6)
-    panel.set_xlabel(labels[0], color=_MUTED, parse_math=False)
-    panel.set_ylabel(labels[1], color=_MUTED, parse_math=False)
+    panel.set_xlabel(labels[0], color=MUTED, parse_math=False)
+    panel.set_ylabel(labels[1], color=MUTED, parse_math=False)
     open_frame(panel)
     for axis, values in ((panel.xaxis, x), (panel.yaxis, y)):
         _long_numbers(axis, values)
     if equal:
         panel.set_aspect("equal", adjustable="datalim")
-    _title(figure, title)
+    title_of(figure, title)
     return figure
 
 
-def _title(figure: Figure, title: str) -> Text | None:
+def title_of(figure: Figure, title: str) -> Text | None:
     if not title:
         return None
-    return figure.suptitle(title, x=0.01, ha="left", color=_INK, fontsize=13, fontweight="bold", parse_math=False)
+    return figure.suptitle(title, x=0.01, ha="left", color=INK, fontsize=13, fontweight="bold", parse_math=False)
 
 
 def _mark(panel: Axes, times: np.ndarray) -> None:
@@ -120,7 +120,11 @@ def _long_numbers(axis: Axis, values: np.ndarray) -> None:
     size, span = np.nanmax(np.abs(values)), np.nanmax(values) - np.nanmin(values)
     if LONG_NUMBERS <= size < 1e8 and span > 10.0:
         axis.set_major_locator(MaxNLocator(nbins=7, integer=True, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace(",", "\u2009")))
+        axis.set_major_formatter(FuncFormatter(_grouped))
+
+
+def _grouped(value: float, place: int) -> str:
+    return f"{value:,.0f}".replace(",", "\u2009")
 
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
@@ -146,8 +150,8 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
         )[0]
         for k, (name, values) in enumerate(plot.series.items())
     ]
-    title = panel.set_title(plot.title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
-    panel.set_ylabel(plot.ylabel, color=_MUTED, parse_math=False)
+    title = panel.set_title(plot.title, loc="left", color=INK, fontsize=10.5, fontweight="bold", parse_math=False)
+    panel.set_ylabel(plot.ylabel, color=MUTED, parse_math=False)
     if plot.log:
         _decades(panel)
     open_frame(panel)
@@ -166,7 +170,7 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
     for text, name in zip(legend.get_texts(), plot.series, strict=True):
         text.set_parse_math(False)
         text.set_text(str(name))
-        text.set_color(_INK)
+        text.set_color(INK)
     return title
 
 
@@ -175,29 +179,29 @@ def _decades(panel: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     panel.set_yscale("log")
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power_of_ten(value)))
+    panel.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
     panel.yaxis.set_minor_formatter(NullFormatter())
     low, high = (np.log10(limit) for limit in panel.get_ylim())
     low, high = np.floor(low), np.ceil(high)
     panel.set_ylim(10.0**low, 10.0 ** max(high, low + 2))
 
 
-def _power_of_ten(value: float) -> str:
+def _power_of_ten(value: float, place: int) -> str:
     """10⁻¹⁶ in plain letters: typeset mathematics takes longer than all the rest of a panel."""
     return "10" + f"{np.log10(value):.0f}".translate(_RAISED)
 
 
 def titled(panel: Axes, title: str, x: str, y: str) -> None:
     """Title and names of the axes, in the house's letters."""
-    panel.set_title(title, loc="left", color=_INK, fontsize=10.5, fontweight="bold", parse_math=False)
-    panel.set_xlabel(x, color=_MUTED, parse_math=False)
-    panel.set_ylabel(y, color=_MUTED, parse_math=False)
+    panel.set_title(title, loc="left", color=INK, fontsize=10.5, fontweight="bold", parse_math=False)
+    panel.set_xlabel(x, color=MUTED, parse_math=False)
+    panel.set_ylabel(y, color=MUTED, parse_math=False)
 
 
 def open_frame(panel: Axes) -> None:
     """Open frame, light grid."""
     panel.spines[["top", "right"]].set_visible(False)
     panel.spines[["left", "bottom"]].set_color(_MARK)
-    panel.tick_params(colors=_MUTED, labelsize=9)
-    panel.grid(color=_GRID, linewidth=0.8)
+    panel.tick_params(colors=MUTED, labelsize=9)
+    panel.grid(color=GRID, linewidth=0.8)
     panel.set_axisbelow(True)

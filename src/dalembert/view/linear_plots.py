@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ViewError
-from dalembert.view.figures import _MUTED, _title, open_frame
+from dalembert.view.figures import MUTED, open_frame, title_of
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ def eigenvalue_chart(chart: Any, unit: str = "", limits: tuple[float, float] | N
         panel.plot(x, np.where(imaginary > 0, imaginary, np.nan), color=color, linewidth=1.2, linestyle="--")
     stable = np.all(np.nan_to_num(np.real(values), nan=-1.0) < 0, axis=1)
     _shade(panel, x, stable)
-    panel.axhline(0, color=_MUTED, linewidth=0.8)
+    panel.axhline(0, color=MUTED, linewidth=0.8)
     panel.set_xlim(x[0], x[-1])
     if limits is not None:
         panel.set_ylim(*limits)
-    panel.set_xlabel(f"{chart.parameter} ({unit})" if unit else chart.parameter, color=_MUTED, parse_math=False)
-    panel.set_ylabel("eigenvalues (1/s): real parts —, imaginary parts - -", color=_MUTED)
+    panel.set_xlabel(f"{chart.parameter} ({unit})" if unit else chart.parameter, color=MUTED, parse_math=False)
+    panel.set_ylabel("eigenvalues (1/s): real parts —, imaginary parts - -", color=MUTED)
     open_frame(panel)
     panel.legend(frameon=False, fontsize=9, loc="best")
-    _title(figure, chart.models[0].name)
+    title_of(figure, chart.models[0].name)
     return figure
 
 
@@ -78,15 +78,15 @@ def ratio_chart(chart: Any, numerator: str, denominator: str) -> Figure:
         seen = np.where(np.imag(values[:, k]) >= 0, ratio[:, k], np.nan)
         upper.semilogy(x, np.abs(ratio[:, k]), color=color, linewidth=1.6, label=_named(k, values[:, k]))
         lower.plot(x, np.degrees(_phase(seen)), color=color, linewidth=0, marker=".", markersize=3)
-    upper.set_ylabel("magnitude", color=_MUTED)
-    lower.set_ylabel("phase (°)", color=_MUTED)
+    upper.set_ylabel("magnitude", color=MUTED)
+    lower.set_ylabel("phase (°)", color=MUTED)
     lower.set_yticks([-180, -90, 0, 90, 180])
-    lower.set_xlabel(chart.parameter, color=_MUTED, parse_math=False)
+    lower.set_xlabel(chart.parameter, color=MUTED, parse_math=False)
     lower.set_xlim(x[0], x[-1])
     for panel in (upper, lower):
         open_frame(panel)
     upper.legend(frameon=False, fontsize=9, loc="best")
-    _title(figure, f"{numerator} over {denominator}")
+    title_of(figure, f"{numerator} over {denominator}")
     return figure
 
 
@@ -117,10 +117,10 @@ def arrows(name: str, modes: Sequence[Any], labels: Mapping[str, str]) -> Figure
     panel.set_xlim(-0.6, len(shown) - 0.4)
     panel.set_ylim(len(names) - 0.4, -0.6)
     panel.set_aspect("equal")
-    panel.tick_params(length=0, colors=_MUTED)
+    panel.tick_params(length=0, colors=MUTED)
     for spine in panel.spines.values():
         spine.set_visible(False)
-    _title(figure, name)
+    title_of(figure, name)
     return figure
 
 
@@ -130,12 +130,12 @@ def bode(omega: np.ndarray, response: np.ndarray, source: str, result: str) -> F
     with np.errstate(divide="ignore"):
         upper.semilogx(omega, 20 * np.log10(np.abs(response)), color=PALETTE[0], linewidth=1.6)
     lower.semilogx(omega, np.degrees(np.unwrap(np.angle(response))), color=PALETTE[0], linewidth=1.6)
-    upper.set_ylabel("magnitude (dB)", color=_MUTED)
-    lower.set_ylabel("phase (°)", color=_MUTED)
-    lower.set_xlabel("ω (rad/s)", color=_MUTED)
+    upper.set_ylabel("magnitude (dB)", color=MUTED)
+    lower.set_ylabel("phase (°)", color=MUTED)
+    lower.set_xlabel("ω (rad/s)", color=MUTED)
     for panel in (upper, lower):
         open_frame(panel)
-    _title(figure, f"{result} per {source}")
+    title_of(figure, f"{result} per {source}")
     return figure
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,7 +57,7 @@ def _turns(quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
     w0, v0 = w[0], v[0]
     scalar = w * w0 + v @ v0[:, None]
     vector = w0 * v - w * v0 - np.cross(v, v0)
-    return np.where(scalar < 0, -vector, vector)
+    return cast(np.ndarray, np.where(scalar < 0, -vector, vector))
 
 
 def _principal(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

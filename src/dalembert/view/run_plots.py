@@ -108,7 +108,8 @@ def _output(run: Trajectory, name: str) -> list[Plot]:
 def _joint(run: Trajectory, name: str) -> list[Plot]:
     """Coordinates by unit, then velocities by unit."""
     joint = run.dynamics.coordinates.nominal_joint(name).joint
-    motion, plots = run.joint(name), []
+    plots: list[Plot] = []
+    motion = run.joint(name)
     units = _joint_units(joint)
     for title, values, given in ((name, motion.q, units[0]), (f"Velocity of {name}", motion.u, units[1])):
         columns = values.values.reshape(len(run.time), -1)

@@ -33,7 +33,7 @@ def scene(run: Trajectory) -> Scene:
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
     keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
     builder = _Builder(run)
-    bodies = []
+    bodies: list[SceneBody] = []
     for i, name in enumerate(str(body) for body in run.values("body")):
         if name in builder.hidden:
             continue
@@ -134,7 +134,7 @@ class _Builder:
 
     def _visible(self, body: str, shapes: Sequence[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
         """Without what is transparent, and without meshes whose file is missing: a picture must not stop a run."""
-        drawn = []
+        drawn: list[Drawn] = []
         for shape, scope, color in shapes:
             try:
                 drawn += [self._drawn(shape, body, scope, color)] if shape.opacity > 0 else []
@@ -169,7 +169,7 @@ class _Builder:
         )
 
     def joints(self) -> list[SceneJoint]:
-        marks = []
+        marks: list[SceneJoint] = []
         for name, (data, _) in self.flat.joints.items():
             placed = self.mechanism.joint(name)
             glyph = placed.joint.glyph
@@ -180,7 +180,7 @@ class _Builder:
         return marks
 
     def springs(self) -> list[SceneSpring]:
-        found = []
+        found: list[SceneSpring] = []
         for name, (force, scope) in self.flat.forces.items():
             ends: list[Any] = []
             for body, at, frame in force.ends() or ():

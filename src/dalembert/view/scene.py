@@ -137,5 +137,5 @@ class Scene:
     springs: Sequence[SceneSpring] = ()
     plots: Sequence[Plot] = ()
     up: str | Vector = "z"
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=lambda: {})
     trace: Sequence[tuple[str, Vector]] = ()

@@ -13,6 +13,8 @@ Reference: G. T. Bennett, "A new mechanism", Engineering 76 (1903) 777-778.
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import sympy as sp
 
 from dalembert.library import parts
@@ -55,7 +57,7 @@ def bennett(
         before, after = corners[i - 1], corners[(i + 1) % 4]
         one, two = (sp.Matrix([b - a for a, b in zip(corner, other, strict=True)]) for other in (before, after))
         first, second = names[i], names[(i + 1) % 4]
-        model.revolute("ABCD"[i], first, second, point=corner, axis=tuple(one.cross(two)))
+        model.revolute("ABCD"[i], first, second, point=corner, axis=tuple(cast(Any, one.cross(two))))
     for corner in (corners[0], corners[3]):
         model.shape(model.ground, "sphere", radius=0.04, pose=corner)
     _, length, middle = parts.direction(corners[3], corners[0])

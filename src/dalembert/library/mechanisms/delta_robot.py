@@ -18,7 +18,7 @@ with x and y along and across the arm. After R. Clavel, Delta, a fast robot with
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -63,6 +63,7 @@ def delta_robot(
         elbow = (reach * out[0], reach * out[1], -arm * math.sin(angle))
         name = i + 1
         link = model.body(f"arm_{name}", color=BLUE, **parts.rod(m1, hip, elbow, radius=0.012))
+        model.shape(link, "cylinder", radius=0.008, length=2 * width, axis=(*side, 0), pose=elbow)
         model.revolute(f"hip_{name}", model.ground, link, point=hip, axis=(*side, 0))
         x, y = (wanted[0] * d[0] + wanted[1] * d[1] for d in (out, side))
         model.drive(f"hip_{name}", _arm_angle(base - platform - x, -wanted[2], y, arm, rod) - angle)
@@ -71,7 +72,7 @@ def delta_robot(
             below = tuple(platform * o + sign * width * s for o, s in zip(out, side, strict=True))
             below = (*below, -height)
             along, _, _ = parts.direction(above, below)
-            across = tuple(sp.Matrix(along).cross(sp.Matrix((*side, 0))))
+            across = tuple(cast(Any, sp.Matrix(along).cross(sp.Matrix((*side, 0)))))
             bar = model.body(f"rod_{name}{mark}", color=STEEL, **parts.rod(m2, above, below, radius=0.005))
             model.universal(f"elbow_{name}{mark}", link, bar, point=above, axis=(*side, 0), axis_2=across)
             model.spherical(f"ball_{name}{mark}", bar, body, point=below)

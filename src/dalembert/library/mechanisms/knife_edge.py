@@ -19,6 +19,8 @@ J. I. Neimark, N. A. Fufaev, "Dynamics of Nonholonomic Systems" (1972).
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from dalembert.library import parts
@@ -56,7 +58,7 @@ def knife_edge(
     down, normal = (sp.cos(alpha), 0, -sp.sin(alpha)), (sp.sin(alpha), 0, sp.cos(alpha))
     pitch = {"rpy": (0, alpha, 0)}
 
-    def place(x: float | sp.Expr, y: float | sp.Expr, z: float | sp.Expr) -> dict:
+    def place(x: float | sp.Expr, y: float | sp.Expr, z: float | sp.Expr) -> dict[str, Any]:
         return {
             "position": tuple(x * d + z * n + y * e for d, n, e in zip(down, normal, (0, 1, 0), strict=True)),
             **pitch,

@@ -14,6 +14,8 @@ Reference: E. J. Routh, "Dynamics of a System of Rigid Bodies", advanced part (1
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from dalembert.model import Model
@@ -53,7 +55,7 @@ def rolling_sphere(
     axial = 2 * m * r**2 / 5
     across = axial + m * e**2 + b * (d - e) ** 2
 
-    def place(height: float | sp.Expr) -> dict:
+    def place(height: float | sp.Expr) -> dict[str, Any]:
         return {"position": (height * s, 0, height * c), **pitch}
 
     ball = model.body("ball", mass=m + b, com=(0, 0, e), inertia=(across, across, axial), pose=place(r), frame="body")

@@ -19,6 +19,8 @@ Strojarstvo 51 (2009), sec. 5.4.2.
 
 from __future__ import annotations
 
+from typing import cast
+
 import sympy as sp
 
 from dalembert.library import parts
@@ -76,8 +78,8 @@ def snakeboard(
             model.shape(feet, "cylinder", radius=0.03, length=0.02, axis="y", pose=(pin[0], y, -0.05), color=DARK)
         swivel = model.revolute(f"{name} pin", coupler, feet, point=pin, axis="z")
         # Opposite phases; the sideways speed of the wheels, which are below the pin, vanishes.
-        wanted = side * beta * sp.sin(2 * sp.pi * f * model.t)
-        torque = P * (wanted - swivel.q) + D * (sp.diff(wanted, model.t) - swivel.u)
+        wanted = side * beta * sp.sin(cast(sp.Expr, 2 * sp.pi * f * model.t))
+        torque = P * (wanted - swivel.q) + D * (cast(sp.Expr, sp.diff(wanted, model.t)) - swivel.u)
         model.joint_force(f"{name} controller", swivel, torque)
         angle = model.q(plane, 2) + swivel.q
         vx, vy, _ = feet.velocity

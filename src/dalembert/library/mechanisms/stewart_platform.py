@@ -11,6 +11,7 @@ with aᵢ on the base and bᵢ on the platform. After D. Stewart, A platform wit
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import sympy as sp
 
@@ -47,7 +48,7 @@ def stewart_platform(
     # The wanted motion of the platform's center and its attitude; at t = 0 it stands as drawn.
     sine, cosine = sp.sin(w * model.t), sp.cos(w * model.t)
     p = sp.Matrix([s * sine, s * (1 - cosine), h + s * sp.sin(2 * w * model.t) / 2])
-    R = sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine)
+    R = cast(Any, sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine))
 
     platform = model.body("platform", color=ORANGE, **parts.disc(M, (0, 0, h), 1.1 * rb, 0.06))
     model.shape(model.ground, "cylinder", radius=1.15 * ra, length=0.06, axis="z", pose=(0, 0, -0.06))
@@ -61,7 +62,7 @@ def stewart_platform(
         head = (rb * math.cos(above), rb * math.sin(above), h)
         along, length, middle = parts.direction(foot, head)
         tangent = (-math.sin(below), math.cos(below), 0)
-        across = tuple(sp.Matrix(along).cross(sp.Matrix(tangent)))
+        across = tuple(cast(Any, sp.Matrix(along).cross(sp.Matrix(tangent))))
 
         leg = i + 1
         inside = tuple(b - 0.7 * d for b, d in zip(head, along, strict=True))  # where the piston ends

@@ -1,0 +1,136 @@
+"""Misuse of public calls gets one clear error; values given at run time are held to the model's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"start": "a"}, "start must be a finite number"),
+        ({"start": float("nan")}, "start must be a finite number"),
+        ({"initial": [1]}, "initial must be a dictionary"),
+        ({"initial_rates": 3}, "initial_rates must be a dictionary"),
+        ({"parameters": [1]}, "parameters must be a dictionary"),
+        ({"parameters": {"crank": "a"}}, "'crank' must be a finite number"),
+        ({"parameters": {"crank": float("nan")}}, "'crank' must be a finite number"),
+        ({"parameters": {"density": -1.0}}, "with density = -1: body 'crank'"),
+        ({"progress": 3}, "progress must be a function"),
+        ({"checkpoint": 3}, "checkpoint must be the path"),
+        ({"inputs": {"u": 1}}, "belongs to subsystems"),
+    ],
+)
+def test_wrong_options_of_a_run(options, words):
+    with pytest.raises(da.DalembertError, match=words):
+        da.simulate(da.library.four_bar(), 0.1, **options)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: da.simulate(None, 1.0),
+        lambda: da.simulate("four-bar", 1.0),
+        lambda: da.compile("four-bar"),
+        lambda: da.assemble(3),
+        lambda: da.read(None),
+        lambda: da.write("m", "m.yaml"),
+        lambda: da.write(da.library.four_bar(), None),
+    ],
+)
+def test_wrong_kinds_of_arguments(call):
+    with pytest.raises(da.DalembertError, match=r"expected|takes"):
+        call()
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute", "natural"])
+def test_compiled_equations_are_immune_to_later_changes_of_the_model(coordinates, tmp_path):
+    model = da.library.four_bar()
+    dynamics = da.compile(model, formulation="lagrange-multipliers", coordinates=coordinates)
+    before = da.simulate(da.library.four_bar(), 0.2, formulation="lagrange-multipliers", coordinates=coordinates)
+    density = model.parameter_values["density"]
+    model.set_parameter("density", 7.0)
+    model.set_parameter("crank", 0.9)
+    model.gravity = (0, 0, -1)
+    model.body("another", mass=1, inertia=(1, 1, 1))
+    after = da.simulate(dynamics, 0.2)
+    np.testing.assert_array_equal(after.values("q"), before.values("q"))
+    kept = da.load(after.save(tmp_path / "run.nc")).dynamics.model
+    assert kept.parameter_values["density"] == density
+    assert "another" not in [body.name for body in kept.bodies]
+
+
+def test_gravity_may_be_set_later():
+    model = da.library.cart_pendulum()
+    model.gravity = (0, 0, -1.62)
+    assert da.simulate(model, 0.1).certificate.trusted
+    with pytest.raises(da.ModelError, match="three numbers"):
+        model.gravity = 9.81
+
+
+def test_a_turned_tensor_of_inertia_is_symmetric_enough():
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    model = da.Model("top")
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=R @ np.diag([1.0, 2.0, 2.5]) @ R.T)
+    model.free("f", "ground", body)
+    assert da.simulate(model, 0.1).certificate.trusted
+    with pytest.raises(da.ModelError, match="symmetric"):
+        model.body("c", mass=1, inertia=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def test_a_run_goes_on_from_another():
+    model = da.library.four_bar()
+    whole = da.simulate(model, 1.0, output_step=0.1)
+    first = da.simulate(model, 0.5, output_step=0.1)
+    for coordinates in ("relative", "absolute"):
+        second = da.simulate(model, 0.5, output_step=0.1, initial=first, coordinates=coordinates)
+        np.testing.assert_allclose(second.body("coupler").position[-1], whole.body("coupler").position[-1], atol=1e-8)
+    with pytest.raises(da.DalembertError, match="other joints"):
+        da.simulate(da.library.slider_crank(), 0.1, initial=first)
+
+
+def test_rates_of_the_model_give_way_to_positions_of_the_caller():
+    state = da.assemble(da.library.bicycle(), {"steering": 0.1})
+    assert state.joint("steering")[0] == pytest.approx([0.1])
+
+
+def test_values_that_satisfy_all_constraints_are_taken_as_they_are():
+    model = da.System("circle")
+    for name in ("x", "y"):
+        model.coordinate(name, kind="length")
+    model.particle("p", mass=1, position=("q(x)", "q(y)", 0))
+    model.constraint("c", "q(x)**2 + q(y)**2 - 1")
+    state = da.assemble(model, {"x": 0.6, "y": 0.8})
+    found = np.concatenate([state.joint(name)[0] for name in ("x", "y")])
+    np.testing.assert_allclose(found, [0.6, 0.8], rtol=1e-15)
+
+
+def test_rank_is_not_decided_where_gradients_vanish():
+    # The gradient of the rod's constraint is zero where all coordinates are.
+    ends = []
+    for formulation in (
+        "lagrange",
+        "kane",
+        "hamilton",
+        "routh",
+        "volterra",
+        "maggi",
+        "gibbs-appell",
+        "boltzmann-hamel",
+    ):
+        model = da.System("rod", gravity=(0, -9.81, 0))
+        for name in ("x1", "y1", "x2", "y2"):
+            model.coordinate(name, kind="length")
+        model.particle("a", mass=1, position=("q(x1)", "q(y1)", 0))
+        model.particle("b", mass=1, position=("q(x2)", "q(y2)", 0))
+        model.constraint("rod", "(q(x1)-q(x2))**2 + (q(y1)-q(y2))**2 - 1")
+        model.initial("y1", 0, rate=-1)
+        model.initial("x2", 1)
+        model.initial("y2", 0, rate=1)
+        run = da.simulate(model, 0.5, formulation=formulation, coordinates="generalized")
+        assert run.certificate.trusted, formulation
+        ends.append(run.values("q")[-1])
+    np.testing.assert_allclose(ends, np.broadcast_to(ends[0], np.shape(ends)), atol=1e-11)
