@@ -370,6 +370,22 @@ class LinearModel:
             write_png(figure, path)
         return figure
 
+    def animate(self, mode: int, path: str | Path) -> Path:
+        """One self-contained HTML file in which the mechanism moves along a mode, growth and decay left out.
+
+        Args:
+            mode: its number in ``modes()``.
+        """
+        found = self.modes()
+        motion = getattr(self.source, "motion", None)
+        if motion is None:
+            raise DalembertError("animate: only linear models of mechanisms have bodies to move")
+        if not -len(found) <= mode < len(found):
+            raise DalembertError(f"animate: there are modes 0 to {len(found) - 1}, got {mode}")
+        chosen = found[mode]
+        facts = {"mode": str(chosen), "reference": self.kind}
+        return motion(chosen.vector, chosen.eigenvalue).animate(path, facts)
+
     def _labels(self) -> dict[str, str]:
         """Names of outputs that are nothing but a state."""
         found: dict[str, str] = {}
@@ -418,6 +434,12 @@ class _Part:
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """As of the whole."""
         return self._source.bodies(self._full(vector))
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "motion":
+            raise AttributeError(name)
+        motion = getattr(self._source, name)
+        return lambda vector, eigenvalue: motion(self._full(vector), eigenvalue)
 
 
 def _parabola(values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linear_ports import Port, find_inputs, find_outputs
 from dalembert.analyses.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.minimal_state import Disturbance, Moves, Partition, divide, moves, reference_motion
+from dalembert.analyses.mode_motion import ModeMotion
 from dalembert.analyses.rank import Positions, ranks
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.dynamics.perturb import Point
@@ -27,6 +28,7 @@ from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
 from dalembert.model import Model
 from dalembert.modular import Subsystem
+from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
 
@@ -36,7 +38,7 @@ ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisf
 
 
 def linearize(
-    model: Model | Dynamics | Subsystem,
+    model: Model | Planar | Dynamics | Subsystem,
     at: State | Mapping[str, Any] | Trajectory | None = None,
     *,
     inputs: Sequence[str] = (),
@@ -55,7 +57,7 @@ def linearize(
     A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear_tree``).
 
     Args:
-        model: the mechanism, its compiled equations, or a subsystem.
+        model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
         at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
             all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
             numbers or formulas of parameters; the others are zero, or meet the invariants.
@@ -73,6 +75,8 @@ def linearize(
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
     if isinstance(model, Subsystem):
         if release or isinstance(at, (State, Trajectory)):
             raise DalembertError("linearize: a subsystem takes neither release nor a State.  Fix: at={variable: value}")
@@ -90,7 +94,11 @@ def linearize(
 
 
 def linearize_over(
-    model: Model | Dynamics | Subsystem, parameter: str, values: Iterable[float], at: Any = None, **options: Any
+    model: Model | Planar | Dynamics | Subsystem,
+    parameter: str,
+    values: Iterable[float],
+    at: Any = None,
+    **options: Any,
 ) -> LinearChart:
     """Linear models over a parameter, e.g. the speed, with modes followed from value to value.
 
@@ -99,6 +107,8 @@ def linearize_over(
         values: in increasing order.
         at, options: as of ``linearize``.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
     first, *rest = [float(value) for value in values]
     given = dict(options.pop("parameters", None) or {})
     start = linearize(model, at, parameters={**given, parameter: first}, **options)
@@ -339,6 +349,11 @@ class _Linearization:
     def shape(self, vector: np.ndarray) -> dict[str, complex]:
         """All coordinates along the tangent, for a vector of states."""
         return dict(zip(self._names, value_of(self.moves.xi)[:, : len(vector)] @ vector, strict=True))
+
+    def motion(self, vector: np.ndarray, eigenvalue: complex) -> ModeMotion:
+        """The mechanism along a mode."""
+        shape = self.moves.xi[:, : len(vector)] @ vector
+        return ModeMotion(self.dynamics, self._reference(), shape, eigenvalue, self.start.request.release)
 
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """Share of each body in the kinetic energy."""
