@@ -1,3 +1,4 @@
+# pyright: basic
 """Inverse dynamics of subsystems: theorem 4.3, chosen constraint forces, Coulomb friction on them.
 
     u = −Cᵀf*   with   C.u = 1                                                                              (4.15)

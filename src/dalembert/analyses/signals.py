@@ -1,3 +1,4 @@
+# pyright: basic
 """Given functions of time with their first two rates: formulas, splines through samples, smoothed measurements."""
 
 from __future__ import annotations

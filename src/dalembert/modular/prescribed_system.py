@@ -1,3 +1,4 @@
+# pyright: basic
 """A system whose motion is prescribed: given functions as invariants, constraint forces and friction as unknowns.
 
 Prescribed motion is a rheonomic invariant, g − s = 0 with an input s. Fictitious variables of relaxed invariants stand
