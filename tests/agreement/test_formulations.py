@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from support.cases import LOOPS, case, parallelogram
+from support.cases import LOOPS, case, driven_four_bar, flat_parallelogram, parallelogram
 from support.pairs import coordinates_of as kinds_of
 from support.states import equations_at, reference_coordinates, transfer
 from test_agreement_motion import EVERY_DAY, EXACT, TIME, dynamics_of, leaning, state_in
@@ -122,14 +122,7 @@ def test_penalties_damp_violations_by_themselves(formulation):
 @pytest.mark.parametrize("formulation", ["penalty", "augmented-lagrangian", "canonical-augmented"])
 def test_penalties_pass_singular_positions(formulation):
     """A parallelogram lies flat twice in a turn; there A loses rank, and other routes leave the branch or stop."""
-    model = da.Model("flat", gravity=(0, 0, 0))
-    for name, com in (("left", (0.5, 0, 0)), ("top", (2, 0, 0)), ("right", (2.5, 0, 0))):
-        model.body(name, mass=1, com=com, inertia=(0.1, 0.1, 0.1))
-    model.revolute("A", model.ground, "left", point=(0, 0, 0), axis="z")
-    model.revolute("B", "left", "top", point=(1, 0, 0), axis="z")
-    model.revolute("C", "top", "right", point=(3, 0, 0), axis="z")
-    model.revolute("D", model.ground, "right", point=(2, 0, 0), axis="z")
-    dynamics = Dynamics(model, formulation)
+    dynamics = Dynamics(flat_parallelogram(), formulation)
     flat = np.zeros(dynamics.nq)
     assert np.linalg.matrix_rank(dynamics.residuals(0.0, flat, flat).jacobian, tol=1e-9) == 1
     du, multipliers = dynamics.solve(flat, np.zeros(dynamics.nv))
@@ -221,17 +214,11 @@ def test_options_are_checked_and_show():
 # Runs
 
 
-def _rheonomic() -> da.Model:
-    model = da.library.four_bar()
-    model.drive("A", "8*t + 0.2*sin(5*t)")
-    return model
-
-
 RUNS = {
     "four-bar": da.library.four_bar,
     "slider-crank": da.library.slider_crank,
     "rolling disc": da.library.rolling_disc,
-    "driven four-bar": _rheonomic,
+    "driven four-bar": driven_four_bar,
 }
 
 

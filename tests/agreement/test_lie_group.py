@@ -274,19 +274,12 @@ def qdot(tree: TreeKinematics, q: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 @small
-def test_derivatives_of_the_jacobian(make):
+@pytest.mark.parametrize("matrix", ["jacobian", "mass_matrix"])
+def test_derivatives_of_matrices(make, matrix):
     s = make()
-    expected = along(s, lambda lie, q: lie.jacobian(q))
-    close(s.lie.jacobian_derivative(s.q), expected)
-    close(s.lie.jacobian_rate(s.q, s.u), expected @ s.u)
-
-
-@small
-def test_derivatives_of_the_mass_matrix(make):
-    s = make()
-    expected = along(s, lambda lie, q: lie.mass_matrix(q))
-    close(s.lie.mass_matrix_derivative(s.q), expected)
-    close(s.lie.mass_matrix_rate(s.q, s.u), expected @ s.u)
+    expected = along(s, lambda lie, q: getattr(lie, matrix)(q))
+    close(getattr(s.lie, f"{matrix}_derivative")(s.q), expected)
+    close(getattr(s.lie, f"{matrix}_rate")(s.q, s.u), expected @ s.u)
 
 
 @small

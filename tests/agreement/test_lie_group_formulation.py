@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.cases import CASES
-from support.states import consistent_state, equations_at
+from support.states import assert_blocks, consistent_state, equations_at
 from test_agreement_motion import dynamics_of
 
 import dalembert as da
@@ -38,12 +38,7 @@ def test_blocks_are_those_of_the_recursions(name):
     # Also away from the constraints: rows are derivatives of the residuals, not only where these vanish.
     off = equations_at(dynamics.coordinates, TIME, e.tree.integrate(e.q, np.full(e.nv, 0.01)), e.u)
     for at in (e, off):
-        blocks = LieGroup().blocks(at)
-        for field, expected in {
-            "mass_matrix": at.mass_matrix, "forcing": at.forcing, "jacobian": at.jacobian, "gamma": at.gamma,
-        }.items():  # fmt: skip
-            size = 1.0 + np.abs(expected).max(initial=0.0)
-            np.testing.assert_allclose(blocks[field], expected, rtol=0, atol=ROUND_OFF * size, err_msg=field)
+        assert_blocks(LieGroup(), at, ROUND_OFF)
 
 
 @pytest.mark.parametrize("kind", SELECTED)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.cases import driven_four_bar, sprung_four_bar
 
 import dalembert as da
 from dalembert.dynamics import Dynamics
@@ -262,22 +263,9 @@ def _context_of(dynamics: Dynamics) -> Context:
     return context
 
 
-def _driven() -> da.Model:
-    model = da.library.four_bar()
-    model.drive("A", "8*t + 0.2*sin(5*t)")
-    return model
-
-
-def _sprung() -> da.Model:
-    """The angle of the cut joint is followed at the end of q."""
-    model = da.library.four_bar()
-    model.torsional_spring("spring", da.inspect(model).loops[0].cut, stiffness=30, damping=0.2)
-    return model
-
-
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize(
-    "make", [da.library.four_bar, _driven, _sprung, da.library.spinning_top], ids=lambda f: f.__name__
+    "make", [da.library.four_bar, driven_four_bar, sprung_four_bar, da.library.spinning_top], ids=lambda f: f.__name__
 )
 def test_forms_lead_there_and_back_and_move_alike(make, name):
     """decode ∘ encode = 1;  ẏ through decode is ẋ, by differences."""

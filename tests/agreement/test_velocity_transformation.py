@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.cases import CASES, TREES, case
-from support.states import consistent_state, equations_at
+from support.states import assert_blocks, consistent_state, equations_at
 from test_agreement_motion import dynamics_of
 
 import dalembert as da
@@ -25,13 +25,7 @@ def setting(name: str):
 @pytest.mark.parametrize("name", CASES)
 def test_blocks_are_those_of_the_recursions(name):
     """M of composite bodies, f of Newton-Euler, A and γ of joint accelerations."""
-    e = setting(name)
-    blocks = VelocityTransformation().blocks(e)
-    for field, expected in {
-        "mass_matrix": e.mass_matrix, "forcing": e.forcing, "jacobian": e.jacobian, "gamma": e.gamma,
-    }.items():  # fmt: skip
-        size = 1.0 + np.abs(expected).max(initial=0.0)
-        np.testing.assert_allclose(blocks[field], expected, rtol=0, atol=ROUND_OFF * size, err_msg=field)
+    assert_blocks(VelocityTransformation(), setting(name), ROUND_OFF)
 
 
 @pytest.mark.parametrize("name", TREES)

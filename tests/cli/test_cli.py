@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -263,11 +264,17 @@ def test_a_run_goes_on_from_its_checkpoint(dalembert, tmp_path, monkeypatch):
     assert not path.exists()
 
 
-def test_the_bar_starts_where_a_run_resumes():
-    console = Console(file=io.StringIO(), force_terminal=True)
-    with run._progress(console, "model") as update:
+@contextmanager
+def bar_of_a_run():
+    """What moves the progress bar of a run, and its task."""
+    with run._progress(Console(file=io.StringIO(), force_terminal=True), "model") as update:
         (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
         (task,) = bar.tasks
+        yield update, task
+
+
+def test_the_bar_starts_where_a_run_resumes():
+    with bar_of_a_run() as (update, task):
         update(0.0)
         update(0.6)
         assert task.completed == 0.6 * run.STRETCH
@@ -347,10 +354,7 @@ def test_progress_is_for_terminals_and_for_those_who_want_it():
 
 
 def test_the_bar_says_when_the_time_loop_has_begun():
-    console = Console(file=io.StringIO(), force_terminal=True)
-    with run._progress(console, "model") as update:
-        (bar,) = (cell.cell_contents for cell in update.__closure__ if isinstance(cell.cell_contents, Progress))
-        (task,) = bar.tasks
+    with bar_of_a_run() as (update, task):
         update(0.0)
         assert task.description == "compiling model"
         update(0.1)

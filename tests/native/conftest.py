@@ -1,15 +1,5 @@
 """All tests of the translator use a cache directory of their own; those after them use the one before."""
 
-import pytest
+from support.caches import cache_directory, own_directory
 
-
-@pytest.fixture(scope="session")
-def directory_of_the_translator(tmp_path_factory):
-    return tmp_path_factory.mktemp("native")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache_directory(directory_of_the_translator):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DALEMBERT_CACHE_DIR", str(directory_of_the_translator))
-        yield directory_of_the_translator
+__all__ = ["cache_directory", "own_directory"]

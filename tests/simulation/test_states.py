@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.cases import driven_four_bar, sprung_four_bar
 from support.pauses import pause_every
 
 import dalembert as da
@@ -28,25 +29,12 @@ STATES: dict[str, str | Formulation] = {
 }
 
 
-def _driven() -> da.Model:
-    model = da.library.four_bar()
-    model.drive("A", "8*t + 0.2*sin(5*t)")
-    return model
-
-
-def _sprung_at_the_cut() -> da.Model:
-    """The spring asks for the angle of a joint that is no coordinate: at the end of q a number counts its turns."""
-    model = da.library.four_bar()
-    model.torsional_spring("spring", da.inspect(model).loops[0].cut, stiffness=30, damping=0.2)
-    return model
-
-
 RUNS = {
     "four-bar": da.library.four_bar,
     "slider-crank": da.library.slider_crank,
     "rolling disc": da.library.rolling_disc,
-    "driven four-bar": _driven,
-    "sprung at a cut joint": _sprung_at_the_cut,
+    "driven four-bar": driven_four_bar,
+    "sprung at a cut joint": sprung_four_bar,
     "slider-crank in space": da.library.slider_crank_3d,
     "spinning top": da.library.spinning_top,
 }

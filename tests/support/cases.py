@@ -7,7 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from dalembert.analyses import inspect
 from dalembert.joints import JOINTS
+from dalembert.library import four_bar
 from dalembert.model import Model
 from support.random_models import (
     HOLONOMIC,
@@ -20,7 +22,10 @@ from support.random_models import (
     tree_model,
 )
 
-__all__ = ["CASES", "LOOPS", "TREES", "case", "parallelogram"]
+__all__ = [
+    "CASES", "LOOPS", "TREES", "case", "driven_four_bar", "flat_parallelogram", "parallelogram", "slider_crank",
+    "sprung_four_bar",
+]  # fmt: skip
 
 CASES: dict[str, Callable[[], Model]] = {}
 
@@ -95,15 +100,8 @@ def planar_parallelogram_with_spatial_hinges() -> Model:
 
 @_case
 def driven_slider_crank() -> Model:
-    model = Model("slider-crank", gravity=(0, -9.81, 0))
+    model = slider_crank()
     w = model.parameters(w=2.5)
-    model.body("crank", mass=1, com=(0.25, 0, 0), inertia=(0.001, 0.02, 0.02))
-    model.body("rod", mass=0.8, com=(1, 0.3, 0), inertia=(0.001, 0.08, 0.08))
-    model.body("slider", mass=1.5, com=(1.5, 0.6, 0), inertia=(0.01, 0.01, 0.01))
-    model.revolute("A", "ground", "crank", point=(0, 0, 0), axis="z")
-    model.revolute("B", "crank", "rod", point=(0.5, 0, 0), axis="z")
-    model.revolute("C", "rod", "slider", point=(1.5, 0.6, 0), axis="z")
-    model.prismatic("D", "ground", "slider", point=(1.5, 0.6, 0), axis="x")
     model.drive("A", w * model.t + 0.3 * Model.t**2)
     model.force("load", "slider", ("-20 - 3*vx(slider)", 0, 0))
     return model
@@ -186,3 +184,44 @@ def case(name: str) -> Model:
 
 
 assert {kind for name in TREES for kind in JOINTS if kind in name} >= set(HOLONOMIC), "every joint appears in a tree"
+
+
+# Not among the cases: mechanisms that several tests change or ask something of.
+
+
+def slider_crank() -> Model:
+    """A slider-crank that nothing drives."""
+    model = Model("slider-crank", gravity=(0, -9.81, 0))
+    model.body("crank", mass=1, com=(0.25, 0, 0), inertia=(0.001, 0.02, 0.02))
+    model.body("rod", mass=0.8, com=(1, 0.3, 0), inertia=(0.001, 0.08, 0.08))
+    model.body("slider", mass=1.5, com=(1.5, 0.6, 0), inertia=(0.01, 0.01, 0.01))
+    model.revolute("A", "ground", "crank", point=(0, 0, 0), axis="z")
+    model.revolute("B", "crank", "rod", point=(0.5, 0, 0), axis="z")
+    model.revolute("C", "rod", "slider", point=(1.5, 0.6, 0), axis="z")
+    model.prismatic("D", "ground", "slider", point=(1.5, 0.6, 0), axis="x")
+    return model
+
+
+def flat_parallelogram() -> Model:
+    """Drawn in the position where it lies flat and A loses rank. Its inertia is the same at all positions."""
+    model = Model("flat", gravity=(0, 0, 0))
+    for name, com in (("left", (0.5, 0, 0)), ("top", (2, 0, 0)), ("right", (2.5, 0, 0))):
+        model.body(name, mass=1, com=com, inertia=(0.1, 0.1, 0.1))
+    model.revolute("A", model.ground, "left", point=(0, 0, 0), axis="z")
+    model.revolute("B", "left", "top", point=(1, 0, 0), axis="z")
+    model.revolute("C", "top", "right", point=(3, 0, 0), axis="z")
+    model.revolute("D", model.ground, "right", point=(2, 0, 0), axis="z")
+    return model
+
+
+def driven_four_bar() -> Model:
+    model = four_bar()
+    model.drive("A", "8*t + 0.2*sin(5*t)")
+    return model
+
+
+def sprung_four_bar() -> Model:
+    """The spring asks for the angle of a joint that is no coordinate: at the end of q a number counts its turns."""
+    model = four_bar()
+    model.torsional_spring("spring", inspect(model).loops[0].cut, stiffness=30, damping=0.2)
+    return model

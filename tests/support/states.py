@@ -7,11 +7,13 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
+from dalembert.formulations import Formulation
 from dalembert.kinematics import Coordinates, Kinematics
 from dalembert.spatial import Pose, so3
 
 __all__ = [
-    "accelerations_in_world", "body_motion", "consistent_state", "equations_at", "reference_coordinates", "transfer",
+    "accelerations_in_world", "assert_blocks", "body_motion", "consistent_state", "equations_at",
+    "reference_coordinates", "transfer",
 ]  # fmt: skip
 
 
@@ -106,3 +108,12 @@ def consistent_state(
     status = problem.retract(t, y, np.empty_like(y))
     assert status == 0, context.failure()
     return y[: coordinates.nq], y[coordinates.nq : -1]
+
+
+def assert_blocks(formulation: Formulation, e: Equations, tolerance: float) -> None:
+    """M, f, A and γ of a formulation are those of the equations."""
+    blocks = formulation.blocks(e)
+    for field in ("mass_matrix", "forcing", "jacobian", "gamma"):
+        expected = getattr(e, field)
+        size = 1.0 + np.abs(expected).max(initial=0.0)
+        np.testing.assert_allclose(blocks[field], expected, rtol=0, atol=tolerance * size, err_msg=field)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import ellipj, ellipk
+from support.cases import slider_crank
 from support.states import consistent_state, equations_at, reference_coordinates
 
 from dalembert.dynamics import Dynamics
@@ -150,14 +151,7 @@ def test_n_pendulum_before_chaos(name, coordinates):
 
 def test_driven_crank_work_balances_energy():
     """T + V − W stays what it was: the state carries the work of the drive and of the damper."""
-    model = Model("crank", gravity=(0, -G, 0))
-    model.body("crank", mass=1, com=(0.25, 0, 0), inertia=(0.001, 0.02, 0.02))
-    model.body("rod", mass=0.8, com=(1, 0.3, 0), inertia=(0.001, 0.08, 0.08))
-    model.body("slider", mass=1.5, com=(1.5, 0.6, 0), inertia=(0.01, 0.01, 0.01))
-    model.revolute("A", "ground", "crank", point=(0, 0, 0), axis="z")
-    model.revolute("B", "crank", "rod", point=(0.5, 0, 0), axis="z")
-    model.revolute("C", "rod", "slider", point=(1.5, 0.6, 0), axis="z")
-    model.prismatic("D", "ground", "slider", point=(1.5, 0.6, 0), axis="x")
+    model = slider_crank()
     model.drive("A", "sin(2*t)/2")
     model.force("drag", "slider", ("-4*vx(slider)", 0, 0))
     dynamics = Dynamics(model)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from renamed_scene import renamed
 
 from dalembert.view import Plot, Scene, SceneBody, SceneJoint, Shape, write_html
 
@@ -99,16 +99,7 @@ def test_awkward_numbers_are_plotted(tmp_path, browser_report):
 
 def test_hostile_names_run_nothing(tmp_path, two_body_scene, open_browser):
     name = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-    upper, lower = two_body_scene.bodies
-    scene = replace(
-        two_body_scene,
-        title=name,
-        bodies=[SceneBody(name, upper.shapes, upper.position, upper.quaternion), lower],
-        joints=[SceneJoint(name, name, name)],
-        springs=[],
-        plots=[Plot(name, name, {name: two_body_scene.time})],
-        facts={name: name},
-    )
+    scene = renamed(two_body_scene, name)
     with open_browser() as browser:
         browser.open(write_html(scene, tmp_path / "page.html"), "#t=1")
         browser.evaluate("document.querySelector('[data-layer=labels]').click()")

@@ -12,8 +12,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from renamed_scene import renamed
 
-from dalembert.view import Plot, Scene, SceneBody, SceneError, SceneJoint, Shape, ViewError, html, write_html
+from dalembert.view import Scene, SceneBody, SceneError, Shape, ViewError, html, write_html
 from dalembert.view.payload import decode_array, encode_array
 
 SINGLE = np.finfo(np.float32).eps
@@ -63,17 +64,7 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_text(name, two_body_scene):
     plain = Page(html(two_body_scene))
-    upper, lower = two_body_scene.bodies
-    scene = replace(
-        two_body_scene,
-        title=name,
-        bodies=[SceneBody(name, upper.shapes, upper.position, upper.quaternion), lower],
-        joints=[SceneJoint(name, name, name)],
-        springs=[],
-        plots=[Plot(name, name, {name: two_body_scene.time})],
-        facts={name: name},
-        trace=[(name, (0, 0, 0))],
-    )
+    scene = renamed(two_body_scene, name)
     page = Page(html(scene))
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
     assert page.data()["bodies"][0]["name"] == name

@@ -230,17 +230,12 @@ class LinearModel:
             if fed:
                 i, j = fed[0]
                 raise DalembertError(f"reduced: {self.states[i]} depends on {self.states[j]}, which would be dropped")
-        else:
-            velocities = {i for i, name in enumerate(self.states) if name.endswith(".d")}
-            while True:
-                drop = [
-                    j for j in kept
-                    if j not in velocities and not seen[:, j].any() and not any(depends[i, j] for i in kept if i != j)
-                    and not depends[j, j]
-                ]  # fmt: skip
-                if not drop:
-                    break
-                kept = [j for j in kept if j not in drop]
+        elif len(self.mass):
+            # What velocities and outputs depend on, and what that depends on, and so on.
+            needed = {*self._velocities, *np.flatnonzero(seen.any(axis=0)).tolist()}
+            while more := {j for i in needed for j in np.flatnonzero(depends[i]).tolist()} - needed:
+                needed |= more
+            kept = sorted(needed)
         return self._picked(kept)
 
     def _picked(self, kept: list[int]) -> LinearModel:
@@ -296,7 +291,9 @@ class LinearModel:
 
     def _second_order(self, coordinates: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
         small = self._reduced((), np.zeros(self.C.shape, dtype=bool))
-        names = tuple(coordinates) or tuple(name for name in small.states if not name.endswith(".d"))
+        if not len(small.mass):
+            raise DalembertError("second_order: this linear model has no mass matrix; its state is not minimal")
+        names = tuple(coordinates) or small.states[: len(small.states) - len(small.mass)]
         if not names:
             raise DalembertError("second_order: no coordinate matters here")
         at, rates = [small._state(name) for name in names], [small._state(f"{name}.d") for name in names]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.derivation.simplify import simplify
+from dalembert.derivation.simplify import each_entry, simplify
 from dalembert.derivation.trigonometric_field import Budget
 
 __all__ = ["Abbreviations"]
@@ -27,10 +27,7 @@ class Abbreviations:
         self._done: dict[Any, Any] = {}
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        out = np.empty(np.shape(values), dtype=object)
-        for index in np.ndindex(*out.shape):
-            out[index] = self.expression(sp.sympify(values[index], strict=True))
-        return out
+        return each_entry(self.expression, values)
 
     def expression(self, node: Any) -> Any:
         if not node.args or not _is_ugly(node):

@@ -19,6 +19,7 @@ from dalembert.derivation.expression_graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names
 from dalembert.derivation.names import NameBook
 from dalembert.derivation.roots import readable
+from dalembert.derivation.simplify import each_entry
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.equations.sampled import symbolic
 from dalembert.formulations import Formulation
@@ -218,16 +219,15 @@ def build_symbolic(
     def known(symbol: Any) -> bool:
         return symbol in swap or symbol in setup.book.latex
 
+    def translate(value: Any) -> Any:
+        value = readable(value)
+        for symbol in value.free_symbols:
+            if not known(symbol):
+                swap[symbol] = setup.other(symbol.name, derived.names)
+        return value.xreplace(swap)
+
     def translated(values: Any) -> np.ndarray:
-        array = np.asarray(values, dtype=object)
-        out = np.empty(array.shape, dtype=object)
-        for index in np.ndindex(*array.shape):
-            value = readable(sp.sympify(array[index], strict=True))
-            for symbol in value.free_symbols:
-                if not known(symbol):
-                    swap[symbol] = setup.other(symbol.name, derived.names)  # type: ignore[union-attr]
-            out[index] = value.xreplace(swap)
-        return out
+        return each_entry(translate, np.asarray(values, dtype=object))
 
     functions = {name: translated(value) for name, value in derived.functions.items()}
     Q = functions.get("Q")

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import readable_number
-from dalembert.derivation.simplify import simplify
+from dalembert.derivation.simplify import each_entry, simplify
 from dalembert.derivation.trigonometric_field import Budget, TooLarge, TrigonometricField
 
 __all__ = ["Roots", "readable"]
@@ -40,10 +40,7 @@ class Roots:
         self._known: dict[Any, Any] = {}
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        out = np.empty(np.shape(values), dtype=object)
-        for index in np.ndindex(*out.shape):
-            out[index] = self.expression(sp.sympify(values[index], strict=True))
-        return out
+        return each_entry(self.expression, values)
 
     def expression(self, value: Any) -> Any:
         value = readable(value)

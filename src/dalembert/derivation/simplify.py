@@ -74,12 +74,20 @@ def simplify_array(values: np.ndarray, moving: Moving = (), budget: Budget | int
     budget = Budget.of(budget)
     moving = _told(moving)
     known: dict[Any, sp.Expr] = {}
-    out = np.empty(np.shape(values), dtype=object)
-    for index in np.ndindex(*out.shape):
-        value: Any = values[index]
+
+    def simple(value: Any) -> sp.Expr:
         if value not in known:
             known[value] = simplify(value, moving, budget.share(budget.work // 4))
-        out[index] = known[value]
+        return known[value]
+
+    return each_entry(simple, values)
+
+
+def each_entry(function: Callable[[Any], Any], values: np.ndarray) -> np.ndarray:
+    """A function of each expression of an array; numbers become expressions."""
+    out = np.empty(np.shape(values), dtype=object)
+    for index in np.ndindex(*out.shape):
+        out[index] = function(sp.sympify(values[index], strict=True))
     return out
 
 

@@ -138,6 +138,11 @@ class MechanismKernels(KernelSet):
         self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
         return self._jacobians[body]
 
+    @cached_property
+    def perturbations(self) -> Perturbations:
+        """Derivatives at single states, without machine code."""
+        return Perturbations(self)
+
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
         if which not in self._derivatives:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.equations import BlockEquations, Equations, mechanism_of
+from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.formulations import analytical_native as native
@@ -157,6 +158,27 @@ class ReducedFormulation(AnalyticalFormulation):
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return sizes.nq + self.count(sizes.of_mechanism(self.name))[0]
+
+
+@dataclass(frozen=True)
+class IgnoringFormulation(ReducedFormulation):
+    """A formalism that takes ignorable coordinates out.
+
+    Attributes:
+        ignorable: names of coordinates; all that there are if not given.
+    """
+
+    ignorable: tuple[str, ...] | None = None
+
+    def remembered(self, coordinates: Coordinates) -> list[int]:
+        return list(named_ignorable(coordinates, self.ignorable))
+
+    def count(self, coordinates: Coordinates) -> tuple[int, int]:
+        s = len(self.remembered(coordinates))
+        return coordinates.nv - s, s
+
+    def check(self, coordinates: Coordinates) -> None:
+        check_momenta(coordinates, self.remembered(coordinates))
 
 
 class QuasiVelocityFormulation(ReducedFormulation):

@@ -8,16 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra.dense_solve import solve_spd
-from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.analytical import Derived, IgnoringFormulation
 from dalembert.kinematics import Coordinates
 
 __all__ = ["Routh"]
 
 
 @dataclass(frozen=True)
-class Routh(ReducedFormulation):
+class Routh(IgnoringFormulation):
     """Lagrange's equations of the Routhian, for the m − s coordinates that are not ignorable:
 
         R(t, q, q̇; G) = L − G·q̇_I,      G = ∂L/∂q̇_I constant,      d/dt ∂R/∂q̇ − ∂R/∂q = Q + aᵀλ
@@ -30,21 +29,9 @@ class Routh(ReducedFormulation):
     Reference: E. J. Routh, "A treatise on the stability of a given state of motion" (1877).
     """
 
-    ignorable: tuple[str, ...] | None = None
-
     name: ClassVar[str] = "routh"
     title: ClassVar[str] = "Routh's equations"
     what = "rates of coordinates that are not ignorable"
-
-    def remembered(self, coordinates: Coordinates) -> list[int]:
-        return list(named_ignorable(coordinates, self.ignorable))
-
-    def count(self, coordinates: Coordinates) -> tuple[int, int]:
-        s = len(self.remembered(coordinates))
-        return coordinates.nv - s, s
-
-    def check(self, coordinates: Coordinates) -> None:
-        check_momenta(coordinates, self.remembered(coordinates))
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         ignored = self.remembered(coordinates)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable, reduced_choice
+from dalembert.equations.ignorable_coordinates import reduced_choice
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import offered, plan_of
-from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.analytical import Derived, IgnoringFormulation
 from dalembert.formulations.solver_steps import reduced_mass
 from dalembert.formulations.volterra import volterra_terms
 from dalembert.kinematics import Coordinates
@@ -19,7 +19,7 @@ __all__ = ["VolterraReduced"]
 
 
 @dataclass(frozen=True)
-class VolterraReduced(ReducedFormulation):
+class VolterraReduced(IgnoringFormulation):
     """Momenta of ignorable coordinates are constants G, and count as constraints ("dynamical constraints"); p − s
     quasi-velocities remain:
 
@@ -36,22 +36,18 @@ class VolterraReduced(ReducedFormulation):
     equations of motion for multibody dynamical systems", eqs. (25), (41)–(67).
     """
 
-    ignorable: tuple[str, ...] | None = None
     velocities: tuple[str, ...] | None = None
 
     name: ClassVar[str] = "volterra-reduced"
     title: ClassVar[str] = "Volterra's equations, reduced"
     what = "non-ignorable quasi-velocities"
 
-    def remembered(self, coordinates: Coordinates) -> list[int]:
-        return list(named_ignorable(coordinates, self.ignorable))
-
     def count(self, coordinates: Coordinates) -> tuple[int, int]:
-        s = len(self.remembered(coordinates))
-        return coordinates.nv - len(plan_of(coordinates).rows) - s, s
+        n, s = super().count(coordinates)
+        return n - len(plan_of(coordinates).rows), s
 
     def check(self, coordinates: Coordinates) -> None:
-        check_momenta(coordinates, self.remembered(coordinates))
+        super().check(coordinates)
         reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:

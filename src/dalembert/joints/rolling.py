@@ -34,7 +34,20 @@ def _slip(X: Pose, V: np.ndarray, arm: np.ndarray) -> list[Any]:
     return [v[0], v[1]]
 
 
-class RollingDisc(Product):
+class _Rolling(Product):
+    """Something round of a radius."""
+
+    parameters = ("radius",)
+    Data = RollingData
+    glyph = NOTHING
+    nonholonomic = 2
+
+    @classmethod
+    def check(cls, data: Any, site: Site) -> None:
+        check_positive(data, site, "radius")
+
+
+class RollingDisc(_Rolling):
     """A thin disc of ``radius`` (m), axis y, that rolls on the xy-plane of the first body.
 
     Coordinates: contact point x, y (m), heading about z, lean about x, spin about y (rad); singular when the disc lies
@@ -43,10 +56,6 @@ class RollingDisc(Product):
 
     kind = "rolling-disc"
     geometry = ("point", "axis", "axis_2")
-    parameters = ("radius",)
-    Data = RollingData
-    glyph = NOTHING
-    nonholonomic = 2
 
     def __init__(self, radius: Any):
         self.radius = radius
@@ -55,7 +64,7 @@ class RollingDisc(Product):
 
     @classmethod
     def check(cls, data: Any, site: Site) -> None:
-        check_positive(data, site, "radius")
+        super().check(data, site)
         if (axes_angle(data, site) or (0.0, 1.0))[1] < PARALLEL:
             message = "axis_2 (of the disc) must not be parallel to axis (the normal); the disc lies flat"
             site.report("axis_2", message, "draw the disc upright")
@@ -98,7 +107,7 @@ class RollingDisc(Product):
         return al.array([contact[0], contact[1], heading, lean, al.atan2(own[0, 2], own[0, 0])])
 
 
-class RollingSphere(Product):
+class RollingSphere(_Rolling):
     """A sphere of ``radius`` (m) that rolls on the xy-plane of the first body.
 
     Coordinates: center x, y (m), quaternion. Two nonholonomic equations: no slip; the sphere may pivot.
@@ -106,19 +115,11 @@ class RollingSphere(Product):
 
     kind = "rolling-sphere"
     geometry = ("point", "axis")
-    parameters = ("radius",)
-    Data = RollingData
-    glyph = NOTHING
-    nonholonomic = 2
 
     def __init__(self, radius: Any):
         self.radius = radius
         self.factors = (Translation(0), Translation(1), Offset(radius), Ball())
         super().__init__()
-
-    @classmethod
-    def check(cls, data: Any, site: Site) -> None:
-        check_positive(data, site, "radius")
 
     def frames(self, al: Algebra, drawn: Geometry) -> tuple[Pose, Pose]:
         """``point`` is the center, ``axis`` the plane's normal; the plane touches the sphere as drawn."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
     from dalembert.library.mechanisms.three_rrr import three_rrr
+    from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
     from dalembert.model import Model
     from dalembert.planar import Planar
@@ -78,6 +79,7 @@ __all__ = [
     "spinning_top",
     "stewart_platform",
     "three_rrr",
+    "tricycle",
     "whitworth",
 ]
 
@@ -169,7 +171,7 @@ def build(name: str, **parameters: Any) -> Any:
 
 
 # Mechanisms as trees of subsystems: functions with keyword parameters, too.
-SUBSYSTEMS = ("slider_crank_3d_modular",)
+SUBSYSTEMS = ("slider_crank_3d_modular", "tricycle")
 
 
 def __getattr__(name: str) -> Any:

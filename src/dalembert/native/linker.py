@@ -56,22 +56,21 @@ class _Reader:
         return self.data[self.at - 1]
 
     def unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        return self._sevens()[0]
 
     def signed(self) -> int:
-        value = shift = 0
+        value, bits = self._sevens()
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    def _sevens(self) -> tuple[int, int]:
+        """A number in pieces of seven bits, the lowest first, and how many bits those are."""
+        value = bits = 0
         while True:
             byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
+            value |= (byte & 127) << bits
+            bits += 7
             if byte < 128:
-                return value - (1 << shift) if byte & 64 else value
+                return value, bits
 
     def bytes(self) -> bytes:
         n = self.unsigned()

@@ -274,7 +274,21 @@ class Function(Field[Any]):
         record.kept_values[self.name] = value
 
 
-class Kernel(Field[Any]):
+class _KernelField(Field[Any]):
+    """Machine code with memory of its own, or None."""
+
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
+        """What the slots hold, and the kernel as plain Python calls it."""
+        raise NotImplementedError
+
+    def write(self, record: Record, value: Any) -> None:
+        at = record.slot_of[self.name]
+        words, called = ((0,) * self.slots, None) if value is None else self.called(value)
+        record.slot_words[at : at + self.slots] = words
+        record.kept_values[self.name] = called
+
+
+class Kernel(_KernelField):
     """A compiled expression graph with memory of its own, or None. Called with its inputs in order, numbers or vectors,
     it gives a view of its outputs, which stays valid until it is called again; ``.outputs`` is that view.
 
@@ -284,15 +298,9 @@ class Kernel(Field[Any]):
     slots = SLOTS_OF_KERNEL
     kind = types.Kernel()
 
-    def write(self, record: Record, value: Any) -> None:
-        at = record.slot_of[self.name]
-        if value is None:
-            record.slot_words[at : at + 4] = 0
-            record.kept_values[self.name] = None
-            return
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
-        record.slot_words[at : at + 4] = value.address, value.n_in, value.n_out, memory.ctypes.data
-        record.kept_values[self.name] = _Called(value, memory)
+        return (value.address, value.n_in, value.n_out, memory.ctypes.data), _Called(value, memory)
 
 
 class _Called:
@@ -368,7 +376,7 @@ class _InPlace:
         self._function(inputs.ctypes.data, outputs.ctypes.data, scratch.ctypes.data)
 
 
-class BatchKernel(Field[Any]):
+class BatchKernel(_KernelField):
     """The version of a kernel for groups of ``kernel.width`` states, with scratch space of its own, or None.
 
     Called as  kernel(inp, out, groups)  it fills ``out[group, i*width + lane]`` from ``inp[group, i*width + lane]``.
@@ -376,19 +384,13 @@ class BatchKernel(Field[Any]):
     Slots: code, numbers of inputs and of outputs in a group, scratch space.
     """
 
-    slots = 4
+    slots = SLOTS_OF_KERNEL
     kind = types.Kernel(batch=True)
 
-    def write(self, record: Record, value: Any) -> None:
-        at = record.slot_of[self.name]
-        if value is None:
-            record.slot_words[at : at + 4] = 0
-            record.kept_values[self.name] = None
-            return
+    def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         work = np.zeros(max(1, value.n_work_batch))
         each = value.n_in * value.width, value.n_out * value.width
-        record.slot_words[at : at + 4] = value.batch_address, *each, work.ctypes.data
-        record.kept_values[self.name] = _BatchCalled(value, work)
+        return (value.batch_address, *each, work.ctypes.data), _BatchCalled(value, work)
 
 
 class _BatchCalled:

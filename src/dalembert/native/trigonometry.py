@@ -143,17 +143,22 @@ def _cosine(r: float, c: float) -> tuple[float, float]:
     return w, ((1.0 - w) - half) + (tail + c * r)
 
 
-def sin(x: float) -> float:
-    """The sine of x in radians."""
-    if x - x != 0.0:
-        return math.nan
-    r, c, n = reduced(x)
+def _in_quadrant(r: float, c: float, n: int) -> float:
+    """The sine of r + c and n right angles."""
     if n & 1:
         w, tail = _cosine(r, c)
         value = w + tail
     else:
         value = _sine(r, c)
     return -value if n & 2 else value
+
+
+def sin(x: float) -> float:
+    """The sine of x in radians."""
+    if x - x != 0.0:
+        return math.nan
+    r, c, n = reduced(x)
+    return _in_quadrant(r, c, n)
 
 
 def cos(x: float) -> float:
@@ -161,13 +166,7 @@ def cos(x: float) -> float:
     if x - x != 0.0:
         return math.nan
     r, c, n = reduced(x)
-    n = n + 1
-    if n & 1:
-        w, tail = _cosine(r, c)
-        value = w + tail
-    else:
-        value = _sine(r, c)
-    return -value if n & 2 else value
+    return _in_quadrant(r, c, n + 1)
 
 
 def tan(x: float) -> float:
