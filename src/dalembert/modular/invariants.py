@@ -1,3 +1,4 @@
+# pyright: basic
 """Invariants: their order, their kind, and the constraint order of a system.
 
     holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it
@@ -19,7 +20,15 @@ from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 
-__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+__all__ = [
+    "Classified",
+    "classify",
+    "constraint_order",
+    "constraint_order_of",
+    "force_order",
+    "top_places",
+    "working_order",
+]
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,17 @@ class Classified:
 
 def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     """Variables of an order in a formula, and whether all of them go on to every higher order."""
-    found = []
+    found: list[Any] = []
     for symbol in expression.free_symbols:
         place = None if symbol == TIME else d.locate(symbol.name)  # type: ignore[attr-defined]
         if place is not None and place.kind == "variable" and place.label().order == order:
             found.append((symbol, place))
     return found
+
+
+def top_places(d: Description, expression: sp.Expr) -> list[Any]:
+    """Variables of the highest order in a formula: (symbol, place)."""
+    return sorted(_top_symbols(d, expression, d.order_of(expression)), key=lambda pair: pair[0].name)
 
 
 def constraint_order_of(d: Description, invariant: Invariant) -> int:
@@ -70,9 +84,23 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
             expression, order = d.rate(expression), order + 1
             tops = _top_symbols(d, expression, order)
         symbols = {symbol for symbol, _ in tops}
-        affine = all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
+        affine = _looks_affine(expression, symbols) or all(
+            not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols
+        )
         d.memo[key] = order if affine else order + 1
     return d.memo[key]
+
+
+def _looks_affine(expression: Any, symbols: set[Any]) -> bool:
+    """True if an expression is affine in symbols as it is written."""
+    if expression.is_Symbol or not expression.free_symbols & symbols:
+        return True
+    if expression.is_Add:
+        return all(_looks_affine(part, symbols) for part in expression.args)
+    if expression.is_Mul:
+        moving = [part for part in expression.args if part.free_symbols & symbols]
+        return len(moving) == 1 and _looks_affine(moving[0], symbols)
+    return False
 
 
 def constraint_order(d: Description) -> int:
