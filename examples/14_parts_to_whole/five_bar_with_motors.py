@@ -98,7 +98,7 @@ def make_model(start: dict[str, float]) -> da.Model:
 
 
 def by_hand(model: da.Model, times: np.ndarray) -> np.ndarray:
-    """Angles of bars U since the start, (T, 2): accelerations of the plain model; motors and time steps written here."""
+    """Angles of bars U since the start, (T, 2): accelerations by the plain model; motors and steps written here."""
     dynamics = da.compile(model)
     joints = [slot.joint for slot in dynamics.coordinates.slots if slot.joint != "holder"]
     driven = [joints.index(name) for name in SIDES]

@@ -346,8 +346,8 @@ def _asked(
         raise ModelError(
             Problem(
                 message,
-                fix=f"choose {len(B.columns) - rank} independent variables instead of {len(asked)}, remove an invariant, "
-                "or complement(LeastSquares(…)) to meet all as well as can be",
+                fix=f"choose {len(B.columns) - rank} independent variables instead of {len(asked)}, remove "
+                "an invariant, or complement(LeastSquares(…)) to meet all as well as can be",
             )
         )
     return Choice(strategy, tuple(asked), tuple(pivots), (), tuple(degenerate), residual)
