@@ -72,7 +72,8 @@ class Sampled:
                 phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
                 if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
                     break
-                q = q - np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]
+                q = q.copy()
+                q[: e.nv] -= np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]  # windings at the end of q follow the others
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
         return found or [first]
