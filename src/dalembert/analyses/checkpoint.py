@@ -60,7 +60,7 @@ class Checkpoint:
         import xarray as xr
 
         self._last = time.monotonic()
-        notes = {
+        notes: dict[str, Any] = {
             "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
             "method": run.method.name, "written": run.written,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,

@@ -1,3 +1,4 @@
+# pyright: basic
 """Linear models over a parameter or along a run, with modes followed from one to the next."""
 
 from __future__ import annotations
@@ -124,6 +125,10 @@ class LinearChart:
         x = float(brentq(lambda x: at(x).real, a, b, xtol=CONVERGED * max(abs(a), abs(b)), maxiter=MOST_STEPS))  # type: ignore[arg-type]
         crossing = at(x)
         return x, complex(0.0, crossing.imag)
+
+    def without(self, *states: str) -> LinearChart:
+        """The same with the effect of some states ignored (see ``LinearModel.without``)."""
+        return LinearChart(self.parameter, self.values, [model.without(*states) for model in self.models])
 
     def ratio(self, numerator: str, denominator: str) -> np.ndarray:
         """Quotient of two states in every mode, e.g. steer over lean: complex, one row for each value."""

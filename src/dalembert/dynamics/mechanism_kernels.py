@@ -1,3 +1,4 @@
+# pyright: basic
 """The kernels of a mechanism of bodies and joints."""
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class MechanismKernels(KernelSet):
     def observed(self) -> dict[str, Any]:
         """Poses and twists of bodies (world axes), energies, momentum, joint coordinates and outputs."""
         al, equations = CASADI, self.traced
-        poses, twists = [], []
+        poses: list[np.ndarray] = []
+        twists: list[np.ndarray] = []
         for state in equations.states:
             poses.append(al.concatenate([state.X_WB.R.reshape(-1), state.X_WB.p]))
             twists.append(al.concatenate([state.X_WB.R @ state.V[:3], state.X_WB.R @ state.V[3:]]))

@@ -1,3 +1,4 @@
+# pyright: basic
 """A system of subsystems as machine code: what integrators take."""
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dalembert.modular.system_functions import SystemContext, system_jacobian, s
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
+from dalembert.values import NUMBER
 
 __all__ = ["CompiledSystem", "compiled"]
 
@@ -68,7 +70,8 @@ class CompiledSystem:
             )
 
     def _formulas(self, given: Mapping[str, Any]) -> dict[str, sp.Expr]:
-        eq, found = self.equations, {}
+        found: dict[str, sp.Expr] = {}
+        eq = self.equations
         for key, value in given.items():
             name = str(getattr(key, "name", key))
             if name not in eq.inputs:
@@ -90,7 +93,8 @@ class CompiledSystem:
     @cached_property
     def _known(self) -> dict[str, ca.SX]:
         """What stands in the place of inputs and their rates."""
-        traced, found = self.equations.casadi, {}
+        found: dict[str, ca.SX] = {}
+        traced = self.equations.casadi
         assert self._blocks  # all rates of inputs occur in the symbols from here on
         for name in (*self.equations.inputs, *traced.input_rates):
             head, level = _input_rate(name, self.equations.inputs)
@@ -187,7 +191,11 @@ class CompiledSystem:
 
     @cached_property
     def plan(self) -> Plan:
-        """The elimination from the leaves to the root."""
+        """The elimination from the leaves to the root.
+
+        Raises:
+            ModelError: naming variables that occur in no equation at their highest order.
+        """
         minus_M, _, A, _ = self._blocks
         n, m = len(self.top), A.shape[0]
         if self.is_prolonged:
@@ -199,7 +207,17 @@ class CompiledSystem:
             for node, traced in zip(self.equations.nodes, self.equations.casadi.nodes, strict=True)
         ]
         rows = [[int(j) for j in line] for line in _pattern(A)]
-        couplings = [(i, int(j)) for i, line in enumerate(_pattern(minus_M)) for j in line if i != j]
+        inertia = _pattern(minus_M)
+        idle = set(range(n)).difference(*rows, *inertia)
+        if idle:
+            names = ", ".join(self.top[j] for j in sorted(idle))
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.equations.name!r}: no equation determines {names}",
+                    fix="give it a force of inertia, define its rate by kinematics, or bind it by an invariant",
+                )
+            )
+        couplings = [(i, int(j)) for i, line in enumerate(inertia) for j in line if i != j]
         return plan_of(nodes, rows, couplings)
 
     def parameters(self, values: Mapping[str, float] | None) -> np.ndarray:
@@ -303,7 +321,7 @@ def compiled(
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return isinstance(value, NUMBER) and not isinstance(value, bool)
 
 
 def _input_rate(name: str, inputs: tuple[str, ...]) -> tuple[str, int]:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Orthogonal complements: C of full rank with  B C = 0.
 
     C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)
@@ -131,7 +132,7 @@ class Choice:
     pivots: tuple[tuple[Label, Label], ...]
     redundant: tuple[Label, ...] = ()
     degenerate: tuple[Label, ...] = ()
-    residual: Mapping[Label, float] = field(default_factory=dict)
+    residual: Mapping[Label, float] = field(default_factory=lambda: {})
 
     def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
         """C over the algebra of B.
@@ -343,7 +344,11 @@ def _asked(
             f"rows that contradict each other (residual of least squares): {', '.join(clash)}"
         )
         raise ModelError(
-            Problem(message, fix="remove one of them, or complement(LeastSquares(…)) to meet all as well as can be")
+            Problem(
+                message,
+                fix=f"choose {len(B.columns) - rank} independent variables instead of {len(asked)}, remove "
+                "an invariant, or complement(LeastSquares(…)) to meet all as well as can be",
+            )
         )
     return Choice(strategy, tuple(asked), tuple(pivots), (), tuple(degenerate), residual)
 
