@@ -17,7 +17,7 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
-from dalembert.modular.linear import LinearSystem, reference
+from dalembert.modular.linear_tree import LinearSystem, reference
 from dalembert.modular.modular_equations import ModularEquations
 
 __all__ = ["AT_REST", "SubsystemStart", "kind_of"]
@@ -155,14 +155,14 @@ class _Source:
             return tuple(names), np.eye(len(moving))[[moving.index(name) for name in names]]
         traced, d = self.equations.casadi, self.equations.description
         formulas: list[sp.Expr] = [d.lively(self.start.subsystem._formula(text)) for text in self.start.outputs]
-        y = CASADI.to_sx(
-            np.array([evaluate(CASADI, f, lambda s: traced.symbols[s.name]) for f in formulas], dtype=object)
-        )  # type: ignore[union-attr]
-        others = self.system.numbers.others
-        function = ca.Function(
-            "y", [traced.column(moving), traced.column(others)], [ca.jacobian(y, traced.column(moving))]
-        )
-        values = self.system.values
+
+        def lookup(atom: Any) -> Any:
+            return traced.symbols[atom.name]
+
+        scalars = [evaluate(CASADI, formula, lookup) for formula in formulas]
+        y, others = CASADI.to_sx(np.array(scalars, dtype=object)), self.system.numbers.others
+        symbols, values = traced.column(moving), self.system.values
+        function = ca.Function("y", [symbols, traced.column(others)], [ca.jacobian(y, symbols)])
         found = function(np.array([values[n] for n in moving]), np.array([values[n] for n in others]))
         return tuple(self.start.outputs), np.asarray(found.full())
 

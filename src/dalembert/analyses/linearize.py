@@ -19,6 +19,7 @@ from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linear_ports import Port, find_inputs, find_outputs
 from dalembert.analyses.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.minimal_state import Disturbance, Moves, Partition, divide, moves, reference_motion
+from dalembert.analyses.mode_motion import ModeMotion
 from dalembert.analyses.rank import Positions, ranks
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.dynamics.perturb import Point
@@ -27,6 +28,7 @@ from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
 from dalembert.model import Model
 from dalembert.modular import Subsystem
+from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
 
@@ -36,7 +38,7 @@ ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisf
 
 
 def linearize(
-    model: Model | Dynamics | Subsystem,
+    model: Model | Planar | Dynamics | Subsystem,
     at: State | Mapping[str, Any] | Trajectory | None = None,
     *,
     inputs: Sequence[str] = (),
@@ -44,7 +46,6 @@ def linearize(
     parameters: Mapping[str, float] | None = None,
     states: Sequence[str] | str = (),
     release: Sequence[str] = (),
-    times: Iterable[float] | None = None,
     incompatible: str = "refuse",
     weights: Mapping[str, float] | None = None,
 ) -> Any:
@@ -53,13 +54,13 @@ def linearize(
     Derivatives are exact, by automatic differentiation. The state consists of independent coordinates and velocities,
     chosen by pivoting.
 
-    A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear``).
+    A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear_tree``).
 
     Args:
-        model: the mechanism, its compiled equations, or a subsystem.
-        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, with
-            ``times``; default: the model's own start. Of a subsystem: variables by name, numbers or formulas of
-            parameters; the others are zero, or meet the invariants.
+        model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
+        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
+            all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
+            numbers or formulas of parameters; the others are zero, or meet the invariants.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
@@ -67,7 +68,6 @@ def linearize(
         parameters: values to use instead of the model's.
         states: coordinates that shall be independent; ``"all"`` of a subsystem: all variables, minimal or not.
         release: constraints and drives that shall not act; as inputs they are forces along themselves.
-        times: of a run (s).
         incompatible: of a subsystem: ``least-squares`` meets invariants that contradict each other as well as can be,
             where ``independent`` says how many freedoms there shall be; ``refuse`` names them.
         weights: of invariants by name, for least squares.
@@ -75,11 +75,11 @@ def linearize(
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
     if isinstance(model, Subsystem):
-        if release or times is not None or isinstance(at, (State, Trajectory)):
-            raise DalembertError(
-                "linearize: a subsystem takes neither release, times nor a State; at={variable: value}"
-            )
+        if release or isinstance(at, (State, Trajectory)):
+            raise DalembertError("linearize: a subsystem takes neither release nor a State.  Fix: at={variable: value}")
         start = SubsystemStart(
             model, dict(at or {}), tuple(inputs), _tuple(outputs), states == "all", incompatible, dict(weights or {})
         )
@@ -87,16 +87,18 @@ def linearize(
     if incompatible != "refuse" or weights or states == "all":
         raise DalembertError("linearize: incompatible, weights and states='all' are for subsystems")
     if isinstance(at, Trajectory):
-        return _along(at, times, _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release)))
-    if times is not None:
-        raise DalembertError("times belong to a run.  Fix: at=run")
+        return _along(at, _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release)))
     dynamics = model if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
     request = _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release))
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 
 def linearize_over(
-    model: Model | Dynamics | Subsystem, parameter: str, values: Iterable[float], at: Any = None, **options: Any
+    model: Model | Planar | Dynamics | Subsystem,
+    parameter: str,
+    values: Iterable[float],
+    at: Any = None,
+    **options: Any,
 ) -> LinearChart:
     """Linear models over a parameter, e.g. the speed, with modes followed from value to value.
 
@@ -105,6 +107,8 @@ def linearize_over(
         values: in increasing order.
         at, options: as of ``linearize``.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
     first, *rest = [float(value) for value in values]
     given = dict(options.pop("parameters", None) or {})
     start = linearize(model, at, parameters={**given, parameter: first}, **options)
@@ -294,7 +298,8 @@ class _Linearization:
         A = m.rates[:, :n]
         return LinearModel(
             self.dynamics.flat.name, tuple(states), tuple(port.label for port in self.ports), tuple(self.outputs),
-            A, m.rates[:, n:], outputs[:, :n], outputs[:, n:], rates, kind_of(A, rates, states, len(partition.positions), self.u),
+            A, m.rates[:, n:], outputs[:, :n], outputs[:, n:], rates,
+            kind_of(A, rates, states, len(partition.positions), self.u),
             N.T @ self.T["M"] @ N, self._reference(), source=self,
         )  # fmt: skip
 
@@ -345,6 +350,11 @@ class _Linearization:
         """All coordinates along the tangent, for a vector of states."""
         return dict(zip(self._names, value_of(self.moves.xi)[:, : len(vector)] @ vector, strict=True))
 
+    def motion(self, vector: np.ndarray, eigenvalue: complex) -> ModeMotion:
+        """The mechanism along a mode."""
+        shape = self.moves.xi[:, : len(vector)] @ vector
+        return ModeMotion(self.dynamics, self._reference(), shape, eigenvalue, self.start.request.release)
+
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """Share of each body in the kinetic energy."""
         u = self.moves.u[:, : len(vector)] @ vector
@@ -356,11 +366,10 @@ class _Linearization:
         return dict(zip(self.dynamics.coordinates.bodies, map(float, shares), strict=True))
 
 
-def _along(run: Trajectory, times: Iterable[float] | None, request: _Request) -> LinearChart:
+def _along(run: Trajectory, request: _Request) -> LinearChart:
     """Linear models along a run."""
-    motion = run if times is None else run.resample(list(times))
-    d, t = run.dynamics, motion.values("time")
-    states = zip(t, motion.values("q"), motion.values("u"), strict=True)
+    d, t = run.dynamics, run.values("time")
+    states = zip(t, run.values("q"), run.values("u"), strict=True)
     held = dict(run.segments[0][1])
     if len(run.segments) > 1:
         raise DalembertError("linearize: events change parameters during this run.  Fix: linearize at single states")

@@ -1,4 +1,3 @@
-# pyright: basic
 """Where many samples begin: what the caller gave, as one row of numbers for each sample."""
 
 from __future__ import annotations
@@ -150,7 +149,12 @@ class _Reader:
 
 
 def _given(
-    dynamics: Dynamics, time: float, n: int, states: dict[str, np.ndarray | None], given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    states: dict[str, np.ndarray | None],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """States of the caller; those of a constrained model must satisfy its constraints."""
     q = np.broadcast_to(states["q"], (n, dynamics.nq))  # type: ignore[arg-type]
@@ -169,7 +173,13 @@ def _given(
 
 
 def _assembled(
-    dynamics: Dynamics, time: float, n: int, positions: dict, rates: dict, given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    positions: dict[str, Any],
+    rates: dict[str, Any],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """One assembly for each sample; those that cannot be assembled have no start."""
     start, states, without = np.full((n, dynamics.nq + dynamics.nv), np.nan), [], {}
@@ -190,7 +200,13 @@ def _row(value: np.ndarray, i: int) -> np.ndarray:
 
 
 def _free(
-    dynamics: Dynamics, time: float, n: int, positions: dict, rates: dict, given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    positions: dict[str, Any],
+    rates: dict[str, Any],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """A tree without constraints begins at the given state: nothing is solved, all samples at once."""
     if any(np.ptp(column) > 0 for column in given.values()):

@@ -11,14 +11,18 @@ declared above σ (def. 2.3).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import casadi as ca
 import sympy as sp
 
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
+from dalembert.modular.scope import Scope
 
 __all__ = [
     "Classified",
@@ -77,30 +81,30 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
     """The least order at which an invariant is affine in variables that have no kinematics of their own."""
     key = ("affine", invariant.name)
     if key not in d.memo:
+        scope = Scope(CASADI, d)
         expression = d.lively(invariant.value)
-        order = max(d.order_of(expression), 0)
-        tops = _top_symbols(d, expression, order)
+        order, names = max(d.order_of(expression), 0), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
+        value, tops = scope.value(expression), _tops(d, names, order)
         while any(place.name in place.owner.definitions for _, place in tops):
-            expression, order = d.rate(expression), order + 1
-            tops = _top_symbols(d, expression, order)
-        symbols = {symbol for symbol, _ in tops}
-        affine = _looks_affine(expression, symbols) or all(
-            not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols
-        )
-        d.memo[key] = order if affine else order + 1
+            value, names = scope.rate(value, names)
+            order += 1
+            tops = _tops(d, names, order)
+        d.memo[key] = order if _affine(scope, value, [name for name, _ in tops]) else order + 1
     return d.memo[key]
 
 
-def _looks_affine(expression: Any, symbols: set[Any]) -> bool:
-    """True if an expression is affine in symbols as it is written."""
-    if expression.is_Symbol or not expression.free_symbols & symbols:
+def _affine(scope: Scope, value: Any, names: list[str]) -> bool:
+    """True if a scalar has no products, squares or other functions of some symbols."""
+    if not names or type(value) is float:
         return True
-    if expression.is_Add:
-        return all(_looks_affine(part, symbols) for part in expression.args)
-    if expression.is_Mul:
-        moving = [part for part in expression.args if part.free_symbols & symbols]
-        return len(moving) == 1 and _looks_affine(moving[0], symbols)
-    return False
+    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
+    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
+
+
+def _tops(d: Description, names: Iterable[str], order: int) -> list[Any]:
+    """Variables of an order among names."""
+    places = [(name, d.locate(name)) for name in names if name != TIME.name]
+    return [(n, p) for n, p in places if p is not None and p.kind == "variable" and p.label().order == order]
 
 
 def constraint_order(d: Description) -> int:

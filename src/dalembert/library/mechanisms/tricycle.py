@@ -6,14 +6,15 @@
     KR  KL  knuckles
 
 x ahead, y to the right, z down. Wheels are discs with a knife edge that roll without slip. The knuckles hang on both
-rods, the steering bars lead from the handlebar to the knuckles, all by balls; wheels turn in revolute joints. At the top
-there are 41 velocities and 44 rows: more than there should be for three freedoms, speed, lean and steer. The rows
+rods, the steering bars lead from the handlebar to the knuckles, all by balls; wheels turn in revolute joints. At the
+top there are 41 velocities and 44 rows: more than there should be for three freedoms, speed, lean and steer. The rows
 contradict each other apart from the reference, as the clearances of the real tricycle show, so it is linearized by
 
     da.linearize(da.library.tricycle(), at={"x.d": "v"}, incompatible="least-squares")
 
-The data are those that are printed; they do not close (the wheel centers are 55 mm off). Only offsets matter for the linear
-model. Weights mix meters and radians: they decide the static stiffness, and so whether and where capsize becomes unstable.
+The data are those that are printed; they do not close (the wheel centers are 55 mm off). Only offsets matter for the
+linear model, but the heading A.psi seems to matter, too: leave it out by ``.without("A.psi")``. Weights mix meters and
+radians: they decide the static stiffness, and so whether and where capsize becomes unstable.
 
 Reference: R. M. M. Orsino, thesis (2016), sec. 5.2, table 5.1.
 """
@@ -116,7 +117,7 @@ def _assembly() -> Subsystem:
     for name, values in inertias.items():
         A.include(leaves.rigid_body(name, "position", gravity=0.0, inertia="xz plane", g=_GRAVITY, **values))
     x, y, psi, phi, theta, delta, chi_p, chi_q = A.coordinates("x y psi phi theta delta chiP chiQ")
-    frames, points = _geometry(A)
+    points = _geometry(A)[1]
     centers = {"B": "b", "H": "h", "P": "p", "Q": "q"}
     frame = sp.Matrix([phi.d * sp.cos(theta) - psi.d * sp.cos(phi) * sp.sin(theta), theta.d + psi.d * sp.sin(phi),
                        phi.d * sp.sin(theta) + psi.d * sp.cos(phi) * sp.cos(theta)])  # fmt: skip

@@ -118,6 +118,7 @@ class Small:
         S, S_by: LS and its derivatives.  f, f_by: Lf̄ and its derivatives.
         C: the complement at the reference.
         residual: of rows that contradict each other, B C.
+        unused: rows that follow from others (by least squares: all), and the derivatives of B C in them.
     """
 
     variables: list[Label]
@@ -128,6 +129,7 @@ class Small:
     f_by: np.ndarray
     C: np.ndarray
     residual: dict[str, float]
+    unused: tuple[list[Label], np.ndarray]
 
 
 class LinearSystem:
@@ -232,6 +234,9 @@ class LinearSystem:
         f_bar_by = C.T @ f_by
         f_bar_by[:, active] += np.einsum("fcj,f->cj", C_by, f)
         residual = {}
+        rest = labels if decided.weights is not None else [row for row in labels if row not in decided.rows]
+        at_rest = [labels.index(row) for row in rest]
+        rest_by = np.einsum("rfj,fc->rcj", B_by[at_rest], C) + np.einsum("rf,fcj->rcj", B[at_rest], C_by)
         if decided.weights is not None:
             left = B @ C
             residual = {
@@ -240,7 +245,7 @@ class LinearSystem:
                 if line.size
             }
         S, S_by = R @ C, np.einsum("vfj,fc->vcj", R_by, C) + np.einsum("vf,fcj->vcj", R, C_by)
-        return Small(variables, decided.independent, S, S_by, C.T @ f, f_bar_by, C, residual)
+        return Small(variables, decided.independent, S, S_by, C.T @ f, f_bar_by, C, residual, (rest, rest_by))
 
     def _rows(
         self, node: Node, at: Evaluated, active: np.ndarray, variables: list[Label], R: np.ndarray, R_by: np.ndarray
@@ -368,13 +373,26 @@ class LinearSystem:
         """Rows that were not used must hold by themselves; else they contradict the others next to the reference."""
         scale = 1.0 + np.abs(right).max(initial=0.0)
         size = np.maximum(np.abs(left).max(axis=1, initial=0.0), np.abs(rest).max(axis=1, initial=0.0))
-        bad = [(row, value) for row, value in zip(rows, size, strict=True) if value > NOTHING * scale]
+        self._refuse(node, order, [(r, value) for r, value in zip(rows, size, strict=True) if value > NOTHING * scale])
+
+    def _check_complements(self, moving: np.ndarray) -> None:
+        """Rows that were not used must have the same complement next to the reference, too."""
+        active = np.flatnonzero(np.any(self.at.entries_by != 0, axis=0))
+        for node in self.equations.nodes:
+            rows, values_by = self.small[node.path].unused
+            size = np.abs(values_by @ moving[active]).max(axis=(1, 2), initial=0.0) if rows else np.zeros(0)
+            bad = [(row, float(value)) for row, value in zip(rows, size, strict=True) if value > NOTHING]
+            if self._decided[node.path].weights is None:
+                self._refuse(node, self.order, bad)
+            self.residual |= {f"{row.text} nearby": value for row, value in bad}
+
+    def _refuse(self, node: Node, order: int, bad: list[tuple[Label, float]]) -> None:
         if bad:
             name = node.name or self.equations.name
             shown = ", ".join(f"{row.text} ({value:.3g})" for row, value in bad[:8])
             raise ModelError(
                 Problem(
-                    f"subsystem {name!r}: invariants contradict others next to the reference, at order {order}: {shown}",
+                    f"subsystem {name!r}: next to the reference, at order {order}, rows contradict others: {shown}",
                     fix="remove them, or incompatible='least-squares' with independent(…)",
                 )
             )
@@ -410,6 +428,8 @@ class LinearSystem:
         right = f_by[:, self._columns(self.state)] @ s + f_by[:, self._columns(self.equations.inputs)] @ inputs
         dz = E @ -self._solve(K @ E, right + K @ P) + P
         moving = np.concatenate([s, dz, inputs])
+        if not full:
+            self._check_complements(moving)
         at = [self.state.index(label) for label in states]
         return {
             "states": states, "rates": self.at.rates[at], "matrix": (self.at.rates_by @ moving)[at],
