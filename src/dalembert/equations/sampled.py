@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -66,13 +66,14 @@ class Sampled:
         e = self.equations
         m = sum(row.holonomic for row in e.rows)
         first, *others = self.at_rest()
-        found = []
+        found: list[tuple[float, np.ndarray, np.ndarray]] = []
         for t, q, u in (first, *others[:NEAR]):
+            phi: np.ndarray = np.zeros(0)
             for _ in range(NEWTON_STEPS):
                 phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
                 if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
                     break
-                q = q - np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]
+                q = q - cast(np.ndarray, np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0])
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
         return found or [first]
