@@ -62,12 +62,35 @@ def ignorable(path: Path) -> None:
         shutil.copy(Path(folder) / "tables.png", path)
 
 
-def friction(path: Path) -> None:
-    """The guide that rubs, from its example."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = ROOT / "examples" / "14_parts_to_whole" / "friction_in_a_guide.py"
-        _run(str(script), DALEMBERT_EXAMPLES_OUT=folder)
-        shutil.copy(Path(folder) / "friction-in-a-guide.png", path)
+def parts_to_whole(name: str) -> Callable[[Path], None]:
+    """The picture of an example of a system that is made of parts."""
+
+    def make(path: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            _run(str(ROOT / "examples" / "14_parts_to_whole" / f"{name}.py"), DALEMBERT_EXAMPLES_OUT=folder)
+            shutil.copy(Path(folder) / f"{name.replace('_', '-')}.png", path)
+
+    return make
+
+
+def planar_rrr(path: Path) -> None:
+    """The 3-RRR mechanism on its way, with the paths of the platform's center and of a pin."""
+    import dalembert as da
+
+    w = da.library.three_rrr()
+    laws = ("-sin(pi*t/2)", "sin(pi*t/4)", "pi/6*sin(pi*t/4)**4")
+    motion = dict(zip(("platform.center.x", "platform.center.y", "platform.angle"), laws, strict=True))
+    found = da.inverse_dynamics(w, motion, 16.0)
+    w.draw(path, at=found, time=5.3, paths=["platform.center", "coupler1.top"], title="")
+
+
+def planar_whitworth(path: Path) -> None:
+    """The Whitworth mechanism on its quick return."""
+    import dalembert as da
+
+    w = da.library.whitworth()
+    found = da.inverse_dynamics(w, {"crank.angle": "pi/2*t"}, 4.0)
+    w.draw(path, at=found, time=2.3, paths=["rocker.tip", "crank.pin"], ghosts=6, title="")
 
 
 def motor_sizing(path: Path) -> None:
@@ -106,10 +129,13 @@ PICTURES = {
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
-    "friction": Picture(friction, "seconds"),
+    "five-bar": Picture(parts_to_whole("five_bar_with_motors"), "seconds"),
+    "friction": Picture(parts_to_whole("friction_in_a_guide"), "seconds"),
     "ignorable": Picture(ignorable, "minutes"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),
+    "planar-rrr": Picture(planar_rrr, "seconds"),
+    "planar-whitworth": Picture(planar_whitworth, "seconds"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),
 }

@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Model": "dalembert.model",
     "Placement": "dalembert.elements",
+    "Planar": "dalembert.planar",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.kinematics",
@@ -73,6 +74,7 @@ __all__ = [
     "ModelError",
     "Options",
     "Placement",
+    "Planar",
     "ReadWarning",
     "Recipe",
     "Samples",
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
+    from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
 

@@ -167,7 +167,7 @@ def test_a_chart_finds_where_the_bicycle_is_stable(tmp_path):
 def test_along_a_run():
     model = da.library.double_pendulum()
     run = da.simulate(model, 1.0)
-    chart = da.linearize(model, run, times=[0.0, 0.31, 1.0])
+    chart = da.linearize(model, run.resample([0.0, 0.31, 1.0]))
     alone = da.linearize(model, da.State(0.31, run.resample([0.31]).values("q")[0], run.resample([0.31]).values("u")[0],
                                          run.dynamics.coordinates, {}), states=chart[0].states)  # fmt: skip
     assert list(chart.values) == [0.0, 0.31, 1.0]
@@ -248,7 +248,7 @@ def test_python_control_gets_the_names(monkeypatch, bicycle):
         ({"states": ["x"]}, "unknown coordinate 'x'"),
         ({"release": ["E"]}, "no constraint 'E'"),
         ({"parameters": {"v": 1.0}}, "unknown parameters"),
-        ({"times": [0.0]}, "times belong to a run"),
+        ({"weights": {"C": 2.0}}, "are for subsystems"),
     ],
 )
 def test_wrong_requests_are_explained(options, words):
@@ -269,3 +269,27 @@ def test_a_singular_position_is_refused():
     model = da.library.parallelogram()
     with pytest.raises(DalembertError, match="singular position"):
         da.linearize(model, {"A1": np.pi / 2})
+
+
+def test_a_mode_is_shown_with_its_loops_closed(tmp_path):
+    linear = da.linearize(da.library.four_bar(), {"A": 0.4, "A.d": 0.0})
+    mode = linear.modes()[0]
+    motion = linear.source.motion(mode.vector, mode.eigenvalue)
+    coupler, rocker = (list(motion.values("body")).index(name) for name in ("coupler", "rocker"))
+    place = motion.values("position")
+    assert np.ptp(place[:, coupler], axis=0).max() > 0.01
+    path = linear.animate(0, tmp_path / "mode.html")
+    assert path.stat().st_size > 50_000 and "oscillates" in path.read_text()
+    assert np.isfinite(place[:, rocker]).all()
+    with pytest.raises(DalembertError, match="modes 0 to"):
+        linear.animate(7, tmp_path / "mode.html")
+    legs = [f"actuator_{i}" for i in range(1, 7)]
+    platform = da.linearize(da.library.stewart_platform(), release=legs)
+    mode = next(m for m in platform.modes() if m.eigenvalue)
+    shown = platform.source.motion(mode.vector, mode.eigenvalue)
+    assert np.ptp(shown.values("position"), axis=0).max() > 0.01
+
+
+def test_planar_mechanisms_are_linearized_as_models():
+    planar = da.library.planar_pendulum()
+    np.testing.assert_allclose(da.linearize(planar).A, da.linearize(planar.to_model()).A)

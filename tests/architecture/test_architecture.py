@@ -47,6 +47,7 @@ LAYERS = (
     ("derivation",),
     ("modular",),
     ("view",),  # draws runs too, but reads them through their methods: it imports nothing of ``trajectory``
+    ("planar",),
     ("io",),
     ("trajectory",),
     ("analyses",),
@@ -272,7 +273,9 @@ MOST_BASIC_FILES = 46
 
 def test_the_type_checker_is_strict_and_seldom_silenced():
     """An ignore names its rule, and files that are checked by the basic rules only are few."""
-    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyright"]
+    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "pyright"
+    ]
     assert settings["typeCheckingMode"] == "strict" and not settings.get("ignore") and not settings.get("exclude")
     off = {name for name, value in settings.items() if name.startswith("report") and value is False}
     assert off == {

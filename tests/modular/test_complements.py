@@ -30,6 +30,13 @@ def test_contradicting_rows_are_refused_by_name() -> None:
     assert "row3" not in str(error.value)
 
 
+def test_more_independent_variables_than_freedoms_are_told_how_many() -> None:
+    S = rows((1, -1, 0), (0, 1, -1))
+    S.independent("q1", "q2")
+    with pytest.raises(ModelError, match="choose 1 independent variables instead of 2"):
+        S.equations().C  # noqa: B018
+
+
 @pytest.mark.parametrize(("weights", "expected"), [({}, (1, 2.1, 6.3)), ({"row2": 2}, (1, 2.16, 6.48))])
 def test_least_squares(weights: dict[str, float], expected: tuple[float, ...]) -> None:
     S = rows(*CLASH)
@@ -76,7 +83,7 @@ def test_orthonormal_basis() -> None:
     eq = rows((1, 2, 3, 4), (0, 1, -1, 2)).equations()
     found = eq.at(strategy=SVD())
     C = found.C.to_array()
-    assert C.T @ C == pytest.approx(np.eye(2), abs=1e-14)
+    assert pytest.approx(np.eye(2), abs=1e-14) == C.T @ C
     assert np.abs(found.B.to_array() @ C).max() < 1e-14
     with pytest.raises(da.DalembertError, match="numbers"):
         eq._choices[()].__class__(SVD(), eq.independent, ()).columns(eq.B)
@@ -92,7 +99,9 @@ def test_dependent_choice() -> None:
 def test_too_few_independent() -> None:
     S = rows((1, -1, 0))
     S.independent("q1")
-    with pytest.raises(ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent") as error:
+    with pytest.raises(
+        ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent"
+    ) as error:
         S.equations().C  # noqa: B018
     assert "q3" in str(error.value)
 

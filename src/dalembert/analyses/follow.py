@@ -110,7 +110,7 @@ class _Following:
             nq=d.nq, nv=d.nv, n_positions=owner.n_positions, n_rows=owner.n_rows, smallest_pivot=1.0,
             n_windings=len(d.coordinates.windings), n_parameters=len(self.values), parameters=self.values.copy(),
         )  # fmt: skip
-        self.record.set(kernel=owner.kernel, move=d.move_kernel)
+        self.record.set(kernel=owner.kernel, move=d.kernels.move_kernel)
 
     def given(self, times: np.ndarray) -> np.ndarray:
         """The prescribed functions with their rates."""

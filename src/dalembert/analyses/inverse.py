@@ -29,6 +29,7 @@ from dalembert.errors import DalembertError
 from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.modular import Subsystem
+from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.values import TUPLE
 
@@ -36,7 +37,7 @@ __all__ = ["inverse_dynamics"]
 
 
 def inverse_dynamics(
-    model: Model | Dynamics | Subsystem,
+    model: Model | Planar | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
     duration: float | Any = None,
     *,
@@ -50,7 +51,9 @@ def inverse_dynamics(
 
     Args:
         model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
-            too, unless ``motion`` names the same coordinate. Or a ``da.Subsystem``, whose inputs are found.
+            too, unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as
+            ``"crank.angle"`` are prescribed, and its inputs are the unknowns. Or a ``da.Subsystem``, whose inputs are
+            found.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -80,6 +83,9 @@ def inverse_dynamics(
         )  # fmt: skip
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
+    if isinstance(model, Planar):
+        unknowns = list(model.inputs) if unknowns is None else unknowns
+        model = model.prescribed_model(motion or {}, unknowns)
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     motion = dict(motion or {})

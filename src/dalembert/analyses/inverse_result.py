@@ -137,8 +137,9 @@ class Inverse:
         """An unknown over time; else a coordinate of a joint, an output, or a prescribed quantity."""
         if name in self.names:
             return self._labeled(self._found.tau[:, self.names.index(name)], self._unit(name))
-        if output_name(name) in self.dynamics.flat.outputs:
-            return self.output(output_name(name))
+        for output in (name, output_name(name)):
+            if output in self.dynamics.flat.outputs:
+                return self.output(output)
         if name.split("[")[0] in self.dynamics.flat.joints:
             entries = [str(entry) for entry in self.motion.data.joint_q.values]
             if name in entries:

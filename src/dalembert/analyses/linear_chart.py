@@ -126,6 +126,10 @@ class LinearChart:
         crossing = at(x)
         return x, complex(0.0, crossing.imag)
 
+    def without(self, *states: str) -> LinearChart:
+        """The same with the effect of some states ignored (see ``LinearModel.without``)."""
+        return LinearChart(self.parameter, self.values, [model.without(*states) for model in self.models])
+
     def ratio(self, numerator: str, denominator: str) -> np.ndarray:
         """Quotient of two states in every mode, e.g. steer over lean: complex, one row for each value."""
         states = self.models[0].states

@@ -131,7 +131,9 @@ class LinearModel:
         kind: ``equilibrium``, ``steady motion`` or ``no equilibrium: …``.
         mass: mass matrix of the independent velocities.
         reference: the state it holds at.
-        residual: how far constraints that contradict each other are violated, by row (of modular models).
+        residual: of subsystems, invariants that least squares cannot meet, by row: what is left of them per unit of
+            independent velocities; with ``nearby`` behind the name, how fast that grows away from the reference; with
+            ``at order 0``, by how much the reference itself is open.
     """
 
     name: str
@@ -222,6 +224,15 @@ class LinearModel:
         """
         return self._reduced(keep, np.abs(self.C) > NOTHING * np.abs(self.C).max(initial=0.0))
 
+    def without(self, *states: str) -> LinearModel:
+        """The same with the effect of some states ignored, although others may depend on them.
+
+        For coordinates that cannot matter but do because data contradict each other, such as the heading of a vehicle
+        on level ground whose joints do not close.
+        """
+        dropped = {self._state(name) for name in states}
+        return self._picked([i for i in range(len(self.states)) if i not in dropped])
+
     def _reduced(self, keep: Sequence[str], seen: np.ndarray) -> LinearModel:
         depends = self.spectrum.A != 0
         kept = [self._state(name) for name in keep] or list(range(len(self.states)))
@@ -231,17 +242,12 @@ class LinearModel:
             if fed:
                 i, j = fed[0]
                 raise DalembertError(f"reduced: {self.states[i]} depends on {self.states[j]}, which would be dropped")
-        else:
-            velocities = {i for i, name in enumerate(self.states) if name.endswith(".d")}
-            while True:
-                drop = [
-                    j for j in kept
-                    if j not in velocities and not seen[:, j].any() and not any(depends[i, j] for i in kept if i != j)
-                    and not depends[j, j]
-                ]  # fmt: skip
-                if not drop:
-                    break
-                kept = [j for j in kept if j not in drop]
+        elif len(self.mass):
+            # What velocities and outputs depend on, and what that depends on, and so on.
+            needed = {*self._velocities, *np.flatnonzero(seen.any(axis=0)).tolist()}
+            while more := {j for i in needed for j in np.flatnonzero(depends[i]).tolist()} - needed:
+                needed |= more
+            kept = sorted(needed)
         return self._picked(kept)
 
     def _picked(self, kept: list[int]) -> LinearModel:
@@ -297,7 +303,9 @@ class LinearModel:
 
     def _second_order(self, coordinates: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
         small = self._reduced((), np.zeros(self.C.shape, dtype=bool))
-        names = tuple(coordinates) or tuple(name for name in small.states if not name.endswith(".d"))
+        if not len(small.mass):
+            raise DalembertError("second_order: this linear model has no mass matrix; its state is not minimal")
+        names = tuple(coordinates) or small.states[: len(small.states) - len(small.mass)]
         if not names:
             raise DalembertError("second_order: no coordinate matters here")
         at, rates = [small._state(name) for name in names], [small._state(f"{name}.d") for name in names]
@@ -362,6 +370,22 @@ class LinearModel:
             write_png(figure, path)
         return figure
 
+    def animate(self, mode: int, path: str | Path) -> Path:
+        """One self-contained HTML file in which the mechanism moves along a mode, growth and decay left out.
+
+        Args:
+            mode: its number in ``modes()``.
+        """
+        found = self.modes()
+        motion = getattr(self.source, "motion", None)
+        if motion is None:
+            raise DalembertError("animate: only linear models of mechanisms have bodies to move")
+        if not -len(found) <= mode < len(found):
+            raise DalembertError(f"animate: there are modes 0 to {len(found) - 1}, got {mode}")
+        chosen = found[mode]
+        facts = {"mode": str(chosen), "reference": self.kind}
+        return motion(chosen.vector, chosen.eigenvalue).animate(path, facts)
+
     def _labels(self) -> dict[str, str]:
         """Names of outputs that are nothing but a state."""
         found: dict[str, str] = {}
@@ -410,6 +434,12 @@ class _Part:
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """As of the whole."""
         return self._source.bodies(self._full(vector))
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "motion":
+            raise AttributeError(name)
+        motion = getattr(self._source, name)
+        return lambda vector, eigenvalue: motion(self._full(vector), eigenvalue)
 
 
 def _parabola(values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

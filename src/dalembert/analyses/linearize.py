@@ -17,7 +17,9 @@ from dalembert.analyses.dual_matrix import Dual, value_of
 from dalembert.analyses.linear_chart import LinearChart
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linear_ports import Port, find_inputs, find_outputs
+from dalembert.analyses.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.minimal_state import Disturbance, Moves, Partition, divide, moves, reference_motion
+from dalembert.analyses.mode_motion import ModeMotion
 from dalembert.analyses.rank import Positions, ranks
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.dynamics.perturb import Point
@@ -25,58 +27,78 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
 from dalembert.model import Model
+from dalembert.modular import Subsystem
+from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
 
 __all__ = ["linearize", "linearize_over"]
 
 ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisfies them
-AT_REST = 1e-8  # velocities and accelerations this small are none
 
 
 def linearize(
-    model: Model | Dynamics,
+    model: Model | Planar | Dynamics | Subsystem,
     at: State | Mapping[str, Any] | Trajectory | None = None,
     *,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
     parameters: Mapping[str, float] | None = None,
-    states: Sequence[str] = (),
+    states: Sequence[str] | str = (),
     release: Sequence[str] = (),
-    times: Iterable[float] | None = None,
+    incompatible: str = "refuse",
+    weights: Mapping[str, float] | None = None,
 ) -> Any:
     """Small motions next to a state, a steady motion or a run:  ẋ = A x + B w,  y = C x + D w.
 
     Derivatives are exact, by automatic differentiation. The state consists of independent coordinates and velocities,
     chosen by pivoting.
 
+    A ``Subsystem`` is linearized leaves to root, from linear rows of its parts (see ``modular.linear_tree``).
+
     Args:
-        model: the mechanism, or its compiled equations.
-        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, with
-            ``times``; default: the model's own start.
+        model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
+        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
+            all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
+            numbers or formulas of parameters; the others are zero, or meet the invariants.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
             default: the outputs of the model, or the independent coordinates if it has none.
         parameters: values to use instead of the model's.
-        states: coordinates that shall be independent.
+        states: coordinates that shall be independent; ``"all"`` of a subsystem: all variables, minimal or not.
         release: constraints and drives that shall not act; as inputs they are forces along themselves.
-        times: of a run (s).
+        incompatible: of a subsystem: ``least-squares`` meets invariants that contradict each other as well as can be,
+            where ``independent`` says how many freedoms there shall be; ``refuse`` names them.
+        weights: of invariants by name, for least squares.
 
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
+    if isinstance(model, Subsystem):
+        if release or isinstance(at, (State, Trajectory)):
+            raise DalembertError("linearize: a subsystem takes neither release nor a State.  Fix: at={variable: value}")
+        start = SubsystemStart(
+            model, dict(at or {}), tuple(inputs), _tuple(outputs), states == "all", incompatible, dict(weights or {})
+        )
+        return start.linear(dict(parameters or {}))
+    if incompatible != "refuse" or weights or states == "all":
+        raise DalembertError("linearize: incompatible, weights and states='all' are for subsystems")
     if isinstance(at, Trajectory):
-        return _along(at, times, _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release)))
-    if times is not None:
-        raise DalembertError("times belong to a run.  Fix: at=run")
+        return _along(at, _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release)))
     dynamics = model if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
     request = _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release))
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 
 def linearize_over(
-    model: Model | Dynamics, parameter: str, values: Iterable[float], at: Any = None, **options: Any
+    model: Model | Planar | Dynamics | Subsystem,
+    parameter: str,
+    values: Iterable[float],
+    at: Any = None,
+    **options: Any,
 ) -> LinearChart:
     """Linear models over a parameter, e.g. the speed, with modes followed from value to value.
 
@@ -85,11 +107,13 @@ def linearize_over(
         values: in increasing order.
         at, options: as of ``linearize``.
     """
+    if isinstance(model, Planar):
+        model = model.to_model()
     first, *rest = [float(value) for value in values]
     given = dict(options.pop("parameters", None) or {})
     start = linearize(model, at, parameters={**given, parameter: first}, **options)
     # The states of the first one serve for all.
-    chosen = {**options, "states": tuple(start.states)}
+    chosen = options if isinstance(model, Subsystem) else {**options, "states": tuple(start.states)}
     models = [start, *(linearize(model, at, parameters={**given, parameter: v}, **chosen) for v in rest)]
     return LinearChart(parameter, np.array([first, *rest]), models)
 
@@ -274,25 +298,14 @@ class _Linearization:
         A = m.rates[:, :n]
         return LinearModel(
             self.dynamics.flat.name, tuple(states), tuple(port.label for port in self.ports), tuple(self.outputs),
-            A, m.rates[:, n:], outputs[:, :n], outputs[:, n:], rates, self._kind(A, rates, states),
+            A, m.rates[:, n:], outputs[:, :n], outputs[:, n:], rates,
+            kind_of(A, rates, states, len(partition.positions), self.u),
             N.T @ self.T["M"] @ N, self._reference(), source=self,
         )  # fmt: skip
 
     def _reference(self) -> State:
         d = self.dynamics
         return State(self.t, self.q, self.u, d.coordinates, self.given)
-
-    def _kind(self, A: np.ndarray, rates: np.ndarray, states: list[str]) -> str:
-        """Whether the reference is an equilibrium, a steady motion or neither."""
-        nx = len(self.partition.positions)
-        if _changes(rates[nx:], rates):
-            return "no equilibrium: the reference accelerates, " + _listed(states[nx:], rates[nx:])
-        if not _changes(self.u, self.u) and not _changes(rates, rates):
-            return "equilibrium"
-        jerk = A[nx:, :nx] @ rates[:nx]
-        if _changes(jerk, np.abs(A[nx:, :nx]) @ np.abs(rates[:nx])):
-            return "no equilibrium: the accelerations of the reference change, " + _listed(states[nx:], jerk)
-        return "steady motion"
 
     # What else a linear model asks for
 
@@ -337,6 +350,11 @@ class _Linearization:
         """All coordinates along the tangent, for a vector of states."""
         return dict(zip(self._names, value_of(self.moves.xi)[:, : len(vector)] @ vector, strict=True))
 
+    def motion(self, vector: np.ndarray, eigenvalue: complex) -> ModeMotion:
+        """The mechanism along a mode."""
+        shape = self.moves.xi[:, : len(vector)] @ vector
+        return ModeMotion(self.dynamics, self._reference(), shape, eigenvalue, self.start.request.release)
+
     def bodies(self, vector: np.ndarray) -> dict[str, float]:
         """Share of each body in the kinetic energy."""
         u = self.moves.u[:, : len(vector)] @ vector
@@ -348,20 +366,10 @@ class _Linearization:
         return dict(zip(self.dynamics.coordinates.bodies, map(float, shares), strict=True))
 
 
-def _changes(values: np.ndarray, scale: np.ndarray) -> bool:
-    return bool(np.abs(values).max(initial=0.0) > AT_REST * (1 + np.abs(scale).max(initial=0.0)))
-
-
-def _listed(names: list[str], values: np.ndarray) -> str:
-    shown = [f"{name} by {value:.6g}" for name, value in zip(names, values, strict=True) if abs(value) > AT_REST]
-    return ", ".join(shown[:4]) + (", …" if len(shown) > 4 else "")
-
-
-def _along(run: Trajectory, times: Iterable[float] | None, request: _Request) -> LinearChart:
+def _along(run: Trajectory, request: _Request) -> LinearChart:
     """Linear models along a run."""
-    motion = run if times is None else run.resample(list(times))
-    d, t = run.dynamics, motion.values("time")
-    states = zip(t, motion.values("q"), motion.values("u"), strict=True)
+    d, t = run.dynamics, run.values("time")
+    states = zip(t, run.values("q"), run.values("u"), strict=True)
     held = dict(run.segments[0][1])
     if len(run.segments) > 1:
         raise DalembertError("linearize: events change parameters during this run.  Fix: linearize at single states")

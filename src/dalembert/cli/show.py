@@ -117,12 +117,14 @@ def show_catalog() -> None:
     from dalembert.integrators import INTEGRATORS
     from dalembert.joints import JOINTS
     from dalembert.kinematics import COORDINATES
-    from dalembert.library import build, names
+    from dalembert.library import PLANAR, build, names
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(title="Bundled models", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 2))
     for name in names():
         table.add_row(name, build(name).description)
+    for name in PLANAR:
+        table.add_row(name, build(name).description + " (planar)")
     console.print(table)
     for title, registry in (
         ("Joints", JOINTS), ("Constraints", CONSTRAINTS), ("Forces", FORCES),

@@ -24,7 +24,7 @@ from dalembert.derivation.typesetter import Typesetter
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.kinematics import Coordinates, Generalized, GeneralizedCoordinates
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 
 __all__ = ["Derivation", "derive"]
 
@@ -66,7 +66,7 @@ def derive(
     if simplify not in (True, False, "auto"):
         raise DalembertError(f"simplify must be True, False or 'auto', got {simplify!r}")
     chosen = _formulation(formulation)
-    placed = _coordinates(model, coordinates)
+    placed = _coordinates(model_of(model), coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
     if method == "graph" or (method == "auto" and setup.graph.length > SMALL):

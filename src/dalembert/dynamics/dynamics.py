@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.kinematics import Generalized
-from dalembert.model import Flat, Model, flatten
+from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 
 __all__ = ["Dynamics", "compile"]
@@ -68,10 +68,7 @@ class Dynamics:
     """
 
     def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
-        if not isinstance(model, Model):
-            raise DalembertError(
-                f"expected a model, got {model!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')"
-            )
+        model = model_of(model)
         model.validate()
         self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
@@ -133,7 +130,7 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    traced, symbols, tau, variables = map(_of_kernels, ("traced", "symbols", "tau", "variables"))
     dynamics_kernel, constraint_kernel, observer = map(
         _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
@@ -184,7 +181,7 @@ class Dynamics:
             out: array for the result.
         """
         kernels = self.kernels
-        if kernels.way == "explicit" and not kernels.is_large:
+        if kernels.evaluation == "explicit" and not kernels.is_large:
             given = self._no_force if tau is None else tau
             if parameters is None and out is None and type(t) is float and t == 0.0:
                 single = kernels.single_acceleration(q, u, given)
@@ -380,11 +377,6 @@ class Dynamics:
             active: the rows to keep instead.
         """
         return make_problem(self.kernels, parameters, needs, start, active)
-
-
-def not_a_model(given: Any) -> DalembertError:
-    """What to say where something else than a model was given."""
-    return DalembertError(f"expected a model, got {given!r}.  Fix: da.library.four_bar(), or da.read('file.yaml')")
 
 
 def compile(

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from dalembert.dynamics.dynamics import Dynamics, not_a_model
+from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
 from dalembert.kinematics import Generalized
-from dalembert.model import Model
+from dalembert.model import Model, model_of
 from dalembert.model.contents import contents
 
 __all__ = ["kept_dynamics", "kept_for"]
@@ -35,14 +35,13 @@ def kept_dynamics(
     The model itself carries them, so they live as long as it does. Each thread has its own: equations remember what was
     seen of a mechanism, such as the rank of its constraints, and runs side by side must not meet there.
     """
+    model = model_of(model)
     return kept_for(model, (formulation, coordinates), lambda: Dynamics(model, formulation, coordinates))
 
 
 def kept_for(model: Model, asked: tuple[Any, ...], make: Callable[[], T]) -> T:
     """What was made of a model before for the same question in this thread, if nothing of the model has changed since;
     else it is made now."""
-    if not isinstance(model, Model):
-        raise not_a_model(model)
     asked, now = (*asked, threading.get_ident()), contents(model)
     kept: list[Kept] = [one for one in model.derived if one.contents == now]
     found = next((one for one in kept if one.asked == asked), None)

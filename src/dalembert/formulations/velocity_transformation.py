@@ -10,18 +10,18 @@ import numpy as np
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
-from dalembert.formulations.jourdain import jourdain_route
-from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_route
-from dalembert.formulations.solver_steps import null_space, reduced_mass
+from dalembert.formulations.jourdain import jourdain_solver
+from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
 from dalembert.kinematics import Coordinates
 from dalembert.native import Native, Record
 from dalembert.numerics.context import Context
+from dalembert.numerics.solver_steps import null_space, reduced_mass
 
 __all__ = ["CLOSINGS", "VelocityTransformation"]
 
 # M, f, A and γ are those of eq. 5.92: projected by R¹ already.
-_ROUTES = {"multipliers": null_space, "independent": jourdain_route, "penalty": penalty_route}
-CLOSINGS = tuple(_ROUTES)
+_SOLVERS = {"multipliers": null_space, "independent": jourdain_solver, "penalty": penalty_solver}
+CLOSINGS = tuple(_SOLVERS)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class VelocityTransformation(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
-    def solver(self) -> Native:
-        return _ROUTES[self.closing]
+    def chosen_solver(self) -> Native:
+        return _SOLVERS[self.closing]
 
     def record(self, context: Context) -> Record:
         if self.closing != "penalty":

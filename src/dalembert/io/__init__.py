@@ -1,6 +1,7 @@
 """Model files: read and write them, and the schema they follow."""
 
 from dalembert.io.files import READERS, WRITERS, read, register, write
+from dalembert.io.planar_schema import planar_json_schema, planar_markdown
 from dalembert.io.robot_files import loads_robot
 from dalembert.io.schema import json_schema, reference_markdown
 from dalembert.io.yaml_files import dumps, loads
@@ -12,6 +13,8 @@ __all__ = [
     "json_schema",
     "loads",
     "loads_robot",
+    "planar_json_schema",
+    "planar_markdown",
     "read",
     "reference_markdown",
     "register",

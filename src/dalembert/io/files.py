@@ -13,19 +13,20 @@ from typing import Any
 from dalembert.errors import ModelError, Problem
 from dalembert.io import robot_files, yaml_files
 from dalembert.model import Model
+from dalembert.planar import Planar
 
 __all__ = ["READERS", "WRITERS", "read", "register", "write"]
 
-READERS: dict[str, Callable[..., Model]] = {}
-WRITERS: dict[str, Callable[[Model, Path], None]] = {}
+READERS: dict[str, Callable[..., Any]] = {}
+WRITERS: dict[str, Callable[[Any, Path], None]] = {}
 
 _PATHS: tuple[type[Any], ...] = (str, os.PathLike)
 
 
 def register(
     suffix: str,
-    reader: Callable[..., Model] | None = None,
-    writer: Callable[[Model, Path], None] | None = None,
+    reader: Callable[..., Any] | None = None,
+    writer: Callable[[Any, Path], None] | None = None,
 ) -> None:
     """Tell which function reads or writes files with a suffix such as ``.urdf``."""
     if reader is not None:
@@ -40,8 +41,8 @@ for _suffix in robot_files.SUFFIXES:
     register(_suffix, robot_files.read)
 
 
-def read(path: str | os.PathLike[str], **options: Any) -> Model:
-    """The model of a file; the suffix says how it is written.
+def read(path: str | os.PathLike[str], **options: Any) -> Any:
+    """The model of a file, or the planar mechanism (``kind: planar``); the suffix says how it is written.
 
     Args:
         options: of the reader; robot files (URDF, MJCF) have some, see ``dalembert.io.robot_files``, YAML has none.
@@ -64,9 +65,9 @@ def read(path: str | os.PathLike[str], **options: Any) -> Model:
     return reader(path, **options)
 
 
-def write(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file; the suffix says how."""
-    if not isinstance(model, Model):
+def write(model: Model | Planar, path: str | os.PathLike[str]) -> None:
+    """Write a model or a planar mechanism to a file; the suffix says how."""
+    if not isinstance(model, (Model, Planar)):
         raise ModelError(Problem(f"expected a model to write, got {model!r}", fix="da.write(model, 'model.yaml')"))
     path = _path(path)
     writer = WRITERS.get(path.suffix.lower())

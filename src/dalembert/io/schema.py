@@ -20,7 +20,11 @@ from dalembert.values import DICT, LIST
 
 __all__ = ["json_schema", "reference_markdown"]
 
-_TITLES = {"JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model"}
+_TITLES = {
+    "JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model",
+    "PlanarBody": "body", "NodeSpring": "spring", "NodeForce": "force", "PlanarCoordinate": "coordinate",
+    "PlanarVelocity": "velocity", "PlanarConstraint": "constraint", "PlanarOutput": "output",
+}  # fmt: skip
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -16,6 +16,8 @@ from dalembert.io.yaml_data import MAX_BYTES, MAX_NODES, Parsed, decode, parse_y
 from dalembert.model import Model
 from dalembert.model.document import UNREAD, from_document, to_document
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
+from dalembert.planar import Planar
+from dalembert.planar.planar_document import from_planar_document, is_planar
 from dalembert.values import DICT, LIST
 
 __all__ = ["SUFFIXES", "dumps", "loads", "read", "write"]
@@ -30,8 +32,8 @@ class _TooMuch(ModelError):
     """A bound on the whole model is broken; there is no going on around it."""
 
 
-def read(path: Path) -> Model:
-    """The model of a YAML file."""
+def read(path: Path) -> Model | Planar:
+    """The model, or the planar mechanism, of a YAML file."""
     try:
         raw = _first_bytes(path)
     except OSError as error:
@@ -41,8 +43,8 @@ def read(path: Path) -> Model:
     return _build(files.expand(parsed, path.resolve(), (path.resolve(),)))
 
 
-def loads(text: str, name: str = "<text>") -> Model:
-    """The model of a YAML text; ``name`` stands for the file in errors."""
+def loads(text: str, name: str = "<text>") -> Any:
+    """The model, or the planar mechanism, of a YAML text; ``name`` stands for the file in errors."""
     parsed = parse_yaml(decode(text.encode("utf-8", "surrogatepass"), name), name)
     return _build(_Files(None, parsed, 0).expand(parsed, None, ()))
 
@@ -53,11 +55,12 @@ def _first_bytes(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def _build(parsed: Parsed) -> Model:
+def _build(parsed: Parsed) -> Model | Planar:
     """Structure, mechanics and YAML: what is wrong with each, in one error."""
     found = list(parsed.problems)
+    build = from_planar_document if is_planar(parsed.data) else from_document
     try:
-        model = from_document(parsed.data, parsed.lines)
+        model = build(parsed.data, parsed.lines)
     except ModelError as error:
         raise ModelError(found + error.problems) from None
     if found:
@@ -172,19 +175,19 @@ class _Files:
 # Text
 
 
-def write(model: Model, path: Path) -> None:
-    """Write a model as YAML."""
+def write(model: Model | Planar, path: Path) -> None:
+    """Write a model or a planar mechanism as YAML."""
     write_atomic(path, dumps(model), ModelError)
 
 
-def dumps(model: Model) -> str:
-    """The model as YAML text, which ``loads`` reads back to an equal model."""
+def dumps(model: Model | Planar) -> str:
+    """The model or planar mechanism as YAML text, which ``loads`` reads back to an equal model."""
     yaml = YAML(typ="rt", pure=True)
     yaml.width = LINE_WIDTH
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.allow_unicode = True
     out = io.StringIO()
-    yaml.dump(_styled(to_document(model)), out)
+    yaml.dump(_styled(to_document(model) if isinstance(model, Model) else model.to_data()), out)
     return out.getvalue()
 
 

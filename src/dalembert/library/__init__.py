@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
+    from dalembert.library.mechanisms.planar_pendulum import planar_pendulum
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
     from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
@@ -41,10 +42,15 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
+    from dalembert.library.mechanisms.three_rrr import three_rrr
+    from dalembert.library.mechanisms.tricycle import tricycle
+    from dalembert.library.mechanisms.whitworth import whitworth
     from dalembert.model import Model
+    from dalembert.planar import Planar
 
 __all__ = [
     "LIBRARY",
+    "PLANAR",
     "andrews",
     "bennett",
     "bicycle",
@@ -61,6 +67,7 @@ __all__ = [
     "names",
     "parallelogram",
     "pendulum",
+    "planar_pendulum",
     "rolling_disc",
     "rolling_sphere",
     "sarrus",
@@ -71,6 +78,9 @@ __all__ = [
     "snakeboard",
     "spinning_top",
     "stewart_platform",
+    "three_rrr",
+    "tricycle",
+    "whitworth",
 ]
 
 
@@ -129,13 +139,20 @@ LIBRARY: dict[str, Callable[..., Model]] = {
 }
 
 
+# Planar mechanisms by nodes; whatever takes a model takes them too.
+PLANAR: dict[str, Callable[..., Planar]] = {
+    name: Entry(name)  # type: ignore[dict-item]
+    for name in ("planar-pendulum", "whitworth", "three-rrr")
+}
+
+
 def names() -> list[str]:
-    """Names of all bundled mechanisms."""
+    """Names of all bundled models; ``PLANAR`` holds the planar mechanisms by nodes."""
     return list(LIBRARY)
 
 
-def build(name: str, **parameters: Any) -> Model:
-    """A bundled mechanism by its name.
+def build(name: str, **parameters: Any) -> Any:
+    """A bundled mechanism by its name: a model, or one of the planar mechanisms.
 
     Args:
         name: e.g. ``"four-bar"``; underscores will do for dashes.
@@ -144,22 +161,24 @@ def build(name: str, **parameters: Any) -> Model:
     Raises:
         DalembertError: there is none of that name; the message names the nearest.
     """
-    entry = LIBRARY.get(str(name).replace("_", "-"))
+    known: dict[str, Callable[..., Any]] = {**LIBRARY, **PLANAR}
+    entry = known.get(str(name).replace("_", "-"))
     if entry is None:
-        near = difflib.get_close_matches(str(name).replace("_", "-"), LIBRARY, n=3)
+        near = difflib.get_close_matches(str(name).replace("_", "-"), known, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?  " if near else ""
-        raise DalembertError(f"unknown mechanism {name!r}.  Fix: {hint}the library has {', '.join(LIBRARY)}")
+        raise DalembertError(f"unknown mechanism {name!r}.  Fix: {hint}the library has {', '.join(known)}")
     return entry(**parameters)
 
 
 # Mechanisms as trees of subsystems: functions with keyword parameters, too.
-SUBSYSTEMS = ("slider_crank_3d_modular",)
+SUBSYSTEMS = ("slider_crank_3d_modular", "tricycle")
 
 
 def __getattr__(name: str) -> Any:
     if name in SUBSYSTEMS:
         return getattr(import_module(f"dalembert.library.mechanisms.{name}"), name)
-    entry = LIBRARY.get(name.replace("_", "-"))
+    word = name.replace("_", "-")
+    entry = LIBRARY.get(word) or PLANAR.get(word)
     if isinstance(entry, Entry) and entry.function_name == name:
         return entry.function
     raise AttributeError(f"module 'dalembert.library' has no attribute {name!r}")

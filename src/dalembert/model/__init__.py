@@ -4,7 +4,7 @@ from dalembert.joints import CustomMotion, JointData
 from dalembert.model.data import Body, Event, Output, Shape, SubModel
 from dalembert.model.flatten import Flat, flatten
 from dalembert.model.mechanism import Mechanism
-from dalembert.model.model import Model
+from dalembert.model.model import Model, model_of
 from dalembert.model.system import System
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "SubModel",
     "System",
     "flatten",
+    "model_of",
 ]

@@ -17,7 +17,7 @@ from dalembert.model.fields import caller, checked
 from dalembert.model.methods import ElementMethods
 from dalembert.values import SEQUENCE
 
-__all__ = ["Model"]
+__all__ = ["Model", "model_of"]
 
 SECTIONS = ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels")
 
@@ -190,6 +190,7 @@ class Model(ElementMethods):
     ) -> SubModel:
         """Put a model inside this one; its elements are called ``name.element``."""
         fields = {"pose": pose} if pose is not None else {}
+        model = model.to_model() if hasattr(model, "to_model") else model  # type: ignore[attr-defined]
         sub = checked(
             SubModel, f"sub-model {name!r}", name=name, model=model, base=base, parameters=parameters or {}, **fields
         )
@@ -240,3 +241,12 @@ class Model(ElementMethods):
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(getattr(self, key))} {key}" for key in SECTIONS if getattr(self, key))
         return f"<Model {self.name!r}: {counts or 'empty'}>"
+
+
+def model_of(given: Any) -> Model:
+    """A model as it is; of a planar mechanism, or whatever else has ``to_model``, the model that it makes."""
+    if isinstance(given, Model):
+        return given
+    if not hasattr(given, "to_model"):
+        raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix="e.g. da.library.four_bar()"))
+    return given.to_model()

@@ -107,8 +107,10 @@ class LeastSquares(Strategy):
         return self.independent
 
     def weight(self, row: Label) -> float:
+        """Of the row, or of the first part of its dotted name: ``axis`` is for ``axis.x``, too."""
         known = dict(self.weights)
-        return known.get(row.text, known.get(row.name, 1.0))
+        names = [row.text, row.name, *(row.name.rsplit(".", k)[0] for k in range(1, row.name.count(".") + 1))]
+        return next((known[name] for name in names if name in known), 1.0)
 
 
 STRATEGIES: dict[str, type[Strategy]] = {kind.name: kind for kind in (Pivoted, SVD, Symbolic, LeastSquares)}
@@ -342,7 +344,11 @@ def _asked(
             f"rows that contradict each other (residual of least squares): {', '.join(clash)}"
         )
         raise ModelError(
-            Problem(message, fix="remove one of them, or complement(LeastSquares(…)) to meet all as well as can be")
+            Problem(
+                message,
+                fix=f"choose {len(B.columns) - rank} independent variables instead of {len(asked)}, remove "
+                "an invariant, or complement(LeastSquares(…)) to meet all as well as can be",
+            )
         )
     return Choice(strategy, tuple(asked), tuple(pivots), (), tuple(degenerate), residual)
 

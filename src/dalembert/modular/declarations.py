@@ -204,7 +204,7 @@ class Included:
     """A part with what its owner gives it."""
 
     def __init__(self, part: Declarations):
-        self.part = part
+        self.part: Any = part  # a Subsystem
         self.values: dict[str, float] = {}
         self.given: dict[sp.Symbol, sp.Expr] = {}
 

@@ -11,16 +11,28 @@ declared above σ (def. 2.3).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import casadi as ca
 import sympy as sp
 
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
+from dalembert.modular.scope import Scope
 
-__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+__all__ = [
+    "Classified",
+    "classify",
+    "constraint_order",
+    "constraint_order_of",
+    "force_order",
+    "top_places",
+    "working_order",
+]
 
 
 @dataclass(frozen=True)
@@ -60,20 +72,39 @@ def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     return found
 
 
+def top_places(d: Description, expression: sp.Expr) -> list[Any]:
+    """Variables of the highest order in a formula: (symbol, place)."""
+    return sorted(_top_symbols(d, expression, d.order_of(expression)), key=lambda pair: pair[0].name)
+
+
 def constraint_order_of(d: Description, invariant: Invariant) -> int:
     """The least order at which an invariant is affine in variables that have no kinematics of their own."""
     key = ("affine", invariant.name)
     if key not in d.memo:
+        scope = Scope(CASADI, d)
         expression = d.lively(invariant.value)
-        order = max(d.order_of(expression), 0)
-        tops = _top_symbols(d, expression, order)
+        order, names = max(d.order_of(expression), 0), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
+        value, tops = scope.value(expression), _tops(d, names, order)
         while any(place.name in place.owner.definitions for _, place in tops):
-            expression, order = d.rate(expression), order + 1
-            tops = _top_symbols(d, expression, order)
-        symbols = {symbol for symbol, _ in tops}
-        affine = all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
-        d.memo[key] = order if affine else order + 1
+            value, names = scope.rate(value, names)
+            order += 1
+            tops = _tops(d, names, order)
+        d.memo[key] = order if _affine(scope, value, [name for name, _ in tops]) else order + 1
     return d.memo[key]
+
+
+def _affine(scope: Scope, value: Any, names: list[str]) -> bool:
+    """True if a scalar has no products, squares or other functions of some symbols."""
+    if not names or type(value) is float:
+        return True
+    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
+    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
+
+
+def _tops(d: Description, names: Iterable[str], order: int) -> list[Any]:
+    """Variables of an order among names."""
+    places = [(name, d.locate(name)) for name in names if name != TIME.name]
+    return [(n, p) for n, p in places if p is not None and p.kind == "variable" and p.label().order == order]
 
 
 def constraint_order(d: Description) -> int:

@@ -32,6 +32,15 @@ class Label:
     order: int
     base: int = field(default=0, compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.path, self.name, self.order)))  # labels are keys everywhere
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[type[Label], tuple[tuple[str, ...], str, int, int]]:
+        return Label, (self.path, self.name, self.order, self.base)  # hashes of text differ between processes
+
     def __str__(self) -> str:
         return with_rate(self.text, self.order - self.base)
 
@@ -57,13 +66,15 @@ class Label:
         return Label((part, *self.path), self.name, self.order, self.base)
 
     def latex(self) -> str:
-        """In LaTeX: dots for derivatives, the path as an index."""
+        """In LaTeX: dots for derivatives; path and components as an index."""
+        head, *components = self.name.split(".")
+        letter, _, index = sp.latex(sp.Symbol(head)).partition("_")
         level = self.order - self.base
-        letter = sp.latex(sp.Symbol(self.name.replace(".", "_")))
-        dotted = {0: letter, 1: rf"\dot{{{letter}}}", 2: rf"\ddot{{{letter}}}", 3: rf"\dddot{{{letter}}}"}
-        text = dotted.get(level) or rf"{letter}^{{({level})}}"
-        where = ".".join(self.path)
-        return text if not where else rf"{{{text}}}_{{\mathrm{{{where}}}}}"
+        dots = {1: "dot", 2: "ddot", 3: "dddot", 4: "ddddot"}
+        text = letter if level == 0 else rf"\{dots[level]}{{{letter}}}" if level in dots else rf"{letter}^{{({level})}}"
+        indices = [rf"\mathrm{{{step}}}".replace("_", r"\_") for step in self.path]
+        indices += [index.strip("{}")] * bool(index) + components
+        return rf"{text}_{{{','.join(indices)}}}" if indices else text
 
 
 def with_rate(text: str, level: int) -> str:

@@ -56,9 +56,9 @@ def rigid_body(
         f_v = m g − m v̇,        f_ω = −(I ω̇ + ω × I ω)
 
     Args:
-        coordinates: None; ``position`` (``p``); ``quaternion`` (``p``, ``q.w q.x q.y q.z`` with |q| = 1); a sequence of axes
-            such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant`` after
-            it the rates of the angles stay variables besides ``omega``.
+        coordinates: None; ``position`` (``p``); ``quaternion`` (``p``, ``q.w q.x q.y q.z`` with |q| = 1); a sequence of
+            axes such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant``
+            after it the rates of the angles stay variables besides ``omega``.
         gravity: None; an axis such as ``-z``; components (three numbers or formulas, m/s²); or a number ξ (rad):
             g (sin ξ x + cos ξ z).
         inertia: ``central`` (principal axes), ``spherical``, ``cylindrical x``, ``xy plane`` (a plane of symmetry),
@@ -69,7 +69,8 @@ def rigid_body(
     if inertia not in _INERTIAS:
         raise ModelError(Problem(f"leaf {name!r}: unknown inertia {inertia!r}; expected {', '.join(_INERTIAS)}"))
     names, entries = _INERTIAS[inertia]
-    known: dict[str, float | None] = {"m": 1.0} | {key: 1.0 if len(set(key[1:])) < 2 else 0.0 for key in names}
+    known: dict[str, float | None] = {"m": 1.0}
+    known |= {key: 1.0 if len(set(key[1:])) < 2 else 0.0 for key in names}
     body = Subsystem(name)
     known |= _gravity_parameters(name, gravity)
     for key, value in _given(name, known, values).items():
@@ -159,13 +160,13 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
 def point(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World position of a point of a rigid body, given from its center of mass in body axes (m)."""
     r = sp.Matrix(list(place))
-    return sp.Matrix(list(body.p)) + (rotation(body) * r if any(r) else sp.zeros(3, 1))
+    return sp.Matrix(list(body.p)) + (rotation(body) * r if any(place) else sp.zeros(3, 1))
 
 
 def point_velocity(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World velocity of a point of a rigid body, given from its center of mass in body axes (m)."""
     r = sp.Matrix(list(place))
-    turning = rotation(body) * sp.Matrix(list(body.omega)).cross(r) if any(r) else sp.zeros(3, 1)
+    turning = rotation(body) * sp.Matrix(list(body.omega)).cross(r) if any(place) else sp.zeros(3, 1)
     return sp.Matrix(list(body.v)) + turning
 
 

@@ -20,9 +20,15 @@ SHORT = 1e-9  # what may be left over, relative to the forces that are balanced
 
 @native
 def allocate_along(
-    A: np.ndarray, r: np.ndarray, B: np.ndarray, weights: np.ndarray,
-    E: np.ndarray, e: np.ndarray, tau: np.ndarray, short: np.ndarray,
-):  # fmt: skip
+    A: np.ndarray,
+    r: np.ndarray,
+    B: np.ndarray,
+    weights: np.ndarray,
+    E: np.ndarray,
+    e: np.ndarray,
+    tau: np.ndarray,
+    short: np.ndarray,
+) -> None:
     """Unknown forces at many instants.
 
     Args:
@@ -58,7 +64,7 @@ def allocate_along(
 
 
 @native
-def balance_along(A: np.ndarray, rest: np.ndarray, multipliers: np.ndarray, left: np.ndarray):
+def balance_along(A: np.ndarray, rest: np.ndarray, multipliers: np.ndarray, left: np.ndarray) -> None:
     """The shortest λ with Aᵀλ closest to the rest, and what is left of it, at many instants."""
     n, rows = rest.shape[1], A.shape[1]
     unit, none = np.eye(n), np.zeros(rows)

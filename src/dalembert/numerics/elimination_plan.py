@@ -195,7 +195,7 @@ def _rooms(
 
 
 @native
-def room(r: int, a: int, b: int, k: int):
+def room(r: int, a: int, b: int, k: int) -> tuple[int, int]:
     """The most memory that a node takes, numbers and whole numbers: r own rows, a touching ones, a border of b and k
     columns."""
     return 3 * k * k + (r + 2 * a + b + 8) * k, k * k + 8 * k + r + b + 4

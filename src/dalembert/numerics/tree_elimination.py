@@ -116,7 +116,7 @@ def _longest(p: Plan, A: np.ndarray) -> float:
 
 
 @native
-def _slots_of(p: Plan, s: Memory, x: int):
+def _slots_of(p: Plan, s: Memory, x: int) -> tuple[np.ndarray, np.ndarray]:
     """Slots of a node's columns, its own and what its children left, and slots of its border that are alive."""
     width = p.column_start[x + 1] - p.column_start[x]
     for child in p.child_index[p.child_start[x] : p.child_start[x + 1]]:
@@ -138,7 +138,7 @@ def _slots_of(p: Plan, s: Memory, x: int):
 
 
 @native
-def _rows_of(p: Plan, x: int):
+def _rows_of(p: Plan, x: int) -> tuple[np.ndarray, np.ndarray]:
     """Own rows of a node, and rows of its ancestors that touch it."""
     return (
         p.row_index[p.row_start[x] : p.row_start[x + 1]],
@@ -267,7 +267,7 @@ def _complement(G: np.ndarray, tail: int, Q: Reflections, columns: np.ndarray, r
 
 
 @native
-def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
+def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float) -> tuple[int, float, float, np.ndarray]:
     """A node's own rows, with the columns that they determine: rank, smallest pivot, conflict, what is left of G."""
     rows, touching = _rows_of(p, x)
     G, tail, h = front.G, front.tail, s.head[x]

@@ -22,14 +22,19 @@ from dalembert.view.scene import Shape as Drawn
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["scene"]
+__all__ = ["moving_scene", "scene"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
 GROUND_COLOR = "#8a8f98"
 
 
 def scene(run: Trajectory) -> Scene:
-    """The moving mechanism."""
+    """The moving mechanism, with plots and what the certificate says."""
+    return moving_scene(run, panels(run), _facts(run))
+
+
+def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) -> Scene:
+    """The moving mechanism: of a run only the times and places of the bodies are read."""
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
     keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
     builder = _Builder(run)
@@ -38,10 +43,7 @@ def scene(run: Trajectory) -> Scene:
         if name in builder.hidden:
             continue
         bodies.append(SceneBody(name, builder.shapes(name), positions[keep, i], turns[keep, i]))
-    plots = [
-        Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()})
-        for plot in panels(run)
-    ]
+    kept = [Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()}) for plot in plots]
     return Scene(
         title=run.dynamics.model.name,
         time=time[keep],
@@ -49,9 +51,9 @@ def scene(run: Trajectory) -> Scene:
         ground_shapes=builder.shapes("ground"),
         joints=builder.joints(),
         springs=builder.springs(),
-        plots=plots,
+        plots=kept,
         up=builder.up(),
-        facts=_facts(run),
+        facts=facts,
     )
 
 
