@@ -19,6 +19,7 @@ import dalembert as da
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations.modular import Modular
+from dalembert.library import LIBRARY
 from dalembert.model import Model, flatten
 from dalembert.numerics.elimination_plan import Plan
 from dalembert.topology import Graph
@@ -58,6 +59,25 @@ def test_every_node_of_a_mechanism_without_sub_models(name, coordinates):
     q, u = state_in(name, 0, flat.coordinates)
     modular = share_kernels(Dynamics(case(name), EVERY_NODE[1], coordinates), flat)
     _assert_same(name, flat, modular, q, u)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIBRARY)
+def test_every_node_of_the_library(name):
+    """At the start of each bundled mechanism, in absolute coordinates, where every joint is a row."""
+    model = getattr(da.library, name.replace("-", "_"))()
+    flat = Dynamics(model, "lagrange-multipliers", "absolute")
+    modular = share_kernels(Dynamics(model, EVERY_NODE[0], "absolute"), flat)
+    _assert_same(name, flat, modular, *da.assemble(model).to(flat.coordinates))
+
+
+def test_a_checkpoint_keeps_the_options(tmp_path):
+    model, names = _chain(((0, 1), (2,)))
+    options = {"formulation": EVERY_NODE[1], "coordinates": "absolute"}
+    run = da.simulate(model, 0.1, checkpoint=tmp_path / "run.checkpoint", **options)
+    again = da.simulate(model, 0.1, checkpoint=tmp_path / "run.checkpoint", **options)
+    assert again.dynamics.formulation == EVERY_NODE[1]
+    np.testing.assert_array_equal(again.body(names[-1]).position, run.body(names[-1]).position)
 
 
 # Random hierarchies

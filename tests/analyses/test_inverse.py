@@ -25,7 +25,7 @@ def forward_error(inverse, end):
     def rate(s, y):
         values = dict(zip(names, forces(s), strict=True))
         du = d.acceleration(y[: d.nq], y[d.nq :], t=float(s), parameters=values)
-        seen = d.dynamics_kernel(float(s), y[: d.nq], y[d.nq :], d.parameters(values), np.zeros(d.nv))
+        seen = d.kernels.dynamics_kernel(float(s), y[: d.nq], y[d.nq :], d.parameters(values), np.zeros(d.nv))
         return np.concatenate([seen.qdot, du])
 
     at = int(np.searchsorted(t, end))

@@ -74,6 +74,41 @@ def test_too_much_friction_jams(slider):
     np.testing.assert_allclose(found.friction, 1.2 / 0.5 * mild.friction, rtol=1e-12)  # b depends on the position alone
 
 
+# Node models of planar mechanisms
+
+
+def test_whitworth_by_nodes():
+    """Recomputed with Newton-Euler and every joint force (thesis 5.3.1)."""
+    system = da.library.whitworth().to_subsystem()
+    times, start = np.linspace(0, 2.3, 24), system.guesses()
+    found = da.inverse_dynamics(system, {"crank.omega": "pi/2"}, times, initial=start)
+    assert found.certificate.trusted, found.certificate
+    expected = {
+        "slider.P.x.d": (-0.255876324727, 0.705959798504),
+        "rocker.omega": (0.461998919646, -1.09096826615),
+        "u1": (0.036541853005, 0.952081805481),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(found.values(name)[[0, -1]], values, rtol=2e-11, err_msg=name)
+
+
+@pytest.mark.slow
+def test_three_rrr_by_nodes():
+    """Redundant length equations of the platform; numbers of the thesis's case 5.3.2, recomputed."""
+    system = da.library.three_rrr().to_subsystem()
+    angle = "atan2(platform.P1.y - platform.center.y, platform.P1.x - platform.center.x)"
+    motion = {
+        "platform.center.x": "-sin(pi*t/2)", "platform.center.y": "sin(pi*t/4)", angle: "(pi/6)*sin(pi*t/4)**4",
+    }  # fmt: skip
+    times = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.3])
+    found = da.inverse_dynamics(system, motion, times, initial=system.guesses())
+    assert found.certificate.trusted, found.certificate
+    forces = np.stack([found.values(name) for name in ("u1", "u2", "u3")], axis=1)
+    np.testing.assert_allclose(forces[0], (1.256327099, -0.7037541426, 1.228120405), atol=1e-9)
+    np.testing.assert_allclose(forces[4], (7.174202351, 4.166600174, -0.6128158164), atol=1e-9)
+    np.testing.assert_allclose(forces[-1], (-7.35321983, 10.17266901, 0.9511423473), atol=1e-8)
+
+
 # A block on a plane, pushed at an angle: closed forms
 
 

@@ -76,7 +76,7 @@ def test_orthonormal_basis() -> None:
     eq = rows((1, 2, 3, 4), (0, 1, -1, 2)).equations()
     found = eq.at(strategy=SVD())
     C = found.C.to_array()
-    assert C.T @ C == pytest.approx(np.eye(2), abs=1e-14)
+    assert pytest.approx(np.eye(2), abs=1e-14) == C.T @ C
     assert np.abs(found.B.to_array() @ C).max() < 1e-14
     with pytest.raises(da.DalembertError, match="numbers"):
         eq._choices[()].__class__(SVD(), eq.independent, ()).columns(eq.B)
@@ -92,7 +92,9 @@ def test_dependent_choice() -> None:
 def test_too_few_independent() -> None:
     S = rows((1, -1, 0))
     S.independent("q1")
-    with pytest.raises(ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent") as error:
+    with pytest.raises(
+        ModelError, match=r"subsystem 'S' has 2 degrees of freedom at its level, 1 independent"
+    ) as error:
         S.equations().C  # noqa: B018
     assert "q3" in str(error.value)
 

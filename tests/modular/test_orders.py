@@ -1,4 +1,4 @@
-"""Orders, degrees of freedom, ranks and accelerations of small systems, in all descriptions (acceptance checks 3–5, 21)."""
+"""Orders, degrees of freedom, ranks and accelerations of small systems, in all descriptions (checks 3–5, 21)."""
 
 from __future__ import annotations
 
@@ -82,6 +82,31 @@ def test_pendulum_in_minimal_coordinates() -> None:
     found = eq.acceleration({"phi": PH, "theta": TH, "phi.d": PHD, "theta.d": THD})
     assert found[eq.label("phi")] == pytest.approx(1.567159218407, abs=1e-10)
     assert found[eq.label("theta")] == pytest.approx(-4.679029306240, abs=1e-10)
+
+
+def test_forces_along_points() -> None:
+    """f = Vᵀ f′ of a particle whose place is a formula of angles: the first description of example 4.1, by its V."""
+    P = da.Subsystem("P")
+    m, g, r = P.parameters(m=1, g=G, r=R)
+    phi, theta = P.coordinates("phi theta")
+    x, y, z = r * cos(theta), r * sin(theta) * cos(phi), r * sin(theta) * sin(phi)
+    P.forces_along({x: m * g - m * P.rate(x, 2), y: -m * P.rate(y, 2), z: -m * P.rate(z, 2)})
+    eq = P.equations()
+    found = eq.acceleration({"phi": PH, "theta": TH, "phi.d": PHD, "theta.d": THD})
+    assert found[eq.label("phi")] == pytest.approx(1.567159218407, abs=1e-10)
+    assert found[eq.label("theta")] == pytest.approx(-4.679029306240, abs=1e-10)
+
+
+def test_forces_along_velocities_of_parts() -> None:
+    """A force at a point of a body acts on velocity and angular velocity; with kinematics, through them."""
+    S = da.Subsystem("S")
+    B = da.leaves.planar_body("B", "newton-euler", m=2, I=0.5)
+    S.include(B)
+    S.forces_along({B.p.y + 0.3 * sin(B.th): 5.0})
+    eq = S.equations()
+    found = eq.acceleration({"B.th": 0.4, "B.omega": 0.0})
+    assert found[eq.label("B.v.y")] == pytest.approx(2.5)
+    assert found[eq.label("B.omega")] == pytest.approx(5 * 0.3 * math.cos(0.4) / 0.5)
 
 
 @pytest.mark.parametrize("version", [2, 3])

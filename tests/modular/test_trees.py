@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -71,7 +73,7 @@ def chain(grouping: str, mark: str = "mark") -> da.Subsystem:
             S.include(bar, name)
         parts = [S.a, S.b, S.c]
         S.invariants(parts[0].p.x, parts[0].p.y)
-        for one, other in zip(parts[:-1], parts[1:], strict=True):
+        for one, other in itertools.pairwise(parts):
             S.invariants(other.p.x - one.q.x, other.p.y - one.q.y)
         return S
     inner = da.Subsystem("inner")
@@ -127,7 +129,7 @@ def test_names_do_not_matter() -> None:
         other.include(bar, name)
     p = [other.first, other.second, other.third]
     other.invariants(p[0].p.x, p[0].p.y)
-    for a, b in zip(p[:-1], p[1:], strict=True):
+    for a, b in itertools.pairwise(p):
         other.invariants(b.p.x - a.q.x, b.p.y - a.q.y)
     rename = {"a": "first", "b": "second", "c": "third"}
     eq, oq = one.equations(), other.equations()

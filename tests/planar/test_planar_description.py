@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,16 @@ def test_center_of_mass():
     for com, place in ((None, (0.5, 0, 0)), ("P", (1, 0, 0)), ((0.25, 0.5), (0.25, 0.5, 0))):
         found = bar(com=com).to_model().bodies[0].com
         assert tuple(map(float, found)) == pytest.approx(place)
+
+
+def test_copies():
+    w = da.library.whitworth()
+    w.to_model()
+    for other in (pickle.loads(pickle.dumps(w)), copy.deepcopy(w)):
+        assert other == w
+        other.base(X=(1, 1))
+        assert str(other.base.X) == "base.X"
+        assert other != w
 
 
 # Mistakes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from planar_cases import CASES, four_bar, ring_and_disc, slider_crank
-from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert.planar.node_model import NodeModel
@@ -15,41 +14,29 @@ from dalembert.planar.planar_tree import PlanarTree
 DURATION = 0.4
 # The runs have tolerances of 1e-10.
 SAME = 2e-9
-RATES = {"x": "vx", "y": "vy", "slide": "speed", "angle": "omega"}
-
-
-def _value(w: da.Planar, run, name: str, k: int) -> float:
-    """A variable of the node model at an output of a run."""
-    coordinate = name.removesuffix(".d")
-    if name == coordinate:
-        return w.values(run, name)[k]
-    owner, _, key = coordinate.rpartition(".")
-    return w.values(run, f"{owner}.{RATES[key]}" if owner else f"{coordinate}.rate")[k]
+TIGHT = {"rtol": 1e-10, "atol": 1e-11, "output_step": DURATION}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_redundant_rows_and_the_same_motion(name):
+    """By joint coordinates, and by nodes: both compiled, from the same state."""
     w = CASES[name]()
     assert da.inspect(w).redundant == []
-    run = da.simulate(w, DURATION, rtol=1e-10, atol=1e-11, output_step=DURATION)
+    run = da.simulate(w, DURATION, **TIGHT)
     assert run.certificate.trusted, run.certificate
+    start = w.node_values(da.assemble(w))
     nodes = NodeNumbers(NodeModel(w))
-    n = len(nodes.q_names)
-    start = np.array([_value(w, run, one, 0) for one in (*nodes.q_names, *nodes.w_names)])
-    seen = nodes(0.0, start[:n], start[n:])
+    q, v = (np.array([start[one] for one in names]) for names in (nodes.q_names, nodes.w_names))
+    seen = nodes(0.0, q, v)
     assert np.abs(np.asarray(seen.position)).max(initial=0.0) < 1e-12
     assert np.abs(np.asarray(seen.velocity)).max() < 1e-12
     A = np.asarray(seen.A)
     assert np.linalg.matrix_rank(A) == len(A), "rows of the node model are independent"
     assert A.shape[1] - len(A) == da.inspect(w).freedom
-
-    def rates(t, y):
-        q, v = y[:n], y[n:]
-        return np.concatenate([np.asarray(nodes(t, q, v).rates), nodes.accelerations(t, q, v)])
-
-    found = solve_ivp(rates, (0, DURATION), start, method="DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
-    expected = [_value(w, run, one, -1) for one in (*nodes.q_names, *nodes.w_names)]
-    np.testing.assert_allclose(found, expected, atol=SAME, rtol=SAME)
+    found = da.simulate(w.to_subsystem(), DURATION, initial=start, **TIGHT)
+    assert found.certificate.trusted, found.certificate
+    for key, value in w.node_values(run).items():
+        assert float(found[key][-1]) == pytest.approx(value, abs=SAME, rel=SAME), key
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -69,14 +56,14 @@ def test_subsystem_gives_the_same_accelerations(name):
 def test_any_pin_may_close_the_loop(order):
     """Each order has its own spanning tree, some with joints reversed."""
     w = four_bar(order)
-    run = da.simulate(w, DURATION, rtol=1e-10, atol=1e-11, output_step=DURATION)
+    run = da.simulate(w, DURATION, **TIGHT)
     place = [w.values(run, f"coupler.C.{axis}")[-1] for axis in "xy"]
     np.testing.assert_allclose(place, _reference("four-bar"), atol=SAME)
 
 
 def _reference(name: str) -> list[float]:
     w = CASES[name]()
-    run = da.simulate(w, DURATION, rtol=1e-10, atol=1e-11, output_step=DURATION, coordinates="absolute")
+    run = da.simulate(w, DURATION, coordinates="absolute", **TIGHT)
     node = "coupler.C" if name == "four-bar" else "rod.C"
     return [w.values(run, f"{node}.{axis}")[-1] for axis in "xy"]
 
@@ -84,12 +71,12 @@ def _reference(name: str) -> list[float]:
 def test_forces_on_joints_that_close_a_loop():
     """An active pin and an active slide, in the tree or not: the torque acts on both bodies, the force on its line."""
     w = slider_crank()
-    run = da.simulate(w, DURATION, rtol=1e-10, atol=1e-11, output_step=DURATION)
+    run = da.simulate(w, DURATION, **TIGHT)
     expected = [w.values(run, f"rod.C.{axis}")[-1] for axis in "xy"]
     w = slider_crank("B C guide A")
     w.initial("B", 0.0), w.initial("C", 0.0)  # draws these pins into the tree, so that A closes the loop
     assert [joint.name for joint in PlanarTree(w).cut] == ["A"]
-    run = da.simulate(w, DURATION, rtol=1e-10, atol=1e-11, output_step=DURATION)
+    run = da.simulate(w, DURATION, **TIGHT)
     np.testing.assert_allclose([w.values(run, f"rod.C.{axis}")[-1] for axis in "xy"], expected, atol=SAME)
 
 
@@ -157,8 +144,25 @@ def _drawn(w: da.Planar) -> dict[str, float]:
     return dict(zip(nodes.q_names, nodes.drawn, strict=True))
 
 
+def test_values_of_the_node_model():
+    w = da.library.whitworth()
+    drawn = w.node_values()
+    assert drawn["crank.pin.x"] == 0.1 and drawn["crank.pin.x.d"] == 0.0
+    turning = w.node_values(da.assemble(w, initial_rates={"A": 2.0}))
+    assert (turning["crank.pin.x.d"], turning["A.omega"]) == pytest.approx((-0.2, 2.0))
+    run = da.simulate(w, 0.1, initial_rates={"A": 2.0})
+    assert w.node_values(run, 0.05)["crank.omega"] == pytest.approx(w.values(run.resample([0.05]), "crank.omega")[0])
+    with pytest.raises(da.DalembertError, match="the run lasts from 0 to"):
+        w.node_values(run, 3.0)
+
+
 def test_inputs_have_laws_or_are_parameters():
     w = da.library.planar_pendulum()
+    hold = da.simulate(w, 0.5, inputs={"u1": "9.8*bar.tip.x"})
+    assert w.values(hold, "bar.omega")[-1] == pytest.approx(0.0, abs=1e-12)
+    assert w.input_laws["u1"] == 0
+    with pytest.raises(da.ModelError, match=r"has no input 'u2'"):
+        da.simulate(w, 0.5, inputs={"u2": 1})
     assert w.inputs == ("u1",)
     # Against gravity: m g a cos of the angle from the horizontal.
     hold = da.simulate(w, 0.5, parameters={"u1": 9.8 * 0.8})
@@ -204,3 +208,27 @@ def test_elliptic_trammel():
     vx, vy, omega = (w.values(run, name)[-1] for name in ("bar.P.vx", "bar.Q.vy", "bar.omega"))
     kinetic = (vx**2 + vy**2) / 2 + ((vx / 2) ** 2 + (vy / 2) ** 2) / 2 + omega**2 / 24
     assert kinetic == pytest.approx(9.81 * 1.5 * (0.8 - y), abs=1e-8)
+
+
+def test_whatever_takes_a_model_takes_a_planar_mechanism():
+    w = da.library.planar_pendulum()
+    assert "ddot" in da.derive(w, "lagrange").latex()
+    assert {entry.status for entry in da.compare(w, 0.1, formulations=["kane"])} == {"trusted"}
+    assert da.compile(w).nv == 1
+    assert len(da.simulate_many(w, 0.1, parameters={"u1": np.array([0.0, 1.0])}, output_step=0.1)) == 2
+    with pytest.raises(da.ModelError, match="expected a model, got int"):
+        da.inspect(3)  # type: ignore[arg-type]
+
+
+def test_inverse_dynamics_of_rolling():
+    """A disc that is turned along the floor:  torque = −(m r + J/r) ẍ."""
+    w = da.Planar("disc", gravity=(0, -9.8))
+    disc = w.body("disc", c=(0, 0.5), mass=2, inertia=0.25, torque="u")
+    w.rolling_on_line("floor", disc.c, 0.5)
+    for motion in ({"disc.c.x": "t**2"}, {"disc.angle": "-2*t**2"}):
+        found = da.inverse_dynamics(w, motion, 1.0, output_step=0.5)
+        np.testing.assert_allclose(found["u"].values, -(2 * 0.5 + 0.25 / 0.5) * 2, atol=1e-12)
+    nodes = w.inverse_by_nodes({"disc.c.x": "t**2"}, [0.0, 0.5])
+    np.testing.assert_allclose(nodes["u"], -3.0, atol=1e-12)
+    with pytest.raises(da.DalembertError, match="follows from velocities only"):
+        w.inverse_by_nodes({"disc.angle": "-2*t**2"}, [0.0, 0.5])

@@ -53,3 +53,17 @@ def test_few_outputs_do_not_blind_the_guard():
 def test_smooth_motion_is_not_cut():
     for model in (da.library.four_bar(), da.library.double_pendulum(), da.library.spinning_top()):
         assert not any("cut" in remark for remark in da.simulate(model, 2.0).certificate.remarks)
+
+
+def test_a_run_without_headway_ends_soon_and_names_the_force():
+    model = da.Model("block", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    model.initial("P", 0, rate=1)
+    model.force("friction", body, ("-sign(vx(b))", 0, 0))
+    run = da.simulate(model, 2.0)
+    assert not run.certificate.trusted
+    assert "time hardly passes" in run.certificate.message
+    assert "friction" in run.certificate.message
+    assert run.certificate.counts["steps"] + run.certificate.counts["rejected"] < 200_000
+    assert run.values("time")[-1] == pytest.approx(1.0, abs=1e-3)  # where it comes to rest

@@ -1,3 +1,4 @@
+# pyright: basic
 """Who gives which force: unknown forces from the balance of a mechanism, for any number of actuators.
 
 The balance  Aᵀλ + B τ = r  is projected onto the directions in which the mechanism can move, E τ = e. As many unknowns

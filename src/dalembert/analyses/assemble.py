@@ -1,3 +1,4 @@
+# pyright: basic
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
@@ -115,7 +116,7 @@ def _least(A: Any, b: np.ndarray) -> np.ndarray:
 
 def _along_null_space(A: Any, wishes: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """The step with A x = 0 that brings wishes·x closest to what is missing."""
-    A = A if isinstance(A, np.ndarray) else A.toarray()
+    A = A if isinstance(A, ARRAY) else A.toarray()
     _, sizes, Vt = np.linalg.svd(A)
     rank = int(np.sum(sizes > _RCOND * max(sizes.max(initial=0.0), 1e-300)))
     N = Vt[rank:].T

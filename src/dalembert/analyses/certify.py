@@ -1,3 +1,4 @@
+# pyright: basic
 """Certification: measure what a run leaves open, and say in words how it ended."""
 
 from __future__ import annotations
@@ -7,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Context, Dynamics
+from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
@@ -77,6 +80,9 @@ def ending_words(result: Result, failure: str) -> str:
         f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
         Status.FAILED: f"stopped at {end}: {failure}",
         Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
+        Status.NO_HEADWAY: f"stopped at {end}: time hardly passes any more ({result.steps} steps, {result.rejected} "
+        f"rejected). Something switches back and forth there, or grows without bound. Fix: a smooth law, such as "
+        f"tanh(u/0.001) instead of sign(u), or an event that switches",
         Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
         Status.STOPPED: f"stopped by the user at {end}",
     }[result.status]
@@ -96,6 +102,9 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
             weights = np.abs(left[:, weak]).max(axis=1)
             owners = dict.fromkeys(dynamics.rows[i].owner for i in np.argsort(-weights) if weights[i] > 0.3)
             said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
+    if result.status == Status.NO_HEADWAY:
+        jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
+        said += [f"forces with jumps or kinks: {', '.join(jumping[:4])}"] if jumping else []
     for turn in getattr(dynamics.coordinates, "turns", []):
         if turn.steepness(q) < NEARLY_SINGULAR:
             said.append(f"the angles of joint {turn.joint!r} are close to singular there; {OTHER_ANGLES}")
@@ -103,6 +112,12 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
         fastest = int(np.argmax(np.abs(np.nan_to_num(u, nan=np.inf))))
         said.append(f"fastest: {dynamics.u_names[fastest]} ({u[fastest]:.3g})")
     return "; ".join(said)
+
+
+def _jumps(element: Any) -> bool:
+    """Whether a formula of an element has a jump or a kink."""
+    kinks = (sp.sign, sp.Abs, sp.Piecewise, sp.Min, sp.Max)
+    return any(formula.atoms(*kinks) for *_, formula in formulas_in(element))
 
 
 def _constraint_checks(
@@ -220,7 +235,7 @@ def _momentum_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
         pulled = pulled or not force.balanced or "ground" in ends
     if held or flat.constraints or changed or pulled:
         return []
-    gravity = dynamics.coordinates._nominal.gravity
+    gravity = dynamics.coordinates.nominal.gravity
     momentum = data["momentum"]
     linear = momentum[:, 1] - momentum[:1, 1]
     if gravity.any():

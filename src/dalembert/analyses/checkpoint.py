@@ -1,3 +1,4 @@
+# pyright: basic
 """Checkpoints: a run that is killed goes on from the last one, bit for bit as if nothing had happened."""
 
 from __future__ import annotations

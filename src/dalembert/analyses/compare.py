@@ -1,3 +1,4 @@
+# pyright: basic
 """One mechanism in every formulation and in all coordinates: what each takes, and what it leaves open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Driving a native time loop: watching, events, checkpoints, and a change of method where a problem turns out stiff."""
 
 from __future__ import annotations

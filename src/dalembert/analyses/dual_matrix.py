@@ -1,3 +1,4 @@
+# pyright: basic
 """Matrices that carry their derivative along one direction: the same formulas give values and exact slopes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """A mechanism along a prescribed motion: states and accelerations at every instant, on one branch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Coulomb friction on unknown forces: sizes of constraint forces that act back on them.
 
 The unknowns are linear in the sizes, u = u₀ + U n, and each size is nᵢ = √pᵢ(u) with pᵢ quadratic, such as the normal

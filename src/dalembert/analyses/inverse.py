@@ -1,3 +1,4 @@
+# pyright: basic
 """Inverse dynamics: the forces behind a prescribed motion.
 
     M u̇ + h − Q = B τ + Aᵀλ

@@ -1,3 +1,4 @@
+# pyright: basic
 """The result of inverse dynamics: forces by name, with the motion that they belong to."""
 
 from __future__ import annotations

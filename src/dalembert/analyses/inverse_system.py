@@ -1,3 +1,4 @@
+# pyright: basic
 """Inverse dynamics of subsystems: theorem 4.3, chosen constraint forces, Coulomb friction on them.
 
     u = −Cᵀf*   with   C.u = 1                                                                              (4.15)
@@ -384,7 +385,7 @@ class _Run:
 
     def named(self, text: str) -> str:
         """Names of the user in the place of our own."""
-        for name, title in reversed(self.titles.items()):
+        for name, title in reversed(list(self.titles.items())):
             text = text.replace(name, f"motion of {title}")
         return text
 
@@ -452,7 +453,7 @@ class _Run:
         self, motion: tuple[np.ndarray, np.ndarray], k: int, j: int, v: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Time and variables where a velocity is zero, at an instant or between it and the next."""
-        from scipy.optimize import brentq
+        from scipy.optimize import root_scalar
 
         times, states = motion
         none = np.ones((1, len(self.owner.system.signs)))
@@ -465,7 +466,7 @@ class _Run:
 
         if v[0] * v[1] >= 0:
             return float(times[k]), states[k : k + 1]
-        t = float(brentq(speed, times[k], times[k + 1], xtol=1e-15, rtol=1e-14))
+        t = float(root_scalar(speed, bracket=(times[k], times[k + 1]), xtol=1e-15, rtol=1e-14).root)
         return t, moved(t)
 
     def solve(

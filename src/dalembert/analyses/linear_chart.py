@@ -1,3 +1,4 @@
+# pyright: basic
 """Linear models over a parameter or along a run, with modes followed from one to the next."""
 
 from __future__ import annotations

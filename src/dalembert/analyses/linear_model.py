@@ -1,3 +1,4 @@
+# pyright: basic
 """A linear model with names: ẋ = A x + B w, y = C x + D w, and what it says about stability."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Exact linearization of a mechanism, with loops, redundant equations and rolling, on its minimal state."""
 
 from __future__ import annotations

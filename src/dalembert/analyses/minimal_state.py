@@ -1,3 +1,4 @@
+# pyright: basic
 """Small motions on the constraint manifold: independent coordinates, and all else as linear functions of them.
 
 A motion next to a reference is δq = W ξ, δu, δu̇, δλ with

@@ -1,3 +1,4 @@
+# pyright: basic
 """How a run is made: the options that ``simulate``, ``simulate_many``, ``compare`` and the command line share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Prescribed motion of a mechanism: what is given, the working model that follows it, and why it cannot."""
 
 from __future__ import annotations

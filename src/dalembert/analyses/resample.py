@@ -1,3 +1,4 @@
+# pyright: basic
 """A trajectory at other times: quintics between the outputs, led back onto the constraints, never across an event."""
 
 from __future__ import annotations

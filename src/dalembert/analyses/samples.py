@@ -1,3 +1,4 @@
+# pyright: basic
 """Where many samples begin: what the caller gave, as one row of numbers for each sample."""
 
 from __future__ import annotations

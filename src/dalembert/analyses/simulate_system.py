@@ -1,3 +1,4 @@
+# pyright: basic
 """Simulation of a subsystem: variables of any kind and order through time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Eigenvalues and eigenvectors of a state matrix, block by block."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """States of self-stress: reactions that hold each other in balance, listed joint by joint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """The result of inverse dynamics of a subsystem."""
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
 
 
 def _has_forces(kernels: MechanismKernels, equations: Equations) -> bool:
-    return bool(kernels.flat.forces or equations._cut_rotors)
+    return bool(kernels.flat.forces or equations.cut_rotors)
 
 
 def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
@@ -152,9 +152,9 @@ def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tu
     Armatures of cut joints count as forces here, the only ones that know u̇.
     """
     al, tree = CASADI, equations.tree
-    wrenches, Q = equations._applied()
+    wrenches, Q = equations.applied()
     Q = Q + tree.generalized_forces(equations.states, wrenches)
-    column = al.to_sx(Q - equations._cut_rotor_forces(du))
+    column = al.to_sx(Q - equations.cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
     W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), kernels.nv)
     symbols = kernels.symbols

@@ -108,7 +108,7 @@ class Dynamics:
 
     def _check_support(self) -> None:
         support = self.formulation.supports()
-        refused = []
+        refused: list[str] = []
         if self.coordinates.name not in support.coordinates:
             refused.append(f"{self.coordinates.name} coordinates")
         if self.holonomic and not support.closed_loops:

@@ -21,6 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Form, Sizes
 from dalembert.native import Record
+from dalembert.values import NUMBER
 
 __all__ = ["KernelSet"]
 
@@ -72,7 +73,7 @@ class KernelSet(ABC):
         if unknown:
             raise DalembertError(f"unknown parameters {unknown}; the model has {self.parameter_names}")
         for name, value in values.items():
-            if not (isinstance(value, (int, float, np.number)) and math.isfinite(value)):
+            if not (isinstance(value, NUMBER) and math.isfinite(value)):
                 raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
         return np.array(list({**known, **values}.values()), dtype=float)
 

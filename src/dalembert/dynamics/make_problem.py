@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -120,9 +120,9 @@ def independent_rows(kernels: KernelSet, t: float, y: np.ndarray, parameters: np
     A = np.asarray(kernels.constraint_kernel(t, q, u, parameters).jacobian)
     if not A.any():
         return np.empty(0, dtype=np.int64)
-    from scipy.linalg import qr
+    import scipy.linalg
 
-    _, R, order = qr(A.T, mode="economic", pivoting=True)  # pyright: ignore[reportAssignmentType]
+    _, R, order = cast(Any, scipy.linalg).qr(A.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(R))
     rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
     return np.sort(order[:rank]).astype(np.int64)

@@ -1,3 +1,4 @@
+# pyright: basic
 """The kernels of a mechanism of bodies and joints."""
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class MechanismKernels(KernelSet):
     def observed(self) -> dict[str, Any]:
         """Poses and twists of bodies (world axes), energies, momentum, joint coordinates and outputs."""
         al, equations = CASADI, self.traced
-        poses, twists = [], []
+        poses: list[np.ndarray] = []
+        twists: list[np.ndarray] = []
         for state in equations.states:
             poses.append(al.concatenate([state.X_WB.R.reshape(-1), state.X_WB.p]))
             twists.append(al.concatenate([state.X_WB.R @ state.V[:3], state.X_WB.R @ state.V[3:]]))
@@ -137,11 +139,6 @@ class MechanismKernels(KernelSet):
         rate = al.rate(J, equations.q, equations.qdot())
         self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
         return self._jacobians[body]
-
-    @cached_property
-    def perturbations(self) -> Perturbations:
-        """Derivatives at single states, without machine code."""
-        return Perturbations(self)
 
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""

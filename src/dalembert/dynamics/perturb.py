@@ -1,3 +1,4 @@
+# pyright: basic
 """First and second derivatives of all that the equations of one model say, at one state.
 
 They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code would take longer to

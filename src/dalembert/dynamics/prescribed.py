@@ -1,3 +1,4 @@
+# pyright: basic
 """Motion that is prescribed instant by instant: positions by Newton's method, velocities and accelerations exactly.
 
 Quantities g of the motion must have given values s(t), besides the constraints of the mechanism:
@@ -29,7 +30,7 @@ from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVE
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
 
 if TYPE_CHECKING:
-    from dalembert.dynamics.kernels import KernelSet
+    from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = [
     "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close",
@@ -96,7 +97,7 @@ class Follower(Record):
     move = Kernel()
 
 
-def prescribed_kernel(kernels: KernelSet, targets: Sequence[Target]) -> Compiled:
+def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> Compiled:
     """The rows of constraints and targets with their derivatives, traced over CasADi."""
     al, e = CASADI, kernels.traced
     held = [i for i, row in enumerate(kernels.rows) if row.holonomic]
@@ -138,7 +139,7 @@ def prescribed_kernel(kernels: KernelSet, targets: Sequence[Target]) -> Compiled
 
 
 @native
-def _least(J: np.ndarray, residual: np.ndarray, du: np.ndarray):
+def _least(J: np.ndarray, residual: np.ndarray, du: np.ndarray) -> None:
     """The shortest du with J du = −residual, as far as it goes."""
     m, n = J.shape
     solve_constrained(np.eye(n), np.zeros(n), J, residual, du, np.empty(m))
@@ -193,11 +194,11 @@ def _rates(c: Follower, t: float, want: np.ndarray, y: np.ndarray, du: np.ndarra
     first = want[c.n_positions : c.n_positions + rows]
     J, offset = e.J.copy(), e.rate - first
     unit, none, multipliers, u = np.eye(nv), np.zeros(nv), np.empty(rows), np.empty(nv)
-    _, rank, ratio, Q, R, pivots, free = constrained_factors(unit, J)
+    _, rank, ratio, Q, R, free = constrained_factors(unit, J)
     c.smallest_pivot = min(c.smallest_pivot, ratio)
     if rank < nv:
         return SINGULAR
-    conflict = constrained_solution(unit, none, offset, rank, Q, R, pivots, free, u, multipliers)
+    conflict = constrained_solution(unit, none, offset, Q, R, free, u, multipliers)
     size = 1.0
     for x in first:
         size = max(size, abs(x))
@@ -206,7 +207,7 @@ def _rates(c: Follower, t: float, want: np.ndarray, y: np.ndarray, du: np.ndarra
     y[nq:] = u
     e = Wanted.of(c, c.kernel(t, y, c.parameters))
     qdot[:] = e.qdot
-    constrained_solution(unit, none, e.bias - want[c.n_positions + rows :], rank, Q, R, pivots, free, du, multipliers)
+    constrained_solution(unit, none, e.bias - want[c.n_positions + rows :], Q, R, free, du, multipliers)
     for x in du:
         if not np.isfinite(x):
             return NOT_FINITE
@@ -237,7 +238,7 @@ def _integrate(
 
 
 @native
-def follow(c: Follower, times: np.ndarray, wanted: np.ndarray, states: np.ndarray, du: np.ndarray):
+def follow(c: Follower, times: np.ndarray, wanted: np.ndarray, states: np.ndarray, du: np.ndarray) -> tuple[int, int]:
     """States and accelerations at all instants; the first row of ``states`` is where to begin.
 
     Args:

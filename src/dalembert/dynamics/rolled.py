@@ -8,7 +8,7 @@ time to run grows linearly with it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ class Rolled:
             start += len(part)
         columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
         self.loops = Loops(self.tree) if coordinates.cut else None
-        watched = self.forces.loaded | (self.loops.links if self.loops is not None else set())
+        watched = self.forces.loaded | (self.loops.links if self.loops is not None else set[int]())
         self.program = Program(
             n=len(rows), size=start, looped=self.loops is not None, kinds=LinkKinds.of(self.kinds),
             forces=self.forces.table, **dict(zip(("kind", "parent", "at_q", "at_u", "at"), columns, strict=True)),
@@ -116,7 +116,7 @@ class Rolled:
         return made
 
     @contextmanager
-    def _borrowed(self) -> Iterator[RolledContext]:
+    def _borrowed(self) -> Generator[RolledContext]:
         taken = self._take()
         try:
             yield taken
@@ -175,7 +175,8 @@ class Rolled:
 
     def _joints(self, q: np.ndarray, u: np.ndarray, pose: np.ndarray, twist: np.ndarray) -> np.ndarray:
         """Coordinates and velocities of the joints in the model's order."""
-        slots, n, parts = self.coordinates.slot_of_joint, len(q), []
+        slots, n = self.coordinates.slot_of_joint, len(q)
+        parts: list[np.ndarray] = []
         for name in self.coordinates.flat.joints:
             if name in slots:
                 parts += [q[:, slots[name].q], u[:, slots[name].u]]

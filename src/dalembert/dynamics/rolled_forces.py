@@ -77,7 +77,9 @@ class RolledForces:
         self.kinds: list[ForceKind] = []
         self.loaded: set[int] = set()
         numbers: dict[ForceKind, int] = {}
-        rows, links, data = [], [], []
+        rows: list[tuple[int, int, int]] = []
+        links: list[int] = []
+        data: list[Any] = []
         for force, scope in tree.coordinates.flat.forces.values():
             form = _Form.of(force, scope, tree.mechanism)
             kind = _trace(form.force, tuple(_joint_sizes(tree, form.joints)))

@@ -172,7 +172,7 @@ def trace_link(key: LinkKey) -> LinkKind:
     }
     if key.looped:
         outputs |= {"yields": (step.yields(), "A_P"), "move": (step.move(), "du")}
-    kernels = {}
+    kernels: dict[str, Kernel] = {}
     for name, (values, last) in outputs.items():
         columns = {key: CASADI.to_sx(value) for key, value in values.items()}
         inputs = {"record": symbol[: fields[last].stop]}

@@ -136,7 +136,12 @@ class Loops:
         kinds = [_trace(joint.joint.kind) for joint in placed]
         used = list(dict.fromkeys(kinds))
         self.links = {tree.index[body] for joint in placed for body in (joint.first, joint.second)} - {-1}
-        cuts, links, places, ways, data, row, values, moved = [], [], [], [], [], 0, 0, 0
+        cuts: list[tuple[int, ...]] = []
+        links: list[list[int]] = []
+        places: list[list[int]] = []
+        ways: list[tuple[int, ...]] = []
+        data: list[Any] = []
+        row = values = moved = 0
         felt: list[dict[int, tuple[int, int]]] = []
         for joint, kind in zip(placed, kinds, strict=True):
             numbers = _numbers(tree, joint)
@@ -173,7 +178,7 @@ class Loops:
     def measured(self, name: str, pose: np.ndarray, twist: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a cut joint at many states, from poses and world twists of all bodies."""
         placed = self.tree.mechanism.joint(name)
-        moving = []
+        moving: list[np.ndarray] = []
         for body in (placed.first, placed.second):
             i = self.tree.index[body]
             if i < 0:
@@ -208,7 +213,10 @@ def _toward_ground(tree: TreeKinematics, link: int) -> set[int]:
     return way
 
 
-def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tuple[Pattern, list, list, list]:
+Columns = list[tuple[int, ...]]
+
+
+def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tuple[Pattern, Columns, Columns, list[int]]:
     """The pattern of K, and how its blocks follow from what the multipliers move."""
     at_link: dict[int, list[int]] = {}
     for cut, places in enumerate(felt):
@@ -221,7 +229,9 @@ def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tupl
                 shared.setdefault((a, b), []).append(link)
     pattern = pattern_of(sizes, list(shared))
     first, kept = np.concatenate([[0], np.cumsum(sizes)]), pattern.slots
-    pairs, meetings, slots = [], [], []
+    pairs: Columns = []
+    meetings: Columns = []
+    slots: list[int] = []
     for (a, b), links in shared.items():
         pairs.append((sizes[a], sizes[b], len(meetings), len(links), len(slots)))
         meetings += [(felt[a][link][0], felt[b][link][0], felt[a][link][1]) for link in links]
@@ -279,7 +289,7 @@ def _trace_measure(kind: str) -> Kernel:
     """Coordinates and velocities of a cut joint, from poses and world twists of its bodies."""
     al, x = CASADI, _Inputs(kind)
     first, second = (X @ F for X, F in zip(x.poses, x.frames, strict=True))
-    twists = []
+    twists: list[np.ndarray] = []
     for X, V, F in zip(x.poses, x.twists, x.frames, strict=True):
         twists.append(F.motion_inverse(al.concatenate([X.R.T @ V[:3], X.R.T @ V[3:]])))
     X = first.inverse() @ second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -25,7 +25,7 @@ def tangent_kernel(kernels: KernelSet) -> Kernel:
     return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
 
 
-def tangent_outputs(kernels: KernelSet, du: tuple, multipliers: tuple) -> dict[str, ca.SX]:
+def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, Any]) -> dict[str, ca.SX]:
     """Expressions of the residuals of the equations of motion and of their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
@@ -102,7 +102,7 @@ def discrete_kernel(kernels: MechanismKernels) -> Kernel:
     return _compile(kernels, "discrete", outputs, tau=kernels.tau, h=h)
 
 
-def _compile(kernels: KernelSet, name: str, outputs: dict[str, ca.SX], **more: tuple) -> Kernel:
+def _compile(kernels: KernelSet, name: str, outputs: dict[str, ca.SX], **more: tuple[Any, Any]) -> Kernel:
     inputs = {key: symbol for key, (symbol, _) in {**kernels.symbols, **more}.items()}
     return compile_function(name, inputs, {key: _rows(value) for key, value in outputs.items()})
 

@@ -114,7 +114,7 @@ def _inertia(value: Any) -> Any:
 def _alike(one: sp.Expr, other: sp.Expr, rows: list[list[sp.Expr]]) -> bool:
     """Equal, or numbers that differ by rounding: a turned tensor R J Rᵀ is symmetric to the last digits only."""
     if one == other or not (one.is_number and other.is_number):
-        return one == other
+        return bool(one == other)
     largest = max((abs(float(x)) for row in rows for x in row if x.is_number), default=0.0)
     return abs(float(one) - float(other)) <= ROUNDED * largest
 

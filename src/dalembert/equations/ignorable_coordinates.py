@@ -61,7 +61,7 @@ def ignorable_of(coordinates: Coordinates) -> Ignorable:
         zero[:] = False
     free, forceless = zero[:m], zero[m : 2 * m]
     unbound = zero[2 * m :].reshape(-1, m).all(axis=0)
-    reasons = {}
+    reasons: dict[str, str] = {}
     for i, name in enumerate(mechanics.names):
         why = [
             text
@@ -85,7 +85,7 @@ def massless(coordinates: Coordinates, indices: tuple[int, ...] | None = None) -
     if not which:
         return []
     still = [(0.0, q, np.zeros(e.nv)) for q in sampled.positions(True)]
-    found = []
+    found: list[tuple[float, np.ndarray]] = []
     for M in sampled.values(e.mass_matrix, still, vary=False)[:, which][:, :, which]:
         size = np.sqrt(np.maximum(np.diag(M), 0.0))
         if not size.all():

@@ -85,7 +85,7 @@ class Mechanics:
         self.p = self.m - self.r
         self.rows = list(rows)
         self.velocity_names, self.Y, self.Z = velocities
-        self.tidy = tidy or (lambda values: values)
+        self.tidy: Callable[[np.ndarray], np.ndarray] = tidy or _as_it_is
 
     def moving(self, rates: np.ndarray) -> Mechanics:
         """The same mechanism with other rates: functions of quasi-velocities, of momenta …"""
@@ -203,3 +203,7 @@ class Mechanics:
         """J and c of functions  J x + c  of symbols x."""
         zeros = self.al.zeros(len(symbols))
         return self.al.jacobian(values, symbols), self.al.substitute(values, symbols, zeros)
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return values

@@ -153,7 +153,7 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         return load
 
-    def _applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
+    def applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
         """Wrenches on links and forces on tree velocities; ``only_work`` leaves conservative ones out.
 
         They are those of the model unless another load is given.
@@ -186,17 +186,17 @@ class Equations:
 
     def work_forces(self) -> np.ndarray:
         """Forces on all velocities that have no potential."""
-        wrenches, tau = self._applied(only_work=True)
+        wrenches, tau = self.applied(only_work=True)
         return tau + self.tree.generalized_forces(self.states, wrenches)
 
     def forces_of(self, load: Load) -> np.ndarray:
         """Forces on all velocities of a load instead of the model's own."""
-        wrenches, tau = self._applied(load=load)
+        wrenches, tau = self.applied(load=load)
         return tau - self.tau + self.tree.generalized_forces(self.states, wrenches)
 
     def active_forces(self) -> np.ndarray:
         """All forces on velocities, those of gravity and of potentials among them."""
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         g = self.tree.mechanism.gravity
         for i, (link, state) in enumerate(zip(self.tree.links, self.states, strict=True)):
             pull = state.X_WL.R.T @ g
@@ -211,9 +211,9 @@ class Equations:
     @cached_property
     def forcing(self) -> np.ndarray:
         """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         states = self.tree.states(self.q, self.u, base=self.gravity)
-        return tau - self.tree.inverse_dynamics(states, wrenches) - self._cut_rotor_forces(None)
+        return tau - self.tree.inverse_dynamics(states, wrenches) - self.cut_rotor_forces(None)
 
     @cached_property
     def momentum_rate(self) -> np.ndarray:
@@ -221,9 +221,9 @@ class Equations:
         if self.tree.coordinates.rheonomic:
             # M q̇ is then only a part of the momenta.
             return self.along(self.mass_matrix) @ self.u + self.forcing
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         rate = tau + self.tree.momentum_rates(self.states, self.q, self.u, wrenches)
-        for placed, a, B, _ in self._cut_rotors:
+        for placed, a, B, _ in self.cut_rotors:
             u_J = B @ self.u
             rest = placed.joint.rotor_rate(self.al, u_J, self.al.zeros(len(u_J)))
             rate = rate + a * (self.along(B).T @ u_J - B.T @ rest)
@@ -236,14 +236,14 @@ class Equations:
 
     def inverse(self, du: np.ndarray) -> np.ndarray:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         states = self.tree.states(self.q, self.u, du, self.gravity)
-        return self.tree.inverse_dynamics(states, wrenches) - tau + self._cut_rotor_forces(du)
+        return self.tree.inverse_dynamics(states, wrenches) - tau + self.cut_rotor_forces(du)
 
     @cached_property
     def mass_matrix(self) -> np.ndarray:
         M = self.tree.mass_matrix(self.states)
-        for _, a, B, _ in self._cut_rotors:
+        for _, a, B, _ in self.cut_rotors:
             M = M + a * (B.T @ B)
         return M
 
@@ -257,7 +257,7 @@ class Equations:
         return [(name, a) for name, a in armatures if a is not None]
 
     @cached_property
-    def _cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
+    def cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
         """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
         found: list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]] = []
         for name, a in self._outside_armatures:
@@ -281,17 +281,17 @@ class Equations:
         moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
         return moved.al.parts(moved.joint(name)[1])[1]  # type: ignore[attr-defined]
 
-    def _cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
+    def cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
         """Joint, B and the joint force that its armature takes."""
         loads: list[tuple[PlacedJoint, np.ndarray, np.ndarray]] = []
-        for placed, a, B, bias in self._cut_rotors:
+        for placed, a, B, bias in self.cut_rotors:
             rate = bias if du is None else B @ du + bias
             loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
         return loads
 
-    def _cut_rotor_forces(self, du: np.ndarray | None) -> np.ndarray:
+    def cut_rotor_forces(self, du: np.ndarray | None) -> np.ndarray:
         """What armatures of cut joints take from all velocities."""
-        return sum((B.T @ force for _, B, force in self._cut_rotor_loads(du)), self.al.zeros(self.nv))
+        return sum((B.T @ force for _, B, force in self.cut_rotor_loads(du)), self.al.zeros(self.nv))
 
     @property
     def _branches(self) -> TreeKinematics:
@@ -301,13 +301,13 @@ class Equations:
 
     def free_acceleration(self) -> np.ndarray:
         """u̇ of the tree without constraints, by articulated bodies."""
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         return forward_dynamics(self._branches, self.q, self.u, tau, wrenches, self.gravity)
 
     @cached_property
     def eliminated(self) -> list[Eliminated]:
         """All tree joints eliminated, from the tips to the ground."""
-        wrenches, tau = self._applied()
+        wrenches, tau = self.applied()
         return articulated(self._branches, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
@@ -317,8 +317,9 @@ class Equations:
 
     def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
-        al, rows = self.al, []
-        for placed, a, B, bias in self._cut_rotors:
+        al = self.al
+        rows: list[tuple[np.ndarray, Any, Any]] = []
+        for placed, a, B, bias in self.cut_rotors:
             rate = placed.joint.rotor_rate(al, B @ self.u, bias)
             rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
         if not rows:
@@ -353,7 +354,7 @@ class Equations:
         """
         if self.tree.coordinates.rheonomic:
             return self.u @ self.work_forces() - self._explicit_rate()
-        wrenches, tau = self._applied(only_work=True)
+        wrenches, tau = self.applied(only_work=True)
         power = tau @ self.u if self.nv else self.al.constant(0)
         for wrench, state in zip(wrenches, self.states, strict=True):
             power = power + wrench @ state.V_L
@@ -401,7 +402,7 @@ class Equations:
 
     def events(self) -> np.ndarray:
         """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
-        values = []
+        values: list[Any] = []
         for event, scope in self.flat.events.values():
             value = self.motion.within(scope).evaluate(event.when)
             values += [sign * value for sign in event.signs]

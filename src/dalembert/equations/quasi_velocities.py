@@ -166,8 +166,8 @@ def check_regular(stacks: np.ndarray, labels: list[str], what: str, matrix: str)
     worst = [np.linalg.svd(stack) for stack in stacks]
     if np.quantile([s[1][-1] for s in worst], FEW) > DEPENDENT:
         return
-    typical = np.argsort([s[1][-1] for s in worst])[len(worst) // 2]
-    combination = worst[typical][0][:, -1]
+    typical = int(np.argsort([s[1][-1] for s in worst])[len(worst) // 2])
+    combination: np.ndarray = worst[typical][0][:, -1]
     involved = [label for label, share in zip(labels, combination, strict=True) if abs(share) > 1e-3]
     held = "momenta and constraints" if "M" in matrix else "constraints"
     raise ModelError(

@@ -36,7 +36,7 @@ def _of_tree(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[str,
     if mapped:
         tree, q = tree.inner, e.states.q  # type: ignore[attr-defined]
     assert isinstance(tree, TreeKinematics)
-    applied, motors = e._applied()
+    applied, motors = e.applied()
     constrained, drives = _constraint_forces(e, multipliers)
     wrenches, tau = [a + w for a, w in zip(applied, constrained, strict=True)], motors + drives
     reactions = {}
@@ -72,7 +72,7 @@ def _act(e: Equations, wrenches: list[np.ndarray], placed: Any, X: Any, F: np.nd
 
 def _let_rotors_act(e: Equations, du: np.ndarray, wrenches: list[np.ndarray]) -> None:
     """Add what armatures of joints outside the tree do to links."""
-    for placed, _, force in e._cut_rotor_loads(du):
+    for placed, _, force in e.cut_rotor_loads(du):
         X, _ = e.motion.relative(placed)
         _act(e, wrenches, placed, X, placed.joint.wrench(e.al, placed.joint.coordinates(e.al, X), -force))
 
@@ -147,7 +147,7 @@ def _of_natural(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[s
     """Joints pass forces on the points and vectors that their bodies share: what each body lacks in its balance."""
     tree = e.tree
     assert isinstance(tree, NaturalKinematics)
-    states, (applied, _) = tree.states(e.q, e.u, du, e.gravity), e._applied()
+    states, (applied, _) = tree.states(e.q, e.u, du, e.gravity), e.applied()
     rigid = [m for m, row in zip(multipliers, e.rows, strict=True) if row.rigid]
     wrenches = _joint_wrenches(e, multipliers)
     for name, (n, f) in tree.passed(states, applied, _on_clusters(e, tree, du, multipliers), rigid, e.q).items():
@@ -170,7 +170,7 @@ def _second_frame(e: Equations, name: str) -> Pose:
 def _on_clusters(e: Equations, tree: NaturalKinematics, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     """What joints, constraints and rotors do to (R, p) of the clusters: the gradient of λᵀφ̈ by R̈ and p̈."""
     others = {i for i, row in enumerate(e.rows) if not row.rigid}
-    rotors, n = e._cut_rotor_loads(du), 12 * len(tree.clusters)
+    rotors, n = e.cut_rotor_loads(du), 12 * len(tree.clusters)
 
     def weighted(x: np.ndarray) -> Any:
         moved = moving(tree, e.t, e.q, e.u, du, tree.accelerated(e.states, x))
@@ -195,7 +195,7 @@ def _through_welds(
     if not welds:
         return {}
     al, motion, mechanism = e.al, e.motion, e.tree.mechanism
-    applied, constrained = e._applied()[0], _constraint_forces(e, multipliers)[0]
+    applied, constrained = e.applied()[0], _constraint_forces(e, multipliers)[0]
     wrenches = [a + c for a, c in zip(applied, constrained, strict=True)]
     for name, F in joints.items():
         placed = mechanism.joint(name)

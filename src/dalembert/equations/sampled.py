@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -26,7 +26,11 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
     Args:
         symbol: makes a symbol from its kind (``time``, ``q``, ``rate``, ``parameter``) and its name.
     """
-    make = symbol or (lambda kind, name: al.symbol(f"d/dt {name}" if kind == "rate" else name))
+
+    def plain(kind: str, name: str) -> Any:
+        return al.symbol(f"d/dt {name}" if kind == "rate" else name)
+
+    make: Callable[[str, str], Any] = symbol or plain
     names, rates = coordinates.labels()
     parameters = {name: make("parameter", name) for name in coordinates.flat.parameters}
     t, q = make("time", "t"), al.vector(make("q", name) for name in names)
@@ -79,7 +83,7 @@ class Sampled:
         inputs = [al.to_sx(part) for part in (e.t, e.q, e.u, al.vector(self.parameters.values()))]
         f = ca.Function("f", inputs, [al.to_sx(function)])
         given = np.array(list(self.coordinates.flat.parameters.values()), dtype=float)
-        out = []
+        out: list[np.ndarray] = []
         for t, q, u in states:
             p = given * self.rng.uniform(0.7, 1.4, len(given)) + 0.1 * (given == 0) if vary else given
             out.append(np.asarray(f(t, q, u, p)).reshape(np.shape(function)))

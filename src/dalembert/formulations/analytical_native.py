@@ -49,7 +49,7 @@ class ReducedForm(FormRecord):
     @classmethod
     def of(cls, form: Form, context: Context) -> FormRecord:
         record = super().of(form, context)
-        record.set(kept=int(np.prod(context.form.kernel.outputs["gamma"])))
+        record.set(kept=math.prod(context.form.kernel.outputs["gamma"]))
         return record
 
 

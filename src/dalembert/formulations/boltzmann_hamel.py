@@ -43,7 +43,8 @@ class BoltzmannHamel(QuasiVelocityFormulation):
 
     Reference: L. Boltzmann (1902); G. Hamel, "Die Lagrange-Eulerschen Gleichungen der Mechanik", Z. Math. Phys. 50
     (1904) 1–57; R. M. M. Orsino, "Recursive modular modelling methodology for lumped-parameter dynamic systems",
-    eqs. (3.126), (3.127).
+    eq. (3.126). Its eq. (3.127) sums over the p allowed ones only, which loses the terms of the others: −m a ω² and
+    m a u ω of Chaplygin's sleigh.
     """
 
     name: ClassVar[str] = "boltzmann-hamel"

@@ -9,6 +9,7 @@ A form is written as native functions of a record of its own, derived from ``For
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -129,7 +130,7 @@ def check_blocks(kernel: Any, own: type[Outputs] | None, context: Context) -> No
 
 
 def _compare(kernel: Any, wanted: list[tuple[str, int]], usual: int) -> None:
-    given = [(name, int(np.prod(shape))) for name, shape in kernel.outputs.items()]
+    given = [(name, math.prod(shape)) for name, shape in kernel.outputs.items()]
     if given != wanted or len(given) < usual:
         listed = [", ".join(f"{name}[{size}]" for name, size in sizes) for sizes in (given, wanted)]
         raise TypeError(f"kernel '{kernel.name}' gives {listed[0]}, and native code takes it for {listed[1]}")

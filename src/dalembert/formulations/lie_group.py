@@ -53,7 +53,7 @@ class LieGroup(BlockFormulation):
 
 def _dynamics(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:
     """G and Q − C u − g; armatures are masses on the velocities of their joints."""
-    wrenches, f = e._applied()
+    wrenches, f = e.applied()
     on_bodies = [link.X_LB.force_inverse(wrench) for link, wrench in zip(e.tree.links, wrenches, strict=True)]
     M = lie.mass_matrix(e.q)
     f = f + lie.generalized_forces(e.q, on_bodies) - lie.coriolis(e.q, e.u) @ e.u - lie.gravity_forces(e.q)
@@ -61,9 +61,9 @@ def _dynamics(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:
         if link.armature is not None and state.rotor is not None:
             f[link.u] = f[link.u] - state.rotor
             M[link.u, link.u] = M[link.u, link.u] + link.armature * e.al.eye(link.joint.nv)
-    for _, a, B, _ in e._cut_rotors:
+    for _, a, B, _ in e.cut_rotors:
         M = M + a * (B.T @ B)
-    return M, f - e._cut_rotor_forces(None)
+    return M, f - e.cut_rotor_forces(None)
 
 
 def _constraints(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,8 @@ def _constraints(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarra
     if not e.rows:
         return al.zeros(0, e.nv), al.zeros(0)
     bodies = _Bodies(e, lie)
-    rows, rest = [], []
+    rows: list[np.ndarray] = []
+    rest: list[np.ndarray] = []
     for name in tree.coordinates.cut:
         A, gamma = _closure(e, bodies, tree.mechanism.joint(name))
         rows.append(A)

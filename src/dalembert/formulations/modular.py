@@ -1,3 +1,4 @@
+# pyright: basic
 """Modular: complements of sub-models first, then of what they make together, from the leaves to the root."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalembert.equations import Equations
+from dalembert.equations import BlockEquations, Equations
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
 from dalembert.formulations.solver_steps import null_space, reduced_mass, undetermined
@@ -81,10 +82,10 @@ class Modular(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative", "absolute"))
 
-    def plan(self, equations: Equations) -> Plan:
+    def plan(self, equations: BlockEquations) -> Plan:
+        if self.grouping == "none" or not isinstance(equations, Equations):
+            return flat_plan(len(equations.u), len(equations.rows))
         coordinates = equations.tree.coordinates
-        if self.grouping == "none":
-            return flat_plan(coordinates.nv, len(equations.gamma))
         rows = [[int(j) for j in np.flatnonzero(row)] for row in _pattern(equations, equations.jacobian)]
         couplings = [(int(i), int(j)) for i, j in np.argwhere(_pattern(equations, equations.mass_matrix)) if i != j]
         return plan_of(_nodes(coordinates, rows, self.grouping), rows, couplings, merge=self.merge)

@@ -90,7 +90,7 @@ def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
     """R¹: for every body the twist (link axes) that each velocity of a joint before it gives it at unit speed."""
     R: list[dict[int, np.ndarray]] = []
     for link, state in zip(equations.tree.links, equations.states, strict=True):
-        carried = {} if link.parent < 0 else R[link.parent]
+        carried: dict[int, np.ndarray] = {} if link.parent < 0 else R[link.parent]
         moved = {a: state.X_PL.motion_inverse(column) for a, column in carried.items()}
         R.append(moved | {link.u.start + j: column for j, column in enumerate(state.S.T)})
     return R
@@ -99,7 +99,7 @@ def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
 def _projected_dynamics(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """R¹ᵀ M R¹  and  R¹ᵀ (Q − M S¹c¹).  Armatures are masses on the velocities of the joints themselves."""
     al, g = e.al, e.tree.mechanism.gravity
-    wrenches, f = e._applied()
+    wrenches, f = e.applied()
     M = al.zeros(e.nv, e.nv)
     for link, state, wrench, columns in zip(e.tree.links, e.states, wrenches, R, strict=True):
         I, weight = link.inertia, al.concatenate([al.zeros(3), state.X_WL.R.T @ g])
@@ -113,9 +113,9 @@ def _projected_dynamics(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[n
         if link.armature is not None and state.rotor is not None:
             f[link.u] = f[link.u] - state.rotor
             M[link.u, link.u] = M[link.u, link.u] + link.armature * al.eye(state.S.shape[1])
-    for _, a, B, _ in e._cut_rotors:
+    for _, a, B, _ in e.cut_rotors:
         M = M + a * (B.T @ B)
-    return M, f - e._cut_rotor_forces(None)
+    return M, f - e.cut_rotor_forces(None)
 
 
 def _projected_constraints(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

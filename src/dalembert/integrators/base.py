@@ -27,6 +27,7 @@ class Status(IntEnum):
     EVENT = loop.EVENT
     STIFF = loop.STIFF
     NO_CONVERGENCE = loop.NO_CONVERGENCE
+    NO_HEADWAY = loop.NO_HEADWAY
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Steppe
 from dalembert.native import native
 
 __all__ = [
-    "EVENT", "FAILED", "FINISHED", "GO_ON", "NO_CONVERGENCE", "PAUSE", "PAUSED", "REJECTED", "STEP_TOO_SMALL", "STIFF",
-    "STOP", "STOPPED", "TOO_MANY_STEPS", "hermite", "integrate", "land", "write",
+    "EVENT", "FAILED", "FINISHED", "GO_ON", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED", "REJECTED",
+    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "hermite", "integrate", "land", "write",
 ]  # fmt: skip
 
 # How a loop can end.
-FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED, PAUSED, EVENT, STIFF, NO_CONVERGENCE = range(9)
+FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED, PAUSED, EVENT, STIFF, NO_CONVERGENCE, NO_HEADWAY = range(10)
 # What else a step can end with.
 GO_ON, REJECTED = -1, -2
 
@@ -32,6 +32,9 @@ BISECTIONS = 60
 # So often in a row a step is cut that passes over something.
 MOST_CUTS = 12
 LEAST_SIZE = 0.01  # of an entry of y, to which a relative tolerance refers
+
+# So many steps, tried or done, must bring a run forward by this share of its length at least.
+HEADWAY_STEPS, HEADWAY = 50_000, 1e-5
 
 # How far ahead (s) the start of a run looks which way an event moves that just happened, and a value just below zero.
 EVENT_NUDGE = 1e-8
@@ -52,7 +55,7 @@ def _begin(p: Problem, m: Memory) -> int:
     An event that just happened is at zero, but for rounding: if its value falls from there, it may happen again soon;
     if it rises, it sleeps until it has been below zero.
     """
-    m.started = True
+    m.started, m.seen_at = True, m.t
     _remember_sizes(m)
     if p.n_events == 0:
         return GO_ON
@@ -87,6 +90,17 @@ def _wish(m: Memory, monitor: Monitor, most: int) -> int:
     if tried >= most:
         return TOO_MANY_STEPS
     return GO_ON
+
+
+@native
+def _headway(m: Memory, s: Step, span: float) -> int:
+    """Whether time still passes: a force that switches back and forth leaves steps that are hardly any."""
+    tried = m.steps + m.rejected
+    if s.fixed > 0.0 or tried < m.seen + HEADWAY_STEPS:
+        return GO_ON
+    stuck = m.t - m.seen_at < HEADWAY * span
+    m.seen, m.seen_at = tried, m.t
+    return NO_HEADWAY if stuck else GO_ON
 
 
 @native
@@ -333,6 +347,8 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         return FAILED
     while True:
         status = _wish(m, monitor, s.max_steps)
+        if status == GO_ON:
+            status = _headway(m, s, times[-1] - times[0])
         if status == GO_ON:
             status = _plan(m, s, times)
         if status == GO_ON:

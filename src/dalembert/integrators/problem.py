@@ -96,6 +96,7 @@ class Memory(Record):
         started: the method has begun.
         event: number of the event that just happened, from 1 on; 0 if none did.
         stiff: how many more steps were limited by stability than were not.
+        seen, seen_at: how many steps were tried when the loop last looked whether time passes, and the time then.
         narrow: how many steps were cut because something happens within them that the method did not see.
         cuts: how many of them in a row, just now.
         defect: the largest difference between the solution within a step and the equations, in tolerances.
@@ -117,6 +118,8 @@ class Memory(Record):
     started = Flag()
     event = Int()
     stiff = Int()
+    seen = Int()
+    seen_at = Real()
     narrow = Int()
     cuts = Int()
     defect = Real()

@@ -1,3 +1,4 @@
+# pyright: basic
 """Radau IIA of order 5: an implicit Runge-Kutta method for stiff and for differential-algebraic equations.
 
     B ż = F(t, z),   B = diag(1 … 1, 0 … 0)
@@ -48,7 +49,8 @@ Z_TO_P = np.linalg.inv(_POWERS)
 
 def _transformation() -> tuple[float, float, float, np.ndarray]:
     """γ, α, β and T; the real eigenvector has length one, the complex one ends in one."""
-    values, vectors = np.linalg.eig(np.linalg.inv(_A))
+    found = np.linalg.eig(np.linalg.inv(_A))
+    values, vectors = np.asarray(found[0], dtype=complex), np.asarray(found[1], dtype=complex)
     real, upper = int(np.argmin(np.abs(np.imag(values)))), int(np.argmax(np.imag(values)))
     first, second = np.real(vectors[:, real]), vectors[:, upper] / vectors[2, upper]
     T = np.column_stack([first / np.linalg.norm(first), np.real(second), -np.imag(second)])

@@ -107,7 +107,8 @@ class SciPy(Integrator):
                 return Status.TOO_MANY_STEPS
             solver.step()
             memory.evaluations = before + solver.nfev
-            if solver.status == "failed":
+            status: str = solver.status
+            if status == "failed":
                 break
             for i in range(memory.written, int(np.searchsorted(times, solver.t, side="right"))):
                 at_end = times[i] == solver.t

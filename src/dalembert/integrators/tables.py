@@ -13,6 +13,7 @@ Appl. 62 (2011) 770-775, with its interpolant of order 4.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -174,12 +175,17 @@ def _dp8_dense(b: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(polynomial[:, 1:])
 
 
-def _table(rows: tuple, e: tuple, e_low: tuple, main: int, order: int, error_order: int, stability: float) -> Table:
+Numbers = tuple[float, ...]
+
+
+def _table(
+    rows: tuple[Any, ...], e: Numbers, e_low: Numbers, main: int, order: int, error_order: int, stability: float
+) -> Table:
     A = _lower(rows)
     n = len(A)
     b = A[main, :main].copy()
 
-    def padded(weights: tuple) -> np.ndarray:
+    def padded(weights: Numbers) -> np.ndarray:
         return np.concatenate([np.asarray(weights, dtype=float), np.zeros(n - len(weights))])
 
     dense = _dp8_dense(b) if n == 16 else np.array(_TSIT5_DENSE)

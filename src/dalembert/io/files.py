@@ -20,6 +20,8 @@ __all__ = ["READERS", "WRITERS", "read", "register", "write"]
 READERS: dict[str, Callable[..., Any]] = {}
 WRITERS: dict[str, Callable[[Any, Path], None]] = {}
 
+_PATHS: tuple[type[Any], ...] = (str, os.PathLike)
+
 
 def register(
     suffix: str,
@@ -75,7 +77,7 @@ def write(model: Model | Planar, path: str | os.PathLike[str]) -> None:
 
 
 def _path(path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, _PATHS):
         raise ModelError(Problem(f"expected the path of a file, got {path!r}", fix="e.g. 'model.yaml'"))
     return Path(path)
 

@@ -77,7 +77,7 @@ class Coordinates:
 
     def __init__(self, flat: Flat):
         self.flat = flat
-        self._nominal = Mechanism.nominal(flat)
+        self.nominal = Mechanism.nominal(flat)
         self._placed: tuple[dict[str, Any], Kinematics] | None = None
         self.slots, self.cut = self._layout()
         start, self.nv = self._sizes()
@@ -130,7 +130,7 @@ class Coordinates:
 
     def nominal_joint(self, name: str) -> PlacedJoint:
         """A joint of the model in floats."""
-        return self._nominal.joint(name)
+        return self.nominal.joint(name)
 
     def _find_windings(self, start: int) -> list[Winding]:
         """Angles of cut joints that an equation, a force, an output or an event asks for."""
@@ -164,7 +164,7 @@ class Coordinates:
 
     def _mechanism(self, al: Algebra, parameters: dict[str, Any]) -> Mechanism:
         shared = al is NUMPY and parameters == self.flat.parameters
-        return self._nominal if shared else Mechanism(self.flat, al, parameters)
+        return self.nominal if shared else Mechanism(self.flat, al, parameters)
 
     # In floats
 

@@ -199,7 +199,7 @@ class Natural(Coordinates):
 
     def _samples(self) -> list[Mechanism]:
         """The mechanism at its nominal parameters, and at others near them."""
-        rng, samples = np.random.default_rng(0), [self._nominal]
+        rng, samples = np.random.default_rng(0), [self.nominal]
         for _ in range(2 if self.flat.parameters else 0):
             values = {
                 name: value * (1 + 0.05 * rng.uniform(-1, 1)) + (0.0 if value else 0.01 * rng.uniform(-1, 1))
@@ -229,7 +229,7 @@ class Natural(Coordinates):
 
     @cached_property
     def _nominal_frames(self) -> dict[str, Pose]:
-        return self.frames(self._nominal)
+        return self.frames(self.nominal)
 
     # Bases
 
@@ -238,7 +238,7 @@ class Natural(Coordinates):
         cluster, frames = self.clusters[i], self._nominal_frames
         mine = [k for k, f in enumerate(self.features) if i in f.on]
         mine.sort(key=lambda k: (self.features[k].home is None, self.features[k].home != 0))
-        at = {k: local(self._nominal, frames, self.features[k].on[i]) for k in mine}
+        at = {k: local(self.nominal, frames, self.features[k].on[i]) for k in mine}
         known = [k for k in mine if self.features[k].home is not None]
         points = [k for k in mine if self.features[k].is_point]
         centers, size = self._extent(cluster, frames, [at[k] for k in points])
@@ -284,7 +284,7 @@ class Natural(Coordinates):
         self, cluster: Cluster, frames: dict[str, Pose], points: list[np.ndarray]
     ) -> tuple[list[np.ndarray], float]:
         """Centers of mass of its bodies, and how far points and mass reach out from the first of them."""
-        inertias = [self._nominal.inertia(body).moved(frames[body]) for body in cluster.bodies]
+        inertias = [self.nominal.inertia(body).moved(frames[body]) for body in cluster.bodies]
         centers = [inertia.com for inertia in inertias]
         reach = [np.linalg.norm(p - centers[0]) for p in [*points, *centers]]
         reach += [np.sqrt(np.trace(x.central) / x.mass) for x in inertias if x.mass > 0]
@@ -314,7 +314,7 @@ class Natural(Coordinates):
 
     @cached_property
     def nominal_features(self) -> list[dict[int, np.ndarray]]:
-        return self.placed_features(self._nominal)
+        return self.placed_features(self.nominal)
 
     # Joints
 

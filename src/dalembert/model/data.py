@@ -114,13 +114,13 @@ class Event(Element):
     direction: Literal["rising", "falling", "any"] = Field("any", description="which way it passes")
     stop: bool = Field(False, description="True: the run ends here")
     set: Annotated[dict[ParameterName, Formula], MOTION] = Field(
-        default_factory=lambda: {}, description="new value of each parameter"
+        default_factory=dict, description="new value of each parameter"
     )
     rates: Annotated[dict[RateName, Formula], MOTION] = Field(
-        default_factory=lambda: {}, description="new velocity of each joint; joint[i] where a joint has more than one"
+        default_factory=dict, description="new velocity of each joint; joint[i] where a joint has more than one"
     )
     switch: dict[ConstraintName, bool] = Field(
-        default_factory=lambda: {}, description="constraints and drives to switch on (true) or off (false)"
+        default_factory=dict, description="constraints and drives to switch on (true) or off (false)"
     )
 
     @property
@@ -144,9 +144,7 @@ class SubModel(Element):
         description="pose of its world, in the reference configuration",
     )
     base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
-    parameters: dict[Name, Formula] = Field(
-        default_factory=lambda: {}, description="its parameters, as formulas of ours"
-    )
+    parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
 
 
 InitialValues = dict[JointName, tuple[Formula, ...]]

@@ -3,7 +3,6 @@
 S = da.Subsystem("S"); S.include(part); S.invariant(…); S.equations()
 """
 
-from dalembert.modular import leaves
 from dalembert.modular.complement import SVD, Choice, Given, LeastSquares, Pivoted, Strategy, Symbolic
 from dalembert.modular.labelled import Labelled, assemble
 from dalembert.modular.labels import Label
@@ -24,5 +23,4 @@ __all__ = [
     "Subsystem",
     "Symbolic",
     "assemble",
-    "leaves",
 ]

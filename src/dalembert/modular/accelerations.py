@@ -1,3 +1,4 @@
+# pyright: basic
 """Accelerations of a system at a state, in numbers: the oracle of compiled dynamics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Which variables are independent in every subsystem, decided at consistent states, leaves first."""
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def decide_all(system: ModularSystem) -> dict[tuple[str, ...], Choice]:
 
 
 def _compose_all(node: Node, choice: Choice, rows: list[OwnRows], samples: Samples) -> list[Composed]:
-    made = []
+    made: list[Composed] = []
     for own, sample in zip(rows, samples, strict=True):
         children = {name: sample[child.path] for name, child in node.children.items()}
         made.append(compose(own, children, lambda _: choice, depth=len(node.path)))

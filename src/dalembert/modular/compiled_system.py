@@ -1,3 +1,4 @@
+# pyright: basic
 """A system of subsystems as machine code: what integrators take."""
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dalembert.modular.system_functions import SystemContext, system_jacobian, s
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
+from dalembert.values import NUMBER
 
 __all__ = ["CompiledSystem", "compiled"]
 
@@ -68,7 +70,8 @@ class CompiledSystem:
             )
 
     def _formulas(self, given: Mapping[str, Any]) -> dict[str, sp.Expr]:
-        eq, found = self.equations, {}
+        found: dict[str, sp.Expr] = {}
+        eq = self.equations
         for key, value in given.items():
             name = str(getattr(key, "name", key))
             if name not in eq.inputs:
@@ -90,7 +93,8 @@ class CompiledSystem:
     @cached_property
     def _known(self) -> dict[str, ca.SX]:
         """What stands in the place of inputs and their rates."""
-        traced, found = self.equations.casadi, {}
+        found: dict[str, ca.SX] = {}
+        traced = self.equations.casadi
         assert self._blocks  # all rates of inputs occur in the symbols from here on
         for name in (*self.equations.inputs, *traced.input_rates):
             head, level = _input_rate(name, self.equations.inputs)
@@ -303,7 +307,7 @@ def compiled(
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return isinstance(value, NUMBER) and not isinstance(value, bool)
 
 
 def _input_rate(name: str, inputs: tuple[str, ...]) -> tuple[str, int]:

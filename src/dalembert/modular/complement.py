@@ -1,3 +1,4 @@
+# pyright: basic
 """Orthogonal complements: C of full rank with  B C = 0.
 
     C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)
@@ -131,7 +132,7 @@ class Choice:
     pivots: tuple[tuple[Label, Label], ...]
     redundant: tuple[Label, ...] = ()
     degenerate: tuple[Label, ...] = ()
-    residual: Mapping[Label, float] = field(default_factory=dict)
+    residual: Mapping[Label, float] = field(default_factory=lambda: {})
 
     def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
         """C over the algebra of B.

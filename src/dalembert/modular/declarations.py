@@ -1,3 +1,4 @@
+# pyright: basic
 """Names of a subsystem, and formulas in them: declared, looked up, read."""
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ class Declarations:
 
     def _paths(self, owner: Declarations) -> list[str]:
         """Under which names another subsystem is inside this one."""
-        found = []
+        found: list[str] = []
         for name, included in self._parts.items():
             if included.part is owner:
                 found.append(name)
@@ -203,7 +204,7 @@ class Included:
     """A part with what its owner gives it."""
 
     def __init__(self, part: Declarations):
-        self.part = part
+        self.part: Any = part  # a Subsystem
         self.values: dict[str, float] = {}
         self.given: dict[sp.Symbol, sp.Expr] = {}
 

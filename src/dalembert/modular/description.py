@@ -1,3 +1,4 @@
+# pyright: basic
 """What a subsystem is, frozen: variables, kinematics, invariants, forces, parts. Equal descriptions are one object.
 
 Formulas stand in plain symbols with dotted names, seen from the subsystem (see ``variables``). ``live`` writes a symbol
@@ -93,7 +94,7 @@ class Description:
     identities: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     strategy: Any = None
     relaxed: tuple[tuple[str, str], ...] = ()
-    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+    memo: dict[Any, Any] = field(default_factory=lambda: {}, repr=False)
 
     @property
     def orders(self) -> dict[str, int]:
@@ -231,7 +232,7 @@ class Description:
 
     def own_labels(self, order: int) -> list[Label]:
         """Variables declared here, at an order: those that exist there and are not defined by kinematics."""
-        found = []
+        found: list[Label] = []
         for family in self.families:
             level = order - family.order
             start = self.definitions.get(family.name)

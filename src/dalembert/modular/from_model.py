@@ -1,3 +1,4 @@
+# pyright: basic
 """A ``da.Model`` as a leaf: its equations by any formalism that can be derived (case 1A)."""
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
         if qd not in set(m.w):
             leaf.kinematics({rates[qd]: written(value).xreplace(swap)})
     for k, equation in enumerate(found.constraints):
-        value = sp.S.Zero if equation == sp.true else equation.lhs - equation.rhs
+        value: Any = sp.S.Zero if equation == sp.true else equation.lhs - equation.rhs  # type: ignore[operator]
         if value != 0:
             leaf.invariant(written(value).xreplace(swap), f"constraint{k + 1}")
     K, k, qdot, A, D = (_all(written, part) for part in (m.K, m.k, m.qdot, m.A, m.D))

@@ -1,3 +1,4 @@
+# pyright: basic
 """Leaves whose equations are known: given rows, with or without multipliers (case 1A)."""
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _check(leaf: Subsystem, rows: dict[str, sp.Expr], symbols: list[sp.Symbol]) 
         for symbol in symbols:
             column = np.zeros(len(own.A.columns))
             for j, label in enumerate(own.A.columns):
-                entry = sp.diff(rows.get(label.name, sp.S.Zero), symbol)
+                entry: Any = sp.diff(rows.get(label.name, sp.S.Zero), symbol)
                 if symbol in entry.free_symbols:
                     raise ModelError(Problem(f"leaf {leaf.name!r}: the multiplier {symbol} must occur linearly"))
                 column[j] = float(entry.subs({s: values[s.name] for s in entry.free_symbols}))

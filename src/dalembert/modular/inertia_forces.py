@@ -1,3 +1,4 @@
+# pyright: basic
 """Inertia forces of a subsystem from one function: kinetic energy or the Gibbs-Appell function.
 
     f = −∂S/∂q̇⟨1⟩                                                                                               (A.1)
@@ -100,6 +101,7 @@ def nielsen_forces(
     if rho < 0:
         raise ModelError(Problem(f"subsystem {owner!r}: the order of Nielsen's form must be 1 or higher, got {rho}"))
     v = _Velocities(owner, d, definitions)
+    forces: Any
     own, given = d.lively(T), _vector([v.given[symbol] for symbol in v.q1])
     by_rates, by_place = SYMPY.jacobian(given, v.qd), SYMPY.jacobian(given, v.q)
     turning = v.live(by_place - v.rate(by_rates))

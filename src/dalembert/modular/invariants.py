@@ -1,3 +1,4 @@
+# pyright: basic
 """Invariants: their order, their kind, and the constraint order of a system.
 
     holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it
@@ -23,7 +24,15 @@ from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 from dalembert.modular.scope import Scope
 
-__all__ = ["Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "working_order"]
+__all__ = [
+    "Classified",
+    "classify",
+    "constraint_order",
+    "constraint_order_of",
+    "force_order",
+    "top_places",
+    "working_order",
+]
 
 
 @dataclass(frozen=True)
@@ -55,12 +64,17 @@ class Classified:
 
 def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     """Variables of an order in a formula, and whether all of them go on to every higher order."""
-    found = []
+    found: list[Any] = []
     for symbol in expression.free_symbols:
         place = None if symbol == TIME else d.locate(symbol.name)  # type: ignore[attr-defined]
         if place is not None and place.kind == "variable" and place.label().order == order:
             found.append((symbol, place))
     return found
+
+
+def top_places(d: Description, expression: sp.Expr) -> list[Any]:
+    """Variables of the highest order in a formula: (symbol, place)."""
+    return sorted(_top_symbols(d, expression, d.order_of(expression)), key=lambda pair: pair[0].name)
 
 
 def constraint_order_of(d: Description, invariant: Invariant) -> int:
@@ -75,22 +89,31 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
             value, names = scope.rate(value, names)
             order += 1
             tops = _tops(d, names, order)
-        d.memo[key] = order if _affine(scope, value, [name for name, _ in tops]) else order + 1
+        affine = _looks_affine(scope, value, [name for name, _ in tops]) or _is_affine(d, expression, order)
+        d.memo[key] = order if affine else order + 1
     return d.memo[key]
-
-
-def _affine(scope: Scope, value: Any, names: list[str]) -> bool:
-    """True if a scalar has no products, squares or other functions of some symbols."""
-    if not names or type(value) is float:
-        return True
-    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
-    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
 
 
 def _tops(d: Description, names: Iterable[str], order: int) -> list[Any]:
     """Variables of an order among names."""
     places = [(name, d.locate(name)) for name in names if name != TIME.name]
     return [(n, p) for n, p in places if p is not None and p.kind == "variable" and p.label().order == order]
+
+
+def _looks_affine(scope: Scope, value: Any, names: list[str]) -> bool:
+    """True if a scalar has no products, squares or other functions of some symbols as it stands; found fast."""
+    if not names or type(value) is float:
+        return True
+    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
+    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
+
+
+def _is_affine(d: Description, expression: Any, order: int) -> bool:
+    """The same by mathematics: where products cancel."""
+    for _ in range(max(d.order_of(expression), 0), order):
+        expression = d.rate(expression)
+    symbols = {symbol for symbol, _ in _top_symbols(d, expression, order)}
+    return all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
 
 
 def constraint_order(d: Description) -> int:

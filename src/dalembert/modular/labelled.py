@@ -1,3 +1,4 @@
+# pyright: basic
 """Matrices whose rows and columns have names, of scalars of any algebra.
 
     W = assemble(X, Y):    rows and columns of W are the unions,    W.i.j = X.i.j + Y.i.j    with 0 for what is missing
@@ -19,6 +20,7 @@ import sympy as sp
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import DalembertError
 from dalembert.modular.labels import Label, match
+from dalembert.values import LIST, TUPLE
 
 __all__ = ["ONE", "Labelled", "assemble"]
 
@@ -78,8 +80,8 @@ class Labelled:
 
     def __getitem__(self, key: Any) -> Any:
         """``M[row, column]``: an entry, or a matrix if either is a list or a slice; ``v[row]``: of a vector."""
-        row, column = key if isinstance(key, tuple) else (key, slice(None))
-        if not isinstance(key, tuple) and self.columns == (ONE,) and not isinstance(row, (list, slice)):
+        row, column = key if isinstance(key, TUPLE) else (key, slice(None))
+        if not isinstance(key, TUPLE) and self.columns == (ONE,) and not isinstance(row, (list, slice)):
             return self.get(match(self.rows, row, "row"), ONE)
         rows, columns = _chosen(self.rows, row, "row"), _chosen(self.columns, column, "column")
         if not isinstance(row, (list, slice)) and not isinstance(column, (list, slice)):
@@ -229,7 +231,7 @@ def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
 
 
 def _sums(al: Algebra, terms: dict[Label, list[Any]]) -> dict[Label, Any]:
-    out = {}
+    out: dict[Label, Any] = {}
     for label, values in terms.items():
         total = values[0] if len(values) == 1 else _sum(al, values)
         if not _zero(al, total):
@@ -260,6 +262,6 @@ def _tex(value: Any, zero: Any) -> str:
 def _chosen(labels: tuple[Label, ...], key: Any, what: str) -> list[Label]:
     if isinstance(key, slice):
         return list(labels[key])
-    if isinstance(key, list):
+    if isinstance(key, LIST):
         return [match(labels, one, what) for one in key]
     return [match(labels, key, what)]

@@ -1,3 +1,4 @@
+# pyright: basic
 """Names of rows and columns: a variable or an invariant, where in the tree it lives, and its order."""
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ class Label:
         return Label((part, *self.path), self.name, self.order, self.base)
 
     def latex(self) -> str:
-        """In LaTeX: dots for derivatives, the path as an index."""
+        """In LaTeX: dots for derivatives; path and components as an index."""
+        head, *components = self.name.split(".")
+        letter, _, index = sp.latex(sp.Symbol(head)).partition("_")
         level = self.order - self.base
-        letter = sp.latex(sp.Symbol(self.name.replace(".", "_")))
-        dotted = {0: letter, 1: rf"\dot{{{letter}}}", 2: rf"\ddot{{{letter}}}", 3: rf"\dddot{{{letter}}}"}
-        text = dotted.get(level) or rf"{letter}^{{({level})}}"
-        where = ".".join(self.path)
-        return text if not where else rf"{{{text}}}_{{\mathrm{{{where}}}}}"
+        dots = {1: "dot", 2: "ddot", 3: "dddot", 4: "ddddot"}
+        text = letter if level == 0 else rf"\{dots[level]}{{{letter}}}" if level in dots else rf"{letter}^{{({level})}}"
+        indices = [rf"\mathrm{{{step}}}".replace("_", r"\_") for step in self.path]
+        indices += [index.strip("{}")] * bool(index) + components
+        return rf"{text}_{{{','.join(indices)}}}" if indices else text
 
 
 def with_rate(text: str, level: int) -> str:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Ready-made leaves: ``da.leaves.rigid_body("B")`` and the like are subsystems to include.
 
 | leaf | variables |
@@ -25,6 +26,7 @@ from dalembert.modular.from_model import model
 from dalembert.modular.given_equations import equations
 from dalembert.modular.subsystem import PartView, Subsystem
 from dalembert.spatial import euler, quaternion
+from dalembert.values import SEQUENCE
 
 __all__ = [
     "dc_motor", "equations", "gibbs_appell", "kinetic_energy", "model", "particle", "planar_body", "point",
@@ -54,9 +56,9 @@ def rigid_body(
         f_v = m g − m v̇,        f_ω = −(I ω̇ + ω × I ω)
 
     Args:
-        coordinates: None; ``position`` (``p``); ``quaternion`` (``p``, ``q.w q.x q.y q.z`` with |q| = 1); a sequence of axes
-            such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant`` after
-            it the rates of the angles stay variables besides ``omega``.
+        coordinates: None; ``position`` (``p``); ``quaternion`` (``p``, ``q.w q.x q.y q.z`` with |q| = 1); a sequence of
+            axes such as ``zxz`` (``p`` and angles ``a.a a.b a.c``, each about the moved axis); with ``redundant``
+            after it the rates of the angles stay variables besides ``omega``.
         gravity: None; an axis such as ``-z``; components (three numbers or formulas, m/s²); or a number ξ (rad):
             g (sin ξ x + cos ξ z).
         inertia: ``central`` (principal axes), ``spherical``, ``cylindrical x``, ``xy plane`` (a plane of symmetry),
@@ -67,7 +69,8 @@ def rigid_body(
     if inertia not in _INERTIAS:
         raise ModelError(Problem(f"leaf {name!r}: unknown inertia {inertia!r}; expected {', '.join(_INERTIAS)}"))
     names, entries = _INERTIAS[inertia]
-    known: dict[str, float | None] = {"m": 1.0} | {key: 1.0 if len(set(key[1:])) < 2 else 0.0 for key in names}
+    known: dict[str, float | None] = {"m": 1.0}
+    known |= {key: 1.0 if len(set(key[1:])) < 2 else 0.0 for key in names}
     body = Subsystem(name)
     known |= _gravity_parameters(name, gravity)
     for key, value in _given(name, known, values).items():
@@ -157,13 +160,13 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
 def point(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World position of a point of a rigid body, given from its center of mass in body axes (m)."""
     r = sp.Matrix(list(place))
-    return sp.Matrix(list(body.p)) + (rotation(body) * r if any(r) else sp.zeros(3, 1))
+    return sp.Matrix(list(body.p)) + (rotation(body) * r if any(place) else sp.zeros(3, 1))
 
 
 def point_velocity(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World velocity of a point of a rigid body, given from its center of mass in body axes (m)."""
     r = sp.Matrix(list(place))
-    turning = rotation(body) * sp.Matrix(list(body.omega)).cross(r) if any(r) else sp.zeros(3, 1)
+    turning = rotation(body) * sp.Matrix(list(body.omega)).cross(r) if any(place) else sp.zeros(3, 1)
     return sp.Matrix(list(body.v)) + turning
 
 
@@ -312,7 +315,7 @@ def gibbs_appell(
 
 
 def _gravity_parameters(name: str, gravity: Any) -> dict[str, float | None]:
-    if gravity is None or isinstance(gravity, (tuple, list)):
+    if gravity is None or isinstance(gravity, SEQUENCE):
         return {}
     if isinstance(gravity, (int, float)):
         return {"g": 9.80665, "xi": float(gravity)}
@@ -327,7 +330,7 @@ def _gravity(body: Subsystem, gravity: Any, n: int = 3, axes: str = "xyz") -> li
     """Components of the acceleration of gravity."""
     if gravity is None:
         return [sp.S.Zero] * n
-    if isinstance(gravity, (tuple, list)):
+    if isinstance(gravity, SEQUENCE):
         if len(gravity) != n:
             raise ModelError(Problem(f"leaf {body.name!r}: gravity needs {n} components, got {len(gravity)}"))
         return [body._formula(value) for value in gravity]

@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of motion of a subsystem: what ``Subsystem.equations()`` gives."""
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ class ModularEquations(ModularSystem):
                 one.definitions.values()
             )
             for value in values:
-                below = sp.fraction(sp.together(value) if _short(value) else value)[1]
+                below: Any = sp.fraction(sp.together(value) if _short(value) else value)[1]
                 if any(self._moves(node, s) for s in below.free_symbols):
                     swap = {s: node.at_root(s.name) for s in below.free_symbols}
                     found[sp.factor_terms(below.xreplace(swap))] = None

@@ -146,7 +146,8 @@ class ModularSystem:
         """Consistent states at which ranks are looked at; states that are not, if rank needs none."""
         if not self.casadi.lower:
             return [self.values(), self.values(salt="other ")]
-        first, found = None, []
+        found: list[dict[str, float]] = []
+        first = None
         for salt in ("", "other ", "third ", "fourth "):
             try:
                 found.append(self.consistent(salt=salt))

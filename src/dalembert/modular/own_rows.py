@@ -1,3 +1,4 @@
+# pyright: basic
 """What one subsystem adds to its parts, in any algebra with symbols: invariants at all orders, A, b, and forces.
 
     q̄⟨σ⟩ = d^{σ−ρ}/dt^{σ−ρ} h̄⟨ρ⟩ = A q⟨σ⟩ + b(t, q⟪σ−1⟫)                                                  (2.10), (2.11)
@@ -122,7 +123,8 @@ def _levels(scope: Scope, invariant: Invariant, order: int) -> tuple[list[tuple[
             )
         )
     value, names = scope.value(expression), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
-    levels, gradient = [], {}
+    levels: list[tuple[int, Any]] = []
+    gradient: dict[Label, Any] = {}
     for k in range(start, order + 1):
         if k > start:
             value, names = scope.rate(value, names)
@@ -153,7 +155,7 @@ def _without_top(scope: Scope, value: Any, names: set[str], order: int) -> Any:
 
 def _of_order(d: Description, names: set[str], order: int) -> list[tuple[str, Label]]:
     """Variables of an order among names, sorted, with their labels."""
-    found = []
+    found: list[tuple[str, Label]] = []
     for name in sorted(names):
         place = None if name == TIME.name else d.locate(name)
         if place is not None and place.kind == "variable":

@@ -1,3 +1,4 @@
+# pyright: basic
 """A system whose motion is prescribed: given functions as invariants, constraint forces and friction as unknowns.
 
 Prescribed motion is a rheonomic invariant, g − s = 0 with an input s. Fictitious variables of relaxed invariants stand
@@ -82,7 +83,7 @@ def _rewritten(d: Description, path: tuple[str, ...], unknown: frozenset[str], f
     parts = tuple(replace(p, description=_rewritten(p.description, (*path, p.name), unknown, found)) for p in d.parts)
     names: list[str] = []
 
-    def name(kind: str, store: list[Named], value: sp.Expr) -> sp.Symbol:
+    def name(kind: str, store: list[Named], value: Any) -> sp.Symbol:
         known = next((one for one in store if one.path == path and one.value == value), None)
         if known is None:
             known = Named(path, _fresh(d, f"{kind}_{len(store) + 1}"), value)

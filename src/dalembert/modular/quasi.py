@@ -1,9 +1,11 @@
+# pyright: basic
 """Kinematics c̄⟨β+1⟩(t, q⟪β+1⟫, q̇⟨β⟩) = 0, explicit or implicit, solved for the rates q̇⟨β⟩.
 
 Relations that are affine in the rates are solved as a linear system. There may be more relations than rates (more
 quasi-velocities than coordinates): the others restrict the quasi-velocities and become invariants. Relations that are
-not affine in the rates are not solved: the rates stay variables of their own and the relations become invariants, which
-are affine once they are differentiated; where they are integrated, they are solved as numbers at each evaluation.
+not affine in the rates, or many, are not solved: the rates stay variables of their own and the relations become
+invariants, which are affine once they are differentiated; where they are integrated, they are solved as numbers at each
+evaluation.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.algebra.dense_solve import solve
+from dalembert.algebra.dense_solve import MOST_BY_MINORS, solve
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.labels import split_rate
@@ -22,6 +24,8 @@ from dalembert.modular.labels import split_rate
 __all__ = ["Definition", "solve_kinematics"]
 
 Definition = tuple[str, int, sp.Expr]
+
+MOST = 8  # rates that are solved for with symbols; systems of more are solved as numbers
 
 
 def solve_kinematics(
@@ -58,11 +62,24 @@ def solve_kinematics(
         )
     taken = _independent_rows(owner, J, unknown, numbers)
     still = dict.fromkeys(unknown, sp.S.Zero)
-    rest = np.array([-relations[i][1].xreplace(still) for i in taken], dtype=object)
-    rates = dict(zip(unknown, solve(SYMPY, J[taken], rest), strict=True))
+    constant: list[Any] = [relations[i][1].xreplace(still) for i in taken]
+    rest = -np.array(constant, dtype=object)
+    if len(unknown) > MOST:
+        return [], relations
+    rates = dict(zip(unknown, _solved(J[taken], rest), strict=True))
     definitions = [(*split_rate(symbol.name), value) for symbol, value in rates.items()]
-    left = [(name, value.xreplace(rates)) for i, (name, value) in enumerate(relations) if i not in taken]
+    left: list[Any] = [(name, value.xreplace(rates)) for i, (name, value) in enumerate(relations) if i not in taken]
     return definitions, left
+
+
+def _solved(J: np.ndarray, rest: np.ndarray) -> list[sp.Expr]:
+    """J⁻¹ r in short forms: by minors, or over the field of rational functions of all that occurs."""
+    if len(J) <= MOST_BY_MINORS:
+        return list(solve(SYMPY, J, rest))
+    table = sp.Matrix(len(J), len(J) + 1, [*np.column_stack([J, rest]).reshape(-1)]).to_DM(field=True)
+    n = len(J)
+    left, right = table.extract(list(range(n)), list(range(n))), table.extract(list(range(n)), [n])
+    return [sp.factor_terms(value) for value in left.lu_solve(right).to_Matrix()]
 
 
 def _rates(values: list[sp.Expr], orders: dict[str, int]) -> list[sp.Symbol]:

@@ -1,3 +1,4 @@
+# pyright: basic
 """Equations of a subsystem to read: kinematics, invariants, dynamic equations, names of long expressions."""
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import sympy as sp
 from dalembert.modular.labels import Label, split_rate
 
 __all__ = ["Explicit", "latex_of", "symbol_names"]
+
+
+COMPONENTS = ("x", "y", "z", "w", "a", "b", "c")  # of groups, such as p.x
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,13 @@ class Explicit:
 
 def symbol_names(symbols: Iterable[Any]) -> dict[Any, str]:
     """LaTeX of dotted names: dots above for derivatives, the path as an index."""
-    found = {}
+    found: dict[Any, str] = {}
     for symbol in symbols:
         head, level = split_rate(symbol.name)
         *path, last = head.split(".")
-        where = tuple(path)
-        name = last
-        if path and last in ("x", "y", "z", "w", "a", "b", "c") and len(path[-1]) <= 6:
-            where, name = tuple(path[:-1]), f"{path[-1]}_{last}"  # a component of a group
-        found[symbol] = Label(where, name, level).latex()
+        if path and last in COMPONENTS:
+            last = f"{path.pop()}.{last}"
+        found[symbol] = Label(tuple(path), last, level).latex()
     return found
 
 

@@ -1,3 +1,4 @@
+# pyright: basic
 """−B⋆⁻¹ B# over symbols, sparsely: pivots that are numbers first, then blocks that have nothing in common.
 
 Blocks of up to three rows are solved by minors, which have no fractions inside. Larger ones over SymPy by elimination
@@ -14,6 +15,7 @@ import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.dense_solve import MOST_BY_MINORS, solve
+from dalembert.errors import DalembertError
 from dalembert.modular.labelled import Labelled
 from dalembert.modular.labels import Label
 
@@ -157,7 +159,12 @@ def _eliminated(
 ) -> dict[Label, Row]:
     """A larger block by elimination, in the order of its pivots."""
     lines = [dict(rows[row]) for row, _ in block]
-    for k, (_, column) in enumerate(block):
+    for k, (row, column) in enumerate(block):
+        if column not in lines[k]:  # its pivot vanished: take another row that has the column
+            other = next((i for i in range(k + 1, len(lines)) if column in lines[i]), None)
+            if other is None:
+                raise DalembertError(f"invariant {row.text!r} does not determine {column}: choose other variables")
+            lines[k], lines[other] = lines[other], lines[k]
         for line in lines[k + 1 :]:
             if column in line:
                 factor = name(line.pop(column) / lines[k][column])

@@ -1,3 +1,4 @@
+# pyright: basic
 """``da.Subsystem``: a system described by variables, invariants, forces and parts."""
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
-from dalembert.derivation.simplify import Budget, simplify_array
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import evaluate
 from dalembert.modular.complement import STRATEGIES, Strategy
 from dalembert.modular.declarations import Declarations, Included, PartView
 from dalembert.modular.description import Description, Invariant, Part, interned
 from dalembert.modular.inertia_forces import appell_forces, energy_forces, nielsen_forces
+from dalembert.modular.invariants import top_places
 from dalembert.modular.labels import split_rate
 from dalembert.modular.quasi import solve_kinematics
 from dalembert.modular.variables import Family, check_name, generic_value, local
@@ -68,7 +69,7 @@ class Subsystem(Declarations):
         self._version += 1
 
     def _define(self, rate: Any, value: Any) -> None:
-        symbol = self._formula(rate)
+        symbol: Any = self._formula(rate)
         head, level = split_rate(getattr(symbol, "name", ""))
         if not level or head not in self._orders:
             raise ModelError(
@@ -109,6 +110,37 @@ class Subsystem(Declarations):
             self._forces[name] = self._forces.get(name, sp.S.Zero) + self._formula(value)
         self._version += 1
 
+    def forces_along(self, forces: Mapping[Any, Any]) -> None:
+        """Effective forces f′ on motions of any kind: f = Vᵀ f′ with V = ∂v/∂q⟨ρ⟩ (4.6).
+
+        Args:
+            forces: by motion, a formula: the coordinate of a point, an angle, a velocity, of any order.
+        """
+        d = self.description()
+        total: dict[sp.Symbol, sp.Expr] = {}
+        for motion, force in forces.items():
+            v, value = d.lively(self._formula(motion)), self._formula(force)
+            places = top_places(d, v)
+            while any(place.name in place.owner.definitions for _, place in places):
+                v = d.rate(v)
+                places = top_places(d, v)
+            if not places:
+                raise ModelError(
+                    Problem(f"subsystem {self.name!r}: {motion} does not move", fix="a formula of variables")
+                )
+            for symbol, place in places:
+                key = local(".".join((*place.path, place.name)))
+                total[key] = total.get(key, sp.S.Zero) + sp.diff(v, symbol) * value
+        self.effective_forces(total)
+
+    def rate(self, expression: Any, times: int = 1) -> sp.Expr:
+        """The time derivative of a formula along the kinematics."""
+        d = self.description()
+        value = d.lively(self._formula(expression))
+        for _ in range(times):
+            value = d.rate(value)
+        return value
+
     def kinetic_energy(
         self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None
     ) -> None:
@@ -132,6 +164,8 @@ class Subsystem(Declarations):
 
     def _simplified(self, forces: Mapping[str, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
         """Forces in short forms, as far as they are found in a moment."""
+        from dalembert.derivation.simplify import Budget, simplify_array
+
         values = np.empty(len(forces), dtype=object)
         values[:] = list(forces.values())
         short = simplify_array(values, lambda symbol: symbol.name not in self._values, Budget(SECONDS))

@@ -1,3 +1,4 @@
+# pyright: basic
 """Composition over SymPy, one description at a time, seen from itself: what is used twice is derived once.
 
 Long expressions get names z1, z2, … in the subsystem that makes them, and parents go on with the names: nothing is

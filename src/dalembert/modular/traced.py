@@ -1,3 +1,4 @@
+# pyright: basic
 """The rows of a whole system over CasADi: what compiled dynamics, linearization and inverse dynamics are built on.
 
 Everything is seen from the root: symbols by their dotted names, labels with full paths.

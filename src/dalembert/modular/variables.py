@@ -1,3 +1,4 @@
+# pyright: basic
 """Variables, parameters and inputs of subsystems as SymPy symbols.
 
 What a person writes formulas with are :class:`Quantity` symbols: they know whose they are, so ``left.x`` and
@@ -8,6 +9,7 @@ formulas and is derived once.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.modular.labels import with_rate
 
 if TYPE_CHECKING:
-    from dalembert.modular.subsystem import Subsystem
+    from dalembert.modular.declarations import Declarations
 
 __all__ = ["Family", "Group", "Quantity", "check_name", "generic_value", "local"]
 
@@ -40,6 +42,7 @@ class Family:
     order: int
 
 
+@functools.lru_cache(maxsize=65536)
 def local(name: str, level: int = 0) -> sp.Symbol:
     """The plain symbol of a name, or of a derivative of it."""
     return sp.Symbol(with_rate(name, level), real=True)
@@ -79,12 +82,12 @@ class Quantity(sp.Symbol):
 
     __slots__ = ("base", "level", "owner", "path")
 
-    owner: Subsystem
+    owner: Declarations
     path: str
     level: int
     base: int
 
-    def __new__(cls, owner: Subsystem, path: str, level: int = 0, base: int = 0) -> Quantity:
+    def __new__(cls, owner: Declarations, path: str, level: int = 0, base: int = 0) -> Quantity:
         self = sp.Symbol.__xnew__(cls, with_rate(path, level), real=True)
         self.owner, self.path, self.level, self.base = owner, path, level, base
         return self

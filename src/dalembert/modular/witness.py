@@ -1,3 +1,4 @@
+# pyright: basic
 """Consistent states: where rank, pivots and redundancy are looked at.
 
 States are found by Gauss-Newton from a guess, onto all invariants of all orders below σ.
@@ -56,11 +57,11 @@ def consistent(
 
 def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The smallest step that removes the residuals to first order."""
-    J = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
+    J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
     J = J @ scipy.sparse.diags(free.astype(float))
     if max(J.shape) <= DENSE:
         return np.linalg.lstsq(J.toarray(), left, rcond=1e-10)[0]
-    gram = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()
+    gram: Any = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()
     return J.T @ scipy.sparse.linalg.spsolve(gram, left)
 
 

@@ -19,7 +19,16 @@ SHORT = 1e-9  # what may be left over, relative to the forces that are balanced
 
 
 @native
-def allocate_along(A, r, B, weights, E, e, tau, short):
+def allocate_along(
+    A: np.ndarray,
+    r: np.ndarray,
+    B: np.ndarray,
+    weights: np.ndarray,
+    E: np.ndarray,
+    e: np.ndarray,
+    tau: np.ndarray,
+    short: np.ndarray,
+) -> None:
     """Unknown forces at many instants.
 
     Args:
@@ -55,7 +64,7 @@ def allocate_along(A, r, B, weights, E, e, tau, short):
 
 
 @native
-def balance_along(A, rest, multipliers, left):
+def balance_along(A: np.ndarray, rest: np.ndarray, multipliers: np.ndarray, left: np.ndarray) -> None:
     """The shortest λ with Aᵀλ closest to the rest, and what is left of it, at many instants."""
     n, rows = rest.shape[1], A.shape[1]
     unit, none = np.eye(n), np.zeros(rows)

@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 
 @native
-def keep(s: Memory, values) -> int:
+def keep(s: Memory, values: np.ndarray) -> int:
     """Where the values are from now on."""
     at = s.top[0]
     s.reals[at : at + values.size] = values.reshape(values.size)
@@ -54,7 +54,7 @@ def keep(s: Memory, values) -> int:
 
 
 @native
-def keep_whole(s: Memory, values) -> int:
+def keep_whole(s: Memory, values: np.ndarray) -> int:
     """The same of whole numbers."""
     at = s.top[1]
     s.wholes[at : at + values.shape[0]] = values
@@ -63,21 +63,21 @@ def keep_whole(s: Memory, values) -> int:
 
 
 @native
-def block_of(s: Memory, node: int, what: int, rows: int, columns: int):
+def block_of(s: Memory, node: int, what: int, rows: int, columns: int) -> np.ndarray:
     """A matrix that was kept."""
     at = s.head[node, what]
     return s.reals[at : at + rows * columns].reshape(rows, columns)
 
 
 @native
-def wholes_of(s: Memory, node: int, what: int, count: int):
+def wholes_of(s: Memory, node: int, what: int, count: int) -> np.ndarray:
     """Whole numbers that were kept."""
     at = s.head[node, what]
     return s.wholes[at : at + count]
 
 
 @native
-def turns_of(s: Memory, node: int, rank: int, more: bool):
+def turns_of(s: Memory, node: int, rank: int, more: bool) -> Reflections:
     """The reflections of a node: those of its own rows, or those of the rows of its ancestors."""
     h = s.head[node]
     starts = s.wholes[h[MORE_STARTS if more else STARTS] :][: rank + 1]

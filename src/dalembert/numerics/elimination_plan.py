@@ -95,7 +95,7 @@ def plan_of(
     owner = found.owner
     borders, joined, coupled = _couplings(nodes, found.first, [(owner[a], owner[b]) for a, b in pairs])
     border_columns = [[c for q in border for c in nodes[q].columns] for border in borders]
-    parts = {}
+    parts: dict[str, np.ndarray] = {}
     for name, lists in (
         ("column", [node.columns for node in nodes]), ("row", found.own), ("child", children),
         ("touch", found.touching), ("border", border_columns),
@@ -160,7 +160,8 @@ def _couplings(
     for a, b in given:
         C[a, b] = C[b, a] = True
     part = np.arange(n)
-    borders, coupled = [], []
+    borders: list[list[int]] = []
+    coupled: list[bool] = []
     for k in range(n):
         inside = slice(first[k], k + 1)
         block = C[inside, inside]
@@ -194,7 +195,7 @@ def _rooms(
 
 
 @native
-def room(r: int, a: int, b: int, k: int):
+def room(r: int, a: int, b: int, k: int) -> tuple[int, int]:
     """The most memory that a node takes, numbers and whole numbers: r own rows, a touching ones, a border of b and k
     columns."""
     return 3 * k * k + (r + 2 * a + b + 8) * k, k * k + 8 * k + r + b + 4

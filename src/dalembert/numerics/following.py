@@ -127,7 +127,7 @@ def _stage(c: States, t: float, h: float, want: np.ndarray, y: np.ndarray, k: np
 
 
 @native
-def follow_states(c: States, times: np.ndarray, wanted: np.ndarray, states: np.ndarray):
+def follow_states(c: States, times: np.ndarray, wanted: np.ndarray, states: np.ndarray) -> tuple[int, int]:
     """Variables at all instants; the first row of ``states`` is where to begin.
 
     Args:

@@ -91,7 +91,7 @@ class Front(NamedTuple):
 
 
 @native
-def _couple(p: Plan, M, W):
+def _couple(p: Plan, M: np.ndarray, W: np.ndarray) -> None:
     """The entries of M that the elimination may ask for."""
     for k in range(p.n_pairs):
         a, b = p.pair_first[k], p.pair_second[k]
@@ -101,7 +101,7 @@ def _couple(p: Plan, M, W):
 
 
 @native
-def _longest(p: Plan, A) -> float:
+def _longest(p: Plan, A: np.ndarray) -> float:
     """The length of the longest row of A."""
     squares, longest = np.zeros(p.m), 0.0
     for x in range(p.nodes):
@@ -116,7 +116,7 @@ def _longest(p: Plan, A) -> float:
 
 
 @native
-def _slots_of(p: Plan, s: Memory, x: int):
+def _slots_of(p: Plan, s: Memory, x: int) -> tuple[np.ndarray, np.ndarray]:
     """Slots of a node's columns, its own and what its children left, and slots of its border that are alive."""
     width = p.column_start[x + 1] - p.column_start[x]
     for child in p.child_index[p.child_start[x] : p.child_start[x + 1]]:
@@ -138,7 +138,7 @@ def _slots_of(p: Plan, s: Memory, x: int):
 
 
 @native
-def _rows_of(p: Plan, x: int):
+def _rows_of(p: Plan, x: int) -> tuple[np.ndarray, np.ndarray]:
     """Own rows of a node, and rows of its ancestors that touch it."""
     return (
         p.row_index[p.row_start[x] : p.row_start[x + 1]],
@@ -147,7 +147,7 @@ def _rows_of(p: Plan, x: int):
 
 
 @native
-def _front(p: Plan, s: Memory, x: int, M, A, slots, border) -> Front:
+def _front(p: Plan, s: Memory, x: int, M: np.ndarray, A: np.ndarray, slots: np.ndarray, border: np.ndarray) -> Front:
     """A node's own blocks, and those that its children left."""
     own = p.column_index[p.column_start[x] : p.column_start[x + 1]]
     rows, touching = _rows_of(p, x)
@@ -193,7 +193,7 @@ def _front(p: Plan, s: Memory, x: int, M, A, slots, border) -> Front:
 
 
 @native
-def _turn(Q: Reflections, rank: int, G, tail: int):
+def _turn(Q: Reflections, rank: int, G: np.ndarray, tail: int) -> None:
     """Rows of G ← their coordinates along Q; the square block from ``tail`` on from both sides."""
     F = G[tail:]
     reflect(Q, 0, rank, 1, G)
@@ -203,14 +203,14 @@ def _turn(Q: Reflections, rank: int, G, tail: int):
 
 
 @native
-def _transpose(F):
+def _transpose(F: np.ndarray) -> None:
     for i in range(F.shape[0]):
         for j in range(i):
             F[i, j], F[j, i] = F[j, i], F[i, j]
 
 
 @native
-def _particular(T: Triangle, rank: int, rows, c, y) -> float:
+def _particular(T: Triangle, rank: int, rows: np.ndarray, c: np.ndarray, y: np.ndarray) -> float:
     """y with L y = −γ; returns how much the rows that depend on others contradict them."""
     conflict = 0.0
     for k in range(rows.shape[0]):
@@ -223,11 +223,11 @@ def _particular(T: Triangle, rank: int, rows, c, y) -> float:
             y[k] = -residual * T.L[row, T.columns[k]]
         else:
             conflict = max(conflict, abs(residual))
-    return conflict
+    return float(conflict)
 
 
 @native
-def _complement(G, tail: int, Q: Reflections, columns, rank: int, y):
+def _complement(G: np.ndarray, tail: int, Q: Reflections, columns: np.ndarray, rank: int, y: np.ndarray) -> np.ndarray:
     """G over the complement C instead of all columns, M from both sides, f without what the particular solution takes.
 
     Either Q goes through M from both sides, or C is written out: what is cheaper. Rows above f end up along Q.
@@ -267,7 +267,7 @@ def _complement(G, tail: int, Q: Reflections, columns, rank: int, y):
 
 
 @native
-def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
+def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float) -> tuple[int, float, float, np.ndarray]:
     """A node's own rows, with the columns that they determine: rank, smallest pivot, conflict, what is left of G."""
     rows, touching = _rows_of(p, x)
     G, tail, h = front.G, front.tail, s.head[x]
@@ -299,7 +299,7 @@ def _constrain(p: Plan, s: Memory, x: int, front: Front, limit: float):
 
 
 @native
-def _separate(s: Memory, x: int, G, tail: int, a: int, dust: float):
+def _separate(s: Memory, x: int, G: np.ndarray, tail: int, a: int, dust: float) -> tuple[np.ndarray, int]:
     """Turn what is left so that rows of ancestors touch as few columns as they can; columns in order, those that are
     free for good first, and the number of these."""
     k, h = G.shape[1], s.head[x]
@@ -319,7 +319,7 @@ def _separate(s: Memory, x: int, G, tail: int, a: int, dust: float):
 
 
 @native
-def _eliminate(Z, inner: int, order) -> int:
+def _eliminate(Z: np.ndarray, inner: int, order: np.ndarray) -> int:
     """Gaussian elimination of the first ``inner`` rows and columns of Z, with pivots there; returns how many had one.
 
     The largest entry of the diagonal is taken where it is strong, which it is in all mass matrices, else the largest
@@ -354,7 +354,7 @@ def _eliminate(Z, inner: int, order) -> int:
 
 
 @native
-def _largest_below(Z, k: int, end: int, column: int) -> float:
+def _largest_below(Z: np.ndarray, k: int, end: int, column: int) -> float:
     largest = 0.0
     for i in range(k, end):
         largest = max(largest, abs(Z[i, column]))
@@ -362,7 +362,7 @@ def _largest_below(Z, k: int, end: int, column: int) -> float:
 
 
 @native
-def _exchange(Z, k: int, row: int, column: int):
+def _exchange(Z: np.ndarray, k: int, row: int, column: int) -> None:
     """Row and column k with another row and another column."""
     if row != k:
         for j in range(Z.shape[1]):
@@ -373,7 +373,7 @@ def _exchange(Z, k: int, row: int, column: int):
 
 
 @native
-def _release(s: Memory, x: int, front: Front, G, a: int, dust: float):
+def _release(s: Memory, x: int, front: Front, G: np.ndarray, a: int, dust: float) -> None:
     """Eliminate what is free for good, and hand on the rest."""
     k, b, tail, h = G.shape[1], front.border.shape[0], front.tail, s.head[x]
     order, inner = _separate(s, x, G, tail, a, dust)
@@ -407,7 +407,7 @@ def _release(s: Memory, x: int, front: Front, G, a: int, dust: float):
 
 
 @native
-def _hand_on(s: Memory, border, slots, Z, done: int):
+def _hand_on(s: Memory, border: np.ndarray, slots: np.ndarray, Z: np.ndarray, done: int) -> None:
     """Where M couples nodes: what is left of a node among itself, with its border, and what changed in the border."""
     k = done + slots.shape[0]
     for i in range(slots.shape[0]):
@@ -423,7 +423,7 @@ def _hand_on(s: Memory, border, slots, Z, done: int):
 
 
 @native
-def _accelerations(p: Plan, s: Memory, z):
+def _accelerations(p: Plan, s: Memory, z: np.ndarray) -> None:
     """The way back: z, by slots and at last by columns."""
     for x in range(p.nodes - 1, -1, -1):
         h = s.head[x]
@@ -457,7 +457,7 @@ def _accelerations(p: Plan, s: Memory, z):
 
 
 @native
-def _climb(p: Plan, s: Memory, M, A):
+def _climb(p: Plan, s: Memory, M: np.ndarray, A: np.ndarray) -> tuple[int, int, float, float]:
     """From the leaves to the root: status, rank of A, ratio of the smallest pivot to the longest row, conflict."""
     longest = _longest(p, A)
     limit, dust = max(ROUNDING, RANK_TOLERANCE * longest), DUST * longest
@@ -475,11 +475,13 @@ def _climb(p: Plan, s: Memory, M, A):
         total, smallest, conflict = total + rank, min(smallest, pivot), max(conflict, contradiction)
         _release(s, x, front, rest, a, dust)
     status = OK if s.head[p.nodes - 1, LEFT] == 0 else FAILED
-    return status, total, (smallest / longest if total > 0 else 1.0), conflict
+    return status, total, (smallest / longest if total > 0 else 1.0), float(conflict)
 
 
 @native
-def _attempt(p: Plan, M, f, A, gamma, du, multipliers):
+def _attempt(
+    p: Plan, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> tuple[int, int, float, float]:
     coupled = p.n if p.n_pairs > 0 else 0
     s = Memory(
         np.empty((p.nodes, ENTRIES), dtype=np.int64), np.empty(p.reals), np.empty(p.wholes, dtype=np.int64),
@@ -496,7 +498,9 @@ def _attempt(p: Plan, M, f, A, gamma, du, multipliers):
 
 
 @native
-def solve_hierarchy(p: Plan, M, f, A, gamma, du, multipliers):
+def solve_hierarchy(
+    p: Plan, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> tuple[int, int, float, float]:
     """u̇ and λ of the constrained equations of a hierarchy.
 
     Args:

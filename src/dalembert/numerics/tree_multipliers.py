@@ -41,7 +41,7 @@ DUST = 1e-15
 
 
 @native
-def _residual(p: Plan, M, f, du):
+def _residual(p: Plan, M: np.ndarray, f: np.ndarray, du: np.ndarray) -> np.ndarray:
     """M u̇ − f."""
     r = np.empty(p.n)
     for i in range(p.n):
@@ -62,7 +62,7 @@ def _residual(p: Plan, M, f, du):
 
 
 @native
-def _project(p: Plan, s: Memory, r):
+def _project(p: Plan, s: Memory, r: np.ndarray) -> None:
     """Leaves D ᵀ r of each node where its particular solution was."""
     for x in range(p.nodes):
         h = s.head[x]
@@ -85,7 +85,7 @@ def _project(p: Plan, s: Memory, r):
 
 
 @native
-def _balance(p: Plan, s: Memory, x: int, end: int, rest, forces):
+def _balance(p: Plan, s: Memory, x: int, end: int, rest: np.ndarray, forces: np.ndarray) -> None:
     """Forces of a node's independent rows, from what is to be balanced along D, which is used up, and the forces of its
     other rows and of its ancestors' rows before the ``end``; forces by the places of rows."""
     h, begin, first = s.head[x], p.row_start[x], p.touch_start[x]
@@ -110,7 +110,7 @@ def _balance(p: Plan, s: Memory, x: int, end: int, rest, forces):
 
 
 @native
-def _is_touched(p: Plan, x: int, end: int, forces) -> bool:
+def _is_touched(p: Plan, x: int, end: int, forces: np.ndarray) -> bool:
     """Whether a row of an ancestor that has a force, before the ``end`` of the rows, touches a node's subtree."""
     for row in p.touch_index[p.touch_start[x] : p.touch_start[x + 1]]:
         if p.place[row] < end and forces[p.place[row]] != 0.0:
@@ -119,7 +119,7 @@ def _is_touched(p: Plan, x: int, end: int, forces) -> bool:
 
 
 @native
-def _vanishing(p: Plan, s: Memory, node: int, place: int, forces) -> int:
+def _vanishing(p: Plan, s: Memory, node: int, place: int, forces: np.ndarray) -> int:
     """The combination of a redundant row and of those that it depends on, which vanishes; where its entries begin."""
     x, begin, end = node, p.row_start[node], p.row_start[node + 1]
     forces[place] = -1.0
@@ -138,7 +138,7 @@ def _vanishing(p: Plan, s: Memory, node: int, place: int, forces) -> int:
 
 
 @native
-def _combinations(p: Plan, s: Memory, N, begins, ends):
+def _combinations(p: Plan, s: Memory, N: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> None:
     """Combinations of rows that vanish, one for each redundant row; between which places of rows each has entries."""
     forces, count = np.zeros(p.used), 0
     for x in range(p.nodes):
@@ -154,7 +154,7 @@ def _combinations(p: Plan, s: Memory, N, begins, ends):
 
 
 @native
-def _shorten(p: Plan, s: Memory, redundant: int, forces):
+def _shorten(p: Plan, s: Memory, redundant: int, forces: np.ndarray) -> None:
     """forces ← forces − N (NᵀN)⁻¹ Nᵀ forces, by a Cholesky factor whose rows begin where combinations overlap."""
     N, K, x = np.empty((redundant, p.used)), np.empty((redundant, redundant)), np.empty(redundant)
     begins, ends, firsts = (
@@ -182,7 +182,9 @@ def _shorten(p: Plan, s: Memory, redundant: int, forces):
 
 
 @native
-def hierarchy_multipliers(p: Plan, s: Memory, M, f, du, redundant: int, multipliers):
+def hierarchy_multipliers(
+    p: Plan, s: Memory, M: np.ndarray, f: np.ndarray, du: np.ndarray, redundant: int, multipliers: np.ndarray
+) -> None:
     """λ of the whole; ``redundant``: how many of its rows depend on others."""
     _project(p, s, _residual(p, M, f, du))
     forces = np.zeros(p.m)

@@ -168,10 +168,11 @@ class PlanarBody(Record):
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
 
     def __getattr__(self, key: str) -> Any:
-        if not key.startswith("_") and key in self.nodes:
+        if key.startswith("_") or key in type(self).model_fields:
+            raise AttributeError(key)
+        if key in self.nodes:
             return Node(f"{self.name}.{key}")
-        known = ", ".join(self.nodes) if not key.startswith("_") else ""
-        raise AttributeError(f"body {self.name!r} has no node {key!r}" + (f"; it has {known}" if known else ""))
+        raise AttributeError(f"body {self.name!r} has no node {key!r}; it has {', '.join(self.nodes)}")
 
     @property
     def angle(self) -> sp.Symbol:

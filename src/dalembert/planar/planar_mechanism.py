@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import sympy as sp
 
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, parameter
-from dalembert.model.fields import caller, checked
+from dalembert.model.fields import caller, checked, nearest
 from dalembert.planar.planar_data import (
     BASE,
     ContactOnDisc,
@@ -58,7 +59,9 @@ class BaseNodes:
         return self
 
     def __getattr__(self, key: str) -> Node:
-        if not key.startswith("_") and key in self._planar.base_nodes:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        if key in self._planar.base_nodes:
             return Node(f"{BASE}.{key}")
         raise AttributeError(f"the base has no node {key!r}; it has {', '.join(self._planar.base_nodes)}")
 
@@ -268,9 +271,22 @@ class Planar:
 
         return to_planar_document(self)
 
-    def to_model(self) -> Model:
-        """The same mechanism with joint coordinates; loops are closed in the plane only. Kept until it changes."""
-        return self._model((), ())
+    def to_model(self, inputs: Any = None) -> Model:
+        """The same mechanism with joint coordinates; loops are closed in the plane only. Kept until it changes.
+
+        Args:
+            inputs: laws of inputs, formulas of t and the motion, instead of their own.
+        """
+        if not inputs:
+            return self._model((), ())
+        other = copy.copy(self)
+        other.input_laws, other._made = dict(self.input_laws), (None, {})
+        for name, law in inputs.items():
+            if name not in other.input_laws:
+                message = f"mechanism {self.name!r} has no input {name!r}"
+                raise ModelError(Problem(message, "inputs", nearest(name, other.input_laws)))
+            other.input(name, law)
+        return other.to_model()
 
     def _model(self, unknowns: tuple[str, ...], quantities: tuple[str, ...]) -> Model:
         from dalembert.planar.planar_model import build_model
@@ -295,6 +311,17 @@ class Planar:
         from dalembert.planar.node_subsystem import build_subsystem
 
         return build_subsystem(self, independent, groups)
+
+    def node_values(self, at: Any = None, time: float | None = None) -> dict[str, float]:
+        """Variables of the node model, to start it from: ``da.simulate(w.to_subsystem(), 1.0, initial=…)``.
+
+        Args:
+            at: a state of ``da.assemble``, or a run; as drawn, at rest, without.
+            time: of a run (s); its last by default.
+        """
+        from dalembert.planar.node_values import node_values
+
+        return node_values(self, getattr(at, "motion", at), time)
 
     def equations(self, *, independent: Any = None) -> ModularEquations:
         """Dynamic equations of the node model: labelled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""

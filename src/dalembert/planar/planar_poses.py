@@ -19,7 +19,7 @@ from dalembert.planar.planar_tree import PlanarTree
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["Poses", "at_all_times", "poses_at", "poses_of", "values_along"]
+__all__ = ["Poses", "at_all_times", "is_state", "poses_at", "poses_of", "values_along"]
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def poses_at(planar: Planar, at: Any, time: float | None) -> Poses:
         drawn = Drawn(planar)
         com = {body.name: np.array([drawn.value(part) for part in drawn.com(body)]) for body in planar.bodies}
         return Poses(planar, {name: (np.zeros(()), place) for name, place in com.items()})
-    if _is_state(at):
+    if is_state(at):
         motion = {}
         for body in planar.bodies:
             X, _ = at.body(body.name)
@@ -103,7 +103,7 @@ def poses_at(planar: Planar, at: Any, time: float | None) -> Poses:
 
 def poses_of(planar: Planar, run: Any) -> Poses | None:
     """Poses along a whole run; None if there is none."""
-    if run is None or _is_state(run):
+    if run is None or is_state(run):
         return None
     return Poses(planar, {body.name: _along(run, body.name) for body in planar.bodies})
 
@@ -115,7 +115,8 @@ def _along(run: Any, body: str) -> tuple[Array, Array]:
     return np.unwrap(2 * np.arctan2(z, w)), np.asarray(moving.position)[:, :2]
 
 
-def _is_state(at: Any) -> bool:
+def is_state(at: Any) -> bool:
+    """True for a state, of ``da.assemble``."""
     return hasattr(at, "coordinates") and hasattr(at, "body")
 
 

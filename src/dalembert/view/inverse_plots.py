@@ -40,7 +40,7 @@ def figure(inverse: Inverse, quantities: Sequence[str] | str | None = None) -> A
     if quantities is None:
         plots = [*force_panels(inverse), *coordinate_panels(inverse.motion)]
     else:
-        plots = []
+        plots: list[Plot] = []
         for name in [quantities] if isinstance(quantities, str) else quantities:
             if name in inverse.names:
                 plots.append(Plot(name, inverse[name].attrs.get("units", ""), {name: inverse[name].values}))

@@ -18,7 +18,7 @@ with x and y along and across the arm. After R. Clavel, Delta, a fast robot with
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -72,7 +72,7 @@ def delta_robot(
             below = tuple(platform * o + sign * width * s for o, s in zip(out, side, strict=True))
             below = (*below, -height)
             along, _, _ = parts.direction(above, below)
-            across = tuple(sp.Matrix(along).cross(sp.Matrix((*side, 0))))
+            across = tuple(cast(Any, sp.Matrix(along).cross(sp.Matrix((*side, 0)))))
             bar = model.body(f"rod_{name}{mark}", color=STEEL, **parts.rod(m2, above, below, radius=0.005))
             model.universal(f"elbow_{name}{mark}", link, bar, point=above, axis=(*side, 0), axis_2=across)
             model.spherical(f"ball_{name}{mark}", bar, body, point=below)

@@ -13,6 +13,7 @@ Reference: R. M. M. Orsino, thesis (2016), example 4.5.
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import sympy as sp
 
@@ -33,14 +34,15 @@ def slider_crank_3d_modular(*, friction: float = 0.5) -> Subsystem:
     u1 = whole.input("u1")
     whole.effective_forces({crank.omega: u1})
     c, s = sp.cos(crank.chi), sp.sin(crank.chi)
-    E = _attitude(rod)
+    E: Any = _attitude(rod)
     whole.invariant(l2 * (1 - E[0, 0]) + slider.s, "px")
     whole.invariant(l1 * (1 - c) + l2 * E[1, 0] - slider.y, "py")
     whole.invariant(l1 * s - l2 * E[2, 0] + slider.z, "pz")
     # The center of the rod between the velocities of its ends.
     pin = sp.Matrix([0, l1 * s * crank.omega, -l1 * c * crank.omega])
     end = sp.Matrix([slider.s.d, slider.y.d, slider.z.d])
-    for axis, row in zip("xyz", sp.Matrix(list(rod.v)) - pin - gamma * (end - pin), strict=True):
+    center = cast(Any, sp.Matrix(list(rod.v)) - pin - gamma * (end - pin))
+    for axis, row in zip("xyz", center, strict=True):
         whole.invariant(row, f"center_{axis}")
     whole.relax("slider", across_y="Y", across_z="Z")
     normal = sp.sqrt(sp.Symbol("Y", real=True) ** 2 + sp.Symbol("Z", real=True) ** 2)
@@ -82,7 +84,7 @@ def _slider() -> Subsystem:
     return slider
 
 
-def _attitude(rod: object) -> sp.Matrix:
+def _attitude(rod: Any) -> Any:
     """Axes of the rod in world axes, by zyx angles ψ, φ, θ."""
-    psi, phi, theta = rod.psi, rod.phi, rod.theta  # type: ignore[attr-defined]
-    return sp.rot_ccw_axis3(psi) * sp.rot_ccw_axis2(phi) * sp.rot_ccw_axis1(theta)
+    turns = sp.rot_ccw_axis3(rod.psi) * sp.rot_ccw_axis2(rod.phi) * sp.rot_ccw_axis1(rod.theta)
+    return cast(Any, turns)

@@ -1,0 +1,57 @@
+"""Values of the variables of the node model: as drawn, in a state, or at a time of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dalembert.algebra import NUMPY
+from dalembert.errors import DalembertError
+from dalembert.expressions import TIME, evaluate
+from dalembert.expressions.symbols import Reference
+from dalembert.planar.node_model import NodeModel
+from dalembert.planar.node_numbers import rate_name
+from dalembert.planar.planar_poses import is_state, values_along
+from dalembert.planar.planar_tree import PlanarTree
+
+if TYPE_CHECKING:
+    from dalembert.planar.planar_mechanism import Planar
+
+__all__ = ["node_values"]
+
+_RATES = {"x": "vx", "y": "vy", "slide": "speed"}
+
+
+def node_values(planar: Planar, at: Any, time: float | None) -> dict[str, float]:
+    """See ``Planar.node_values``."""
+    model = NodeModel(planar)
+    rates = [name for name in model.coordinates if name not in model.kinematics]
+    names = {name: name for name in (*model.coordinates, *model.velocities)}
+    names |= {rate_name(name): _rate_quantity(name) for name in rates}
+    if at is None:
+        drawn = {name: model.drawn.value(value) for name, value in model.coordinates.items()}
+        return {**dict.fromkeys(names, 0.0), **drawn}
+    if is_state(at):
+        tree = PlanarTree(planar)
+        return {name: _in_state(tree, quantity, at) for name, quantity in names.items()}
+    times = at.values("time")
+    when = float(times[-1] if time is None else time)
+    if not times[0] <= when <= times[-1]:
+        raise DalembertError(f"the run lasts from {times[0]:g} to {times[-1]:g} s, got time {when:g} s")
+    one = at.resample([when])
+    return {name: float(values_along(planar, one, quantity)[0]) for name, quantity in names.items()}
+
+
+def _rate_quantity(coordinate: str) -> str:
+    owner, _, key = coordinate.rpartition(".")
+    return f"{owner}.{_RATES[key]}" if owner else f"{coordinate}.rate"
+
+
+def _in_state(tree: PlanarTree, quantity: str, state: Any) -> float:
+    values = tree.planar.parameter_values | state.parameters
+
+    def lookup(atom: Any) -> Any:
+        if isinstance(atom, Reference):
+            return float(state.joint(atom.element)[atom.quantity == "u"][atom.index])
+        return state.time if atom == TIME else values[atom.name]
+
+    return float(evaluate(NUMPY, tree.quantity(quantity), lookup))
