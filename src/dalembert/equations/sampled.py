@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -73,8 +73,8 @@ class Sampled:
                 phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
                 if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
                     break
-                q = q.copy()
-                q[: e.nv] -= np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]  # windings at the end of q follow the others
+                q = q.copy()  # windings at its end follow the others
+                q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
         return found or [first]
