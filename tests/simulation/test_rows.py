@@ -34,7 +34,7 @@ def test_the_facade_and_the_kernel_set_are_one():
     dynamics = da.compile(da.library.four_bar())
     kernels = dynamics.kernels
     assert dynamics.rows is kernels.rows and dynamics.held_ranks is kernels.rows.held
-    for name in ("traced", "dynamics_kernel", "constraint_kernel", "move_kernel", "observer", "reaction_kernel"):
+    for name in ("traced", "symbols", "tau", "variables", "dynamics_kernel", "constraint_kernel", "observer"):
         assert getattr(dynamics, name) is getattr(kernels, name)
     assert kernels.reaction_names == [joint.name for joint in dynamics.model.joints]
     np.testing.assert_array_equal(dynamics.parameters(), kernels.defaults)
