@@ -1,3 +1,4 @@
+# pyright: basic
 """Linear models of subsystems, and what kind of reference a linear model has."""
 
 from __future__ import annotations
