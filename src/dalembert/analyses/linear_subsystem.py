@@ -67,7 +67,7 @@ class SubsystemStart:
 
     def linear(self, parameters: dict[str, float]) -> LinearModel:
         """At the values of the parameters."""
-        options = {"incompatible": self.incompatible, "weights": self.weights or None}
+        options: dict[str, Any] = {"incompatible": self.incompatible, "weights": self.weights or None}
         equations = self.subsystem.equations(**options)
         unknown = [name for name in parameters if name not in equations.parameters]
         if unknown:
