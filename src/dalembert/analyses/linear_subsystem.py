@@ -1,3 +1,4 @@
+# pyright: basic
 """Linear models of subsystems, and what kind of reference a linear model has."""
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class SubsystemStart:
 
     def linear(self, parameters: dict[str, float]) -> LinearModel:
         """At the values of the parameters."""
-        options = {"incompatible": self.incompatible, "weights": self.weights or None}
+        options: dict[str, Any] = {"incompatible": self.incompatible, "weights": self.weights or None}
         equations = self.subsystem.equations(**options)
         unknown = [name for name in parameters if name not in equations.parameters]
         if unknown:

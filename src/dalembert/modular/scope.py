@@ -1,3 +1,4 @@
+# pyright: basic
 """Symbols of a subsystem as scalars of an algebra, and time derivatives along its kinematics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """A clean drawing of a planar mechanism at any time: links, pins, grounds, guides, slots, paths of nodes."""
 
 from __future__ import annotations

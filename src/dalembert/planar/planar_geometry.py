@@ -1,3 +1,4 @@
+# pyright: basic
 """A planar mechanism as drawn: places, centers of mass, directions, as formulas of parameters and as numbers."""
 
 from __future__ import annotations

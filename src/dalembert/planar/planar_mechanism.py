@@ -1,3 +1,4 @@
+# pyright: basic
 """Planar mechanisms by nodes."""
 
 from __future__ import annotations

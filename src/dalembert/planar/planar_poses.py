@@ -1,3 +1,4 @@
+# pyright: basic
 """Where the bodies of a planar mechanism are: as drawn, in a state, or along a run."""
 
 from __future__ import annotations

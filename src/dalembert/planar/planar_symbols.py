@@ -1,3 +1,4 @@
+# pyright: basic
 """The symbols of mechanism drawings as outlines: links, pins, grounds, guides, slots, springs, hatching."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """The 3-RRR parallel mechanism of section 5.3.2 of the thesis by R. M. M. Orsino, data from its listing.
 
 A platform is carried by three legs, each a crank on the base and a coupler; the three cranks are driven, and the
