@@ -1,3 +1,4 @@
+# pyright: basic
 """The schema of planar files for editors, and their reference page, from the classes that read them."""
 
 from __future__ import annotations

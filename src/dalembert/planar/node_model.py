@@ -1,3 +1,4 @@
+# pyright: basic
 """The node model: coordinates of nodes with their rates, angular velocities, invariants and forces, as formulas.
 
 Legend (thesis, section 5.3):  p node,  d = p₂ − p₁ between the first two nodes of a body,  a = |d|,  ω angular

@@ -1,3 +1,4 @@
+# pyright: basic
 """What a planar mechanism is made of: bodies by their nodes, joints, contacts, forces, constraints. Pure data.
 
 Points are drawn in the reference configuration (m). Formulas may name parameters, inputs, ``t`` and the motion, see

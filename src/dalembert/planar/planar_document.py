@@ -1,3 +1,4 @@
+# pyright: basic
 """A planar mechanism as plain data, and back: the layout of planar files (``kind: planar``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# pyright: basic
 """Joint coordinates of a planar mechanism: which joints span the tree, and every quantity as a formula of them."""
 
 from __future__ import annotations
