@@ -23,10 +23,10 @@ from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
-from dalembert.formulations.solver_steps import null_space
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
 from dalembert.native import FUNCTIONS, native
 from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System
+from dalembert.numerics.solver_steps import null_space
 
 Work = tuple[str, Callable[[], Any]]
 

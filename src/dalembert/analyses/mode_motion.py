@@ -57,7 +57,8 @@ class ModeMotion:
         pose = np.asarray(seen.pose).reshape(len(q), -1, 12)
         self._values = {
             "time": time, "position": pose[..., 9:],
-            "orientation": quaternions(pose[..., :9].reshape(len(q), -1, 3, 3)), "body": np.array(dynamics.coordinates.bodies),
+            "orientation": quaternions(pose[..., :9].reshape(len(q), -1, 3, 3)),
+            "body": np.array(dynamics.coordinates.bodies),
         }  # fmt: skip
 
     def values(self, name: str) -> np.ndarray:

@@ -72,7 +72,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def yielding(self) -> int:
         """Rows that the recursive formulation adds for armatures of cut joints."""
-        return len(self.traced.rotor_rows()[1]) if self.way == "eliminated" else 0
+        return len(self.traced.rotor_rows()[1]) if self.evaluation == "eliminated" else 0
 
     # Bodies and joints
 
@@ -139,11 +139,6 @@ class MechanismKernels(KernelSet):
         rate = al.rate(J, equations.q, equations.qdot())
         self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
         return self._jacobians[body]
-
-    @cached_property
-    def perturbations(self) -> Perturbations:
-        """Derivatives at single states, without machine code."""
-        return Perturbations(self)
 
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
