@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -20,7 +20,7 @@ from dalembert.modular import Label, Labelled, Subsystem
 from dalembert.planar.node_model import NodeModel
 from dalembert.planar.planar_data import BASE, RevoluteJoint
 from dalembert.planar.planar_geometry import body_of, ends
-from dalembert.planar.planar_names import near_quantities
+from dalembert.planar.planar_names import near_quantities, symbols_of
 from dalembert.planar.planar_names import quantities as names_of
 
 if TYPE_CHECKING:
@@ -147,8 +147,9 @@ def _part(planar: Planar, group: str, owner: Mapping[str, str]) -> tuple[Planar,
 
 def _seen(place: Any, group: str) -> Any:
     """A place in the symbols of the whole."""
-    swap = {s: parameter(f"{group}.{s.name}") for value in place for s in sp.sympify(value, strict=True).free_symbols}
-    return [sp.sympify(value, strict=True).xreplace(swap) for value in place]
+    found = [cast("sp.Expr", sp.sympify(value, strict=True)) for value in place]
+    swap = {one: parameter(f"{group}.{one.name}") for formula in found for one in symbols_of(formula)}
+    return [formula.xreplace(swap) for formula in found]
 
 
 def inertia_matrix(model: NodeModel) -> Labelled:
@@ -161,7 +162,7 @@ def inertia_matrix(model: NodeModel) -> Labelled:
     for row in labels:
         force = model.inertia.get(row.name, sp.Integer(0))
         for column in labels:
-            slope = -sp.diff(force, column.symbol)
+            slope = cast("sp.Expr", -sp.diff(force, column.symbol))
             if slope != 0:
                 entries.setdefault(row, {})[column] = slope
     return Labelled(SYMPY, tuple(labels), tuple(labels), entries)

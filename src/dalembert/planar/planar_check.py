@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -118,7 +118,7 @@ class _Check:
 
     def constant(self, path: str, title: str, formulas: Any) -> list[float]:
         """Values of formulas of parameters; NaN where there is none, which is reported."""
-        values = []
+        values: list[float] = []
         for formula in formulas:
             unknown = sorted(s.name for s in symbols_of(formula) if s.name not in self.planar.parameter_values)
             value = math.nan if unknown or formula.has(self.planar.t) else self.drawn.value(formula)
@@ -196,8 +196,9 @@ class _Check:
             self.formula(f"inputs.{name}", f"input {name!r}", law, inputs=False)
         for path, title, element in self.elements():
             for key in ("force", "torque", "value", "stiffness", "damping", "length"):
-                value = getattr(element, key, None)
-                for part in value if isinstance(value, tuple) else (value,):
+                value: Any = getattr(element, key, None)
+                parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,))
+                for part in parts:
                     if part is not None:
                         self.formula(f"{path}.{key}", f"{title}: {key}", part)
         for i, coordinate in enumerate(planar.coordinates):
@@ -244,7 +245,7 @@ class _Check:
         fast = [symbol for symbol in symbols_of(formula) if self.levels.get(symbol.name) == VELOCITY]
         if own and any(symbol.name == own for symbol in fast):
             self.report(path, f"{title} names itself", "name other velocities")
-        slopes = [sp.diff(formula, symbol) for symbol in fast]
+        slopes: list[Any] = [sp.diff(formula, symbol) for symbol in fast]
         if any(slope.has(*fast) for slope in slopes if fast):
             self.report(path, f"{title} must be linear in velocities", "no products or powers of velocities")
 

@@ -178,7 +178,7 @@ class _Picture:
 
     def outlines(self, body: Any, places: list[Any]) -> list[Any]:
         """A bar or plate through nodes and center of mass, and what surrounds slots beside them."""
-        found = []
+        found: list[Any] = []
         own = any(isinstance(j, PinInSlot) and j.slot == body.name and j.axis is None for j in self.planar.joints)
         if len(places) > 1:
             corners = np.array([*places, self.now.com(body.name)])
@@ -216,12 +216,10 @@ class _Picture:
         place, radius, angle = self.now.com(body.name), 0.5 * self.r, self.now.angle(body.name)
         self.fill(symbols.circle(place, radius), "white", INK, order, 0.7)
         for quarter in (0, 1):
-            start = angle + quarter * np.pi
-            arc = [
-                place,
-                *(place + radius * np.array([np.cos(a), np.sin(a)]) for a in np.linspace(start, start + np.pi / 2, 8)),
-            ]
-            self.fill(np.array(arc), INK, "none", order + 0.1, 0.0)
+            start = float(angle) + quarter * np.pi
+            turns = start + np.linspace(0.0, np.pi / 2, 8)
+            arc = np.vstack([place, place + radius * np.stack([np.cos(turns), np.sin(turns)], axis=1)])
+            self.fill(arc, INK, "none", order + 0.1, 0.0)
 
     # Lines, guides and slots
 
@@ -318,7 +316,7 @@ class _Picture:
             self.fill(outline, symbols.lighter(self.color[second], 0.30), self.color[second], 30.0)
 
     def pins(self) -> None:
-        fixed = set()
+        fixed: set[tuple[float, ...]] = set()
         for joint in self.planar.joints:
             if isinstance(joint, PinInSlot):
                 color = self.color[joint.pin.partition(".")[0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -138,7 +138,7 @@ class Drawn:
     def value(self, formula: Any) -> float:
         """A formula of parameters at their nominal values; NaN where it has none."""
         try:
-            return number(sp.sympify(formula, strict=True), self.planar.parameter_values)
+            return number(cast("sp.Expr", sp.sympify(formula, strict=True)), self.planar.parameter_values)
         except ExpressionError:
             return math.nan
 
@@ -151,7 +151,7 @@ class Drawn:
     def extent(self) -> float:
         """Size of the drawing: the larger side of the box around all nodes (m)."""
         places = [*self.planar.base_nodes.values(), *(p for body in self.planar.bodies for p in body.nodes.values())]
-        sides = []
+        sides: list[float] = []
         for i in (0, 1):
             values = [self.value(place[i]) for place in places]
             values = [value for value in values if math.isfinite(value)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -225,7 +225,7 @@ class Planar:
         name = getattr(joint, "name", joint)
         for target, given in ((self.initial_values, value), (self.initial_rates, rate)):
             if given is not None:
-                values = given if isinstance(given, (list, tuple)) else (given,)
+                values = cast("tuple[Any, ...]", given if isinstance(given, (list, tuple)) else (given,))
                 try:
                     numbers = tuple(float(number) for number in values)
                 except (TypeError, ValueError):

@@ -9,7 +9,7 @@ a plane across the slot (one), a slide two equations of its own. Bodies that no 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -244,6 +244,6 @@ class _Builder:
             if ref.quantity == "u":
                 u = sp.Function("u", real=True)(sp.Symbol(ref.element, real=True), *([ref.index] if ref.index else []))
                 dummy = sp.Dummy()
-                slope = sp.diff(formula.xreplace({u: dummy}), dummy)
+                slope = cast("sp.Expr", sp.diff(formula.xreplace({u: dummy}), dummy))
                 title = f"{name} force {ref.element}{f' {ref.index}' if ref.index else ''}"
                 self.model.joint_force(title, ref.element, force * slope, index=ref.index)

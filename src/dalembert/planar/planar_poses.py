@@ -83,7 +83,7 @@ def poses_at(planar: Planar, at: Any, time: float | None) -> Poses:
         com = {body.name: np.array([drawn.value(part) for part in drawn.com(body)]) for body in planar.bodies}
         return Poses(planar, {name: (np.zeros(()), place) for name, place in com.items()})
     if is_state(at):
-        motion = {}
+        motion: dict[str, tuple[Any, Any]] = {}
         for body in planar.bodies:
             X, _ = at.body(body.name)
             motion[body.name] = (np.arctan2(X.R[1, 0], X.R[0, 0]), np.asarray(X.p[:2], dtype=float))

@@ -28,7 +28,7 @@ def _arc(center: Points, radius: float, start: float, end: float) -> Points:
 
 def hull(points: Points) -> Points:
     """Convex hull, counter-clockwise (monotone chain)."""
-    ordered = sorted(map(tuple, np.asarray(points, dtype=float)))
+    ordered: list[tuple[float, ...]] = sorted((float(x), float(y)) for x, y in points)
     ordered = [point for i, point in enumerate(ordered) if i == 0 or point != ordered[i - 1]]
     if len(ordered) < 3:
         return np.array(ordered)
@@ -53,7 +53,7 @@ def rounded(points: Points, radius: float) -> Points:
     corners = hull(points)
     if len(corners) == 1:
         return circle(corners[0], radius)
-    pieces = []
+    pieces: list[Points] = []
     for i, corner in enumerate(corners):
         before, after = corner - corners[i - 1], corners[(i + 1) % len(corners)] - corner
         start, end = (np.arctan2(-d[0], d[1]) for d in (before, after))
