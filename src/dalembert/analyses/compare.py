@@ -440,7 +440,8 @@ def _conditioning(run: Trajectory) -> tuple[int, float | None]:
     worst, unknowns = 0.0, dynamics.nv
     t, q, u = run.time.values, run.q.values, run.u.values
     starts = [start for start, _ in run.segments]
-    for i in np.unique(np.linspace(0, len(t) - 1, MATRICES).round().astype(int)).tolist():
+    chosen: list[int] = np.unique(np.linspace(0, len(t) - 1, MATRICES).round().astype(int)).tolist()
+    for i in chosen:
         values = run.segments[int(np.searchsorted(starts, i, side="right")) - 1][1]
         seen = dynamics.residuals(t[i], q[i], u[i], values)
         M = np.asarray(seen.mass_matrix).reshape(dynamics.nv, dynamics.nv)

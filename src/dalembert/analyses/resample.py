@@ -101,7 +101,7 @@ def _events(run: Trajectory, wanted: np.ndarray) -> list[Any]:
 
 @native
 def _rates_along(
-    c: Context, times: np.ndarray, states: np.ndarray, tiny: float, rates: np.ndarray, bends: np.ndarray
+    c: Context, times: np.ndarray, states: np.ndarray, tiny: np.ndarray, rates: np.ndarray, bends: np.ndarray
 ) -> int:
     """ẏ and ÿ at many states, ÿ from ẏ a tiny time before and after; returns how many were found before one failed."""
     n = states.shape[1]

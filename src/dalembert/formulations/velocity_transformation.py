@@ -90,7 +90,8 @@ def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
     """R¹: for every body the twist (link axes) that each velocity of a joint before it gives it at unit speed."""
     R: list[dict[int, np.ndarray]] = []
     for link, state in zip(equations.tree.links, equations.states, strict=True):
-        carried: dict[int, np.ndarray] = {} if link.parent < 0 else R[link.parent]
+        parent: int = link.parent
+        carried = R[parent] if parent >= 0 else dict[int, np.ndarray]()
         moved = {a: state.X_PL.motion_inverse(column) for a, column in carried.items()}
         R.append(moved | {link.u.start + j: column for j, column in enumerate(state.S.T)})
     return R

@@ -89,22 +89,31 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
             value, names = scope.rate(value, names)
             order += 1
             tops = _tops(d, names, order)
-        d.memo[key] = order if _affine(scope, value, [name for name, _ in tops]) else order + 1
+        affine = _looks_affine(scope, value, [name for name, _ in tops]) or _is_affine(d, expression, order)
+        d.memo[key] = order if affine else order + 1
     return d.memo[key]
-
-
-def _affine(scope: Scope, value: Any, names: list[str]) -> bool:
-    """True if a scalar has no products, squares or other functions of some symbols."""
-    if not names or type(value) is float:
-        return True
-    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
-    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
 
 
 def _tops(d: Description, names: Iterable[str], order: int) -> list[Any]:
     """Variables of an order among names."""
     places = [(name, d.locate(name)) for name in names if name != TIME.name]
     return [(n, p) for n, p in places if p is not None and p.kind == "variable" and p.label().order == order]
+
+
+def _looks_affine(scope: Scope, value: Any, names: list[str]) -> bool:
+    """True if a scalar has no products, squares or other functions of some symbols as it stands; found fast."""
+    if not names or type(value) is float:
+        return True
+    symbols = CASADI.to_sx(CASADI.vector([scope[name] for name in names]))
+    return not any(ca.which_depends(CASADI.to_sx(CASADI.vector([value])), symbols, 2, False))
+
+
+def _is_affine(d: Description, expression: Any, order: int) -> bool:
+    """The same by mathematics: where products cancel."""
+    for _ in range(max(d.order_of(expression), 0), order):
+        expression = d.rate(expression)
+    symbols = {symbol for symbol, _ in _top_symbols(d, expression, order)}
+    return all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
 
 
 def constraint_order(d: Description) -> int:

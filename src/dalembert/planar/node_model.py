@@ -17,7 +17,7 @@ independent in every position. Pinned nodes are one node, (5.27); bodies that sl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -303,7 +303,7 @@ class NodeModel:
         """A formula of the mechanism in the variables of the node model; inputs and parameters stay."""
         known = {*self.planar.parameter_values, *self.planar.input_laws}
         swap = {s: self.quantity(s.name) for s in symbols_of(formula) if s.name not in known}
-        return formula.xreplace(swap)  # type: ignore[return-value]
+        return cast("sp.Expr", formula.xreplace(swap))
 
     def quantity(self, name: str) -> Any:
         """A quantity of the motion in the variables of the node model."""
@@ -330,8 +330,8 @@ class NodeModel:
         return parameter(name)
 
 
-def _rate(pair: Pair) -> Pair:
-    return (parameter(f"{pair[0].name}.d"), parameter(f"{pair[1].name}.d"))  # type: ignore[attr-defined]
+def _rate(pair: Any) -> Pair:
+    return (parameter(f"{pair[0].name}.d"), parameter(f"{pair[1].name}.d"))
 
 
 def _merged(names: list[str], pairs: Any) -> dict[str, str]:
