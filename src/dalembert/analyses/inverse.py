@@ -77,10 +77,10 @@ def inverse_dynamics(
     if isinstance(model, Subsystem):
         from dalembert.analyses.inverse_system import inverse_system
 
-        return inverse_system(
-            model, motion or {}, times, unknowns=unknowns, weights=weights or {}, initial=initial or {},  # type: ignore[arg-type]
-            parameters=parameters or {},
-        )  # fmt: skip
+        if isinstance(initial, State):
+            raise DalembertError("initial: a subsystem begins at values of its variables, e.g. initial={'theta': 0.3}")
+        given: dict[str, Any] = {"unknowns": unknowns, "weights": weights or {}, "initial": initial or {}}
+        return inverse_system(model, motion or {}, times, parameters=parameters or {}, **given)
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
     if isinstance(model, Planar):

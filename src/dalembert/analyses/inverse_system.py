@@ -232,9 +232,12 @@ class SystemFollower:
         node = next(node for node in self.equations.nodes if node.path == one.path)
         d: Description = node.description
 
+        def known(symbol: Any) -> Any:
+            return self.traced.symbols[symbol.name]
+
         def lookup(symbol: Any) -> Any:
             seen = node.at_root(symbol.name)
-            return evaluate(CASADI, seen, lambda s: self.traced.symbols[s.name])  # type: ignore[union-attr]
+            return evaluate(CASADI, seen, known)
 
         value = evaluate(CASADI, d.lively(one.value), lookup)
         return CASADI.to_sx(np.array([value], dtype=object))

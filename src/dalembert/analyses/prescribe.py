@@ -42,7 +42,7 @@ class Point(NamedTuple):
     """A point of a body, in world axes of the reference configuration (m)."""
 
     body: str
-    at: tuple[Any, Any, Any]
+    at: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
         )
     at = tuple(sp.sympify(x, strict=True) if not isinstance(x, str) else parse(x) for x in point.at)
     place = ", ".join(f"{float(x):g}" if x.is_Number else str(x) for x in at)
-    exact = Point(point.body, at)  # type: ignore[arg-type]
+    exact = Point(point.body, at)
     return [
         Given(f"{axis} of {point.body} at ({place})", None, (exact, i), None, one)
         for i, (axis, one) in enumerate(zip("xyz", value, strict=True))

@@ -130,11 +130,12 @@ class Signals:
 
     def __post_init__(self) -> None:
         self._at = [i for i, part in enumerate(self.parts) if isinstance(part, sp.Expr)]
-        for i in self._at:
-            unknown = sorted({s.name for s in parameters_of(self.parts[i])} - set(self.parameters))  # type: ignore[arg-type]
+        for part in self.parts:
+            named = {symbol.name for symbol in parameters_of(part)} if isinstance(part, sp.Expr) else set[str]()
+            unknown = sorted(named - set(self.parameters))
             if unknown:
                 known = ", ".join(self.parameters) or "no parameters"
-                raise DalembertError(f"motion {self.parts[i]}: unknown {', '.join(unknown)}; the model has {known}")
+                raise DalembertError(f"motion {part}: unknown {', '.join(unknown)}; the model has {known}")
 
     @cached_property
     def _kernel(self) -> Kernel:
