@@ -28,7 +28,8 @@ def linearize_model(
     from dalembert.analyses import linearize, linearize_over
 
     model = get_model(name)
-    written = []
+    written: list[Path] = []
+    crossings: list[Any] = []
     with working(f"linearizing {escape(name)}", messages(quiet)):
         if over is None:
             chart, found = None, linearize(model, **options)
