@@ -62,12 +62,15 @@ def ignorable(path: Path) -> None:
         shutil.copy(Path(folder) / "tables.png", path)
 
 
-def friction(path: Path) -> None:
-    """The guide that rubs, from its example."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = ROOT / "examples" / "14_parts_to_whole" / "friction_in_a_guide.py"
-        _run(str(script), DALEMBERT_EXAMPLES_OUT=folder)
-        shutil.copy(Path(folder) / "friction-in-a-guide.png", path)
+def parts_to_whole(name: str) -> Callable[[Path], None]:
+    """The picture of an example of a system that is made of parts."""
+
+    def make(path: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            _run(str(ROOT / "examples" / "14_parts_to_whole" / f"{name}.py"), DALEMBERT_EXAMPLES_OUT=folder)
+            shutil.copy(Path(folder) / f"{name.replace('_', '-')}.png", path)
+
+    return make
 
 
 def planar_rrr(path: Path) -> None:
@@ -126,7 +129,8 @@ PICTURES = {
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
-    "friction": Picture(friction, "seconds"),
+    "five-bar": Picture(parts_to_whole("five_bar_with_motors"), "seconds"),
+    "friction": Picture(parts_to_whole("friction_in_a_guide"), "seconds"),
     "ignorable": Picture(ignorable, "minutes"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),

@@ -35,7 +35,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.equations.ignorable_coordinates import ignorable_of
 from dalembert.equations.quasi_velocities import plan_of
 from dalembert.equations.sampled import symbolic
-from dalembert.formulations.analytical import AnalyticalFormulation
+from dalembert.formulations.shared.analytical import AnalyticalFormulation
 from dalembert.integrators.runge_kutta import RungeKutta4
 from dalembert.integrators.scipy_ivp import SciPy
 

@@ -31,8 +31,8 @@ balance = found.energy
 assert float(abs(balance.kinetic[-1] - balance.kinetic[0])) < 1e-9
 assert abs(float(balance.work[-1])) < 1e-4
 
-by_nodes = w.inverse_by_nodes(motion, found.time.values[::40])
-off = max(abs(by_nodes[name] - values[::40]).max() for name, values in torques.items())
+by_nodes = da.inverse_dynamics(w.to_subsystem(quantities=motion), motion, found.time.values[::40])
+off = max(abs(by_nodes[name].values - values[::40]).max() for name, values in torques.items())
 print(f"by nodes: the same torques within {off:.1e} N m")
 assert off < 1e-10
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -262,3 +264,35 @@ def test_elements_are_asked_not_sorted_by_kind(path):
             named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
             found += [f"{path.relative_to(ROOT)}:{node.lineno} asks for {name}" for name in classes & named]
     assert not found, "\n".join(found)
+
+
+# pyright is strict (pyproject.toml). What it is told to overlook is counted; these numbers only ever fall.
+MOST_IGNORES = 91
+MOST_BASIC_FILES = 46
+
+
+def test_the_type_checker_is_strict_and_seldom_silenced():
+    """An ignore names its rule, and files that are checked by the basic rules only are few."""
+    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "pyright"
+    ]
+    assert settings["typeCheckingMode"] == "strict" and not settings.get("ignore") and not settings.get("exclude")
+    off = {name for name, value in settings.items() if name.startswith("report") and value is False}
+    assert off == {
+        "reportConstantRedefinition", "reportMatchNotExhaustive", "reportMissingTypeStubs", "reportUnknownMemberType",
+        "reportUnnecessaryIsInstance",
+    }  # fmt: skip
+    ignores, basic = [], []
+    for path in MODULES:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            comment = re.search(r"#\s*(?:type|pyright):\s*(ignore|basic|standard|report\w+)(\[[\w\-, ]+\])?", line)
+            if comment is None:
+                continue
+            if comment[1] == "ignore":
+                assert comment[2], f"{path.relative_to(ROOT)}:{number}: name the rule, # pyright: ignore[reportX]"
+                ignores.append(path)
+            else:
+                assert number == 1 and line == "# pyright: basic", f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+                basic.append(path)
+    assert len(ignores) <= MOST_IGNORES, f"{len(ignores)} ignores"
+    assert len(basic) <= MOST_BASIC_FILES, f"{len(basic)} files"

@@ -172,7 +172,7 @@ def test_a_formulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         da.compile(da.library.four_bar(), formulation="dense-tree")
 
 
-def test_a_formulation_with_a_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_formulation_with_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # Its block goes on with what the page has imported before, and with a model after the registry line.
     (text,) = [text for text in python_blocks("add-a-formulation.md") if "class Kkt(" in text]
     head = "from typing import ClassVar\n\nimport numpy as np\n\n" + text.split("FORMULATIONS[")[0]

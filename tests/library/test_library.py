@@ -30,6 +30,7 @@ FREEDOM = {
     "snakeboard": 4,
     "bicycle": 3,
     "stewart-platform": 0,
+    "delta-robot": 0,
     "satellite": 4,
     "andrews": 1,
     "parallelogram": 1,
@@ -39,7 +40,7 @@ FREEDOM = {
     "bricard": 1,
 }
 # The same with the drives taken out.
-MOBILITY = {"crank-rocker": 1, "stewart-platform": 6}
+MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3}
 DRIVEN = {*MOBILITY, "andrews", "snakeboard"}  # by a motion, a force or a torque
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
@@ -59,6 +60,7 @@ CHANGES = {
     "snakeboard": {"length": 0.7, "amplitude": 0.6},
     "bicycle": {"speed": 5.0, "rF": 0.33, "c": 0.07},
     "stewart-platform": {"height": 1.1, "base_radius": 0.9},
+    "delta-robot": {"travel": 0.07, "rate": 5.0},
     "satellite": {"length": 0.4, "boom": 0.2},
     "andrews": {"torque": 0.05},
     "parallelogram": {"length": 1.3, "distance": 0.5},
@@ -67,7 +69,7 @@ CHANGES = {
     "bennett": {"height": 0.4, "density": 3.0},
     "bricard": {"length": 0.8},
 }
-SLOW = {"stewart-platform"}  # seventy-eight constraints in absolute coordinates take a minute to compile
+SLOW = {"stewart-platform", "delta-robot"}  # many constraints in absolute coordinates take a minute to compile
 AGREEMENT = 1e-7  # m: far above the tolerance of the runs, far below anything visible
 
 

@@ -30,6 +30,13 @@ def test_contradicting_rows_are_refused_by_name() -> None:
     assert "row3" not in str(error.value)
 
 
+def test_more_independent_variables_than_freedoms_are_told_how_many() -> None:
+    S = rows((1, -1, 0), (0, 1, -1))
+    S.independent("q1", "q2")
+    with pytest.raises(ModelError, match="choose 1 independent variables instead of 2"):
+        S.equations().C  # noqa: B018
+
+
 @pytest.mark.parametrize(("weights", "expected"), [({}, (1, 2.1, 6.3)), ({"row2": 2}, (1, 2.16, 6.48))])
 def test_least_squares(weights: dict[str, float], expected: tuple[float, ...]) -> None:
     S = rows(*CLASH)

@@ -126,3 +126,11 @@ def test_parameters_of_a_run_replace_those_of_the_subsystem():
     light, heavy = (da.simulate(P, 1.0, initial=START, parameters={"g": g}) for g in (1.62, 9.8))
     assert abs(light["y"][-1] - heavy["y"][-1]) > 0.1
     assert light.certificate.trusted
+
+
+def test_a_variable_that_nothing_determines_is_named():
+    S = da.Subsystem("S")
+    x, _ = S.coordinates("x y")
+    S.effective_forces({x: -x.dd})
+    with pytest.raises(da.ModelError, match=r"subsystem 'S': no equation determines y\.dd"):
+        da.simulate(S, 1.0)

@@ -23,10 +23,10 @@ from dalembert.formulations.canonical_augmented import CanonicalAugmented
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
-from dalembert.formulations.solver_steps import null_space
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
 from dalembert.native import FUNCTIONS, native
 from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System
+from dalembert.numerics.solver_steps import null_space
 
 Work = tuple[str, Callable[[], Any]]
 
@@ -154,6 +154,22 @@ def large() -> Iterator[Work]:
     yield "loops, stages", partial(simulate, windows, stabilization="stages", **FIXED)
 
 
+def prescribed() -> Iterator[Work]:
+    """Motion that is given: positions that follow, that are led there first, and that are integrated."""
+    short = {"duration": SHORT, "output_step": STEP}
+    yield "a drive", partial(da.inverse_dynamics, da.library.four_bar(), {"A": "2*t"}, **short)
+    slider, law = da.library.slider_crank_3d(), {"x(slider)": "0.22 + t"}
+    yield "at another place", partial(da.inverse_dynamics, slider, law, unknowns=["crank_bearing"], **short)
+    rolling = {f"contact[{i}]": f"0.{i} + t" for i in (2, 3, 4)}
+    yield "rolling", partial(da.inverse_dynamics, da.library.rolling_disc(), rolling, **short)
+    sled = da.Subsystem("sled")
+    x, y, heading = sled.coordinates("x y heading")
+    v, push, turn = sled.quasi_velocity("v"), *sled.input("push turn")
+    sled.kinematics({x.d: v, y.d: v * heading})
+    sled.effective_forces({v: push - v.d, heading: turn - heading.dd})
+    yield "a subsystem", partial(da.inverse_dynamics, sled, {"v": "1 + t", "heading": "t"}, **short)
+
+
 def undetermined() -> Iterator[Work]:
     """Nothing has mass, and nothing is held."""
 
@@ -171,7 +187,7 @@ def test_every_native_function_has_its_twin(monkeypatch):
     monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 4)
     monkeypatch.setattr(choose, "LOOPS_ROLLED_FROM", 5)
     twins = Twins()
-    for name, work in chain(formulations(), methods(), events(), many(), large(), undetermined()):
+    for name, work in chain(formulations(), methods(), events(), many(), large(), prescribed(), undetermined()):
         with twins.watch():
             work()
         assert not twins.wrong, name + "\n" + "\n".join(twins.wrong)

@@ -66,9 +66,9 @@ def test_state_counts():
     """Four-bar: 3 coordinates, 5 equations of which 2 are independent, 1 freedom."""
     model, lengths = da.library.four_bar(), {}
     for name, formulation in STATES.items():
-        form = da.compile(model, formulation=formulation).form
-        assert form is not None
-        lengths[name] = form.varying
+        variables = da.compile(model, formulation=formulation).variables
+        assert variables is not None
+        lengths[name] = variables.varying
     everything = 3 + 3 + 1
     assert lengths["canonical"] == everything
     assert lengths["canonical-augmented"] == everything + 5  # integrals of the constraints
@@ -82,7 +82,7 @@ def test_state_counts():
     moving[3:6] += 1.0  # of three places for velocities one counts
     assert driver.problem.rhs(0.0, moving, rate) == 0
     assert np.count_nonzero(rate[3:6]) == 1
-    assert da.compile(model, formulation="independent").form is None
+    assert da.compile(model, formulation="independent").variables is None
 
 
 @pytest.mark.parametrize("integrator", ["dopri8", "rk4"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dalembert.formulations import FORMULATIONS
-from dalembert.formulations.analytical import AnalyticalFormulation
+from dalembert.formulations.shared.analytical import AnalyticalFormulation
 from dalembert.kinematics import COORDINATES
 
 __all__ = ["ANALYTICAL", "PAIRS", "coordinates_of"]

@@ -15,7 +15,7 @@ from support.states import body_motion
 import dalembert as da
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
-from dalembert.formulations.analytical import ReducedFormulation
+from dalembert.formulations.shared.analytical import ReducedFormulation
 from dalembert.integrators import INTEGRATORS
 from dalembert.kinematics import COORDINATES
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Certification: measure what a run leaves open, and say in words how it ended."""
 
 from __future__ import annotations
@@ -90,7 +89,8 @@ def ending_words(result: Result, failure: str) -> str:
 
 def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
     """The joints that are most involved where a run had to stop, in words."""
-    result, said = outcome.result, []
+    result = outcome.result
+    said: list[str] = []
     q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
     parameters = outcome.segments[-1][1]
     if dynamics.rows and np.all(np.isfinite(result.last)):
@@ -100,7 +100,8 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
         weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
         if weak.any():
             weights = np.abs(left[:, weak]).max(axis=1)
-            owners = dict.fromkeys(dynamics.rows[i].owner for i in np.argsort(-weights) if weights[i] > 0.3)
+            strong: list[int] = [i for i in np.argsort(-weights).tolist() if weights[i] > 0.3]
+            owners = dict.fromkeys(dynamics.rows[i].owner for i in strong)
             said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
@@ -126,7 +127,10 @@ def _constraint_checks(
     if not dynamics.rows:
         return []
     q, u, t = data["q"], data["u"], data["time"]
-    position, velocity, acceleration, passed = [], [], [], False
+    position: list[float] = []
+    velocity: list[float] = []
+    acceleration: list[float] = []
+    passed = False
     for at, parameters in pieces(outcome.segments, len(t)):
         values = dynamics.residuals(t[at], q[at], u[at], parameters)
         position.append(_largest(values.position))

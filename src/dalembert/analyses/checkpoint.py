@@ -1,4 +1,3 @@
-# pyright: basic
 """Checkpoints: a run that is killed goes on from the last one, bit for bit as if nothing had happened."""
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Checkpoint:
         import xarray as xr
 
         self._last = time.monotonic()
-        notes = {
+        notes: dict[str, Any] = {
             "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
             "method": run.method.name, "written": run.written,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,

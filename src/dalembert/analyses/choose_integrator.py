@@ -111,9 +111,9 @@ def _stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Calla
         name = "baumgarte"
     if baumgarte is not None and name != "baumgarte":
         raise DalembertError(f"baumgarte={baumgarte} and stabilization={name!r} exclude each other")
-    if name == "baumgarte" and dynamics.rows and dynamics.form is not None:
+    if name == "baumgarte" and dynamics.rows and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} has no Baumgarte stabilization")
-    if name == "stages" and dynamics.form is not None:
+    if name == "stages" and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} keeps to the constraints in its own way")
     rate = _numbers(baumgarte=BAUMGARTE if baumgarte is None else baumgarte)["baumgarte"]
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """One mechanism in every formulation and in all coordinates: what each takes, and what it leaves open."""
 
 from __future__ import annotations
@@ -265,7 +264,7 @@ def compare(
         raise DalembertError(f"the reference must cover the whole run, {wanted}; it is {reference!r}")
     else:
         reference = _at_outputs(reference, times, duration)
-    entries = []
+    entries: list[Entry] = []
     for formulation, kind in pairs:
         if progress is not None:
             progress(total - len(pairs) + len(entries), total, f"{label(formulation)}, {kind}")
@@ -313,7 +312,7 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
 
 def _reference(best: Dynamics, duration: float, options: Options) -> Trajectory:
     """The tightest run that can be trusted; the last one tried if none can."""
-    alike = {"initial": options.initial, "parameters": options.parameters, "start": options.start}
+    alike: dict[str, Any] = {"initial": options.initial, "parameters": options.parameters, "start": options.start}
     run = None
     for rtol in REFERENCE_TOLERANCES:
         how = Options(**alike, output_step=options.output_step, rtol=rtol, atol=ABSOLUTE * rtol)
@@ -441,7 +440,8 @@ def _conditioning(run: Trajectory) -> tuple[int, float | None]:
     worst, unknowns = 0.0, dynamics.nv
     t, q, u = run.time.values, run.q.values, run.u.values
     starts = [start for start, _ in run.segments]
-    for i in np.unique(np.linspace(0, len(t) - 1, MATRICES).round().astype(int)):
+    chosen: list[int] = np.unique(np.linspace(0, len(t) - 1, MATRICES).round().astype(int)).tolist()
+    for i in chosen:
         values = run.segments[int(np.searchsorted(starts, i, side="right")) - 1][1]
         seen = dynamics.residuals(t[i], q[i], u[i], values)
         M = np.asarray(seen.mass_matrix).reshape(dynamics.nv, dynamics.nv)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Driving a native time loop: watching, events, checkpoints, and a change of method where a problem turns out stiff."""
 
 from __future__ import annotations
@@ -79,7 +78,8 @@ class Driver:
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
-        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
+        made: tuple[Any, Any] = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
+        self.problem, self.context = made
         self.settle(self.context)
         outputs = min(max(len(self.times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
         self.problem.spacing = (self.times[-1] - self.times[0]) / outputs

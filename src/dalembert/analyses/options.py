@@ -1,4 +1,3 @@
-# pyright: basic
 """How a run is made: the options that ``simulate``, ``simulate_many``, ``compare`` and the command line share."""
 
 from __future__ import annotations
@@ -196,7 +195,7 @@ def show_options(kind: type[Any]) -> Callable[[F], F]:
         function.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
         text = inspect.getdoc(function) or ""
         told = {name for names, _ in _explained(text) for name in names}
-        lines = []
+        lines: list[str] = []
         for names, meaning in _explained(inspect.getdoc(Options) or ""):
             names = [name for name in names if name in kind.__annotations__ and name not in told]
             lines += [f"    {', '.join(names)}: {meaning}"] if names else []

@@ -1,4 +1,3 @@
-# pyright: basic
 """A trajectory at other times: quintics between the outputs, led back onto the constraints, never across an event."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,7 +36,10 @@ def resample(run: Trajectory, times: Iterable[float] | float | None = None, *, s
     result = Result(wanted, states, Status.FINISHED, float(wanted[-1]), states[-1], 0, 0, 0)
     outcome = Outcome(result, _segments(run, wanted), _events(run, wanted), projects=True)
     known = run.data.joint_coordinates
-    begin = {str(name): float(np.interp(wanted[0], run.time, known.sel(joint_q=name))) for name in known.joint_q.values}
+    begin = {
+        str(name): float(cast(Any, np.interp(wanted[0], run.time, known.sel(joint_q=name))))
+        for name in known.joint_q.values
+    }
 
     def start(name: str) -> np.ndarray:
         return np.array([value for entry, value in begin.items() if entry == name or entry.startswith(f"{name}[")])
@@ -98,7 +100,9 @@ def _events(run: Trajectory, wanted: np.ndarray) -> list[Any]:
 
 
 @native
-def _rates_along(c: Context, times, states, tiny, rates, bends) -> int:
+def _rates_along(
+    c: Context, times: np.ndarray, states: np.ndarray, tiny: np.ndarray, rates: np.ndarray, bends: np.ndarray
+) -> int:
     """ẏ and ÿ at many states, ÿ from ẏ a tiny time before and after; returns how many were found before one failed."""
     n = states.shape[1]
     moved, before = np.empty(n), np.empty(n)
@@ -120,7 +124,7 @@ def _rates_along(c: Context, times, states, tiny, rates, bends) -> int:
 
 
 @native
-def _retract_along(c: Context, times, states) -> int:
+def _retract_along(c: Context, times: np.ndarray, states: np.ndarray) -> int:
     """All states onto their manifold; returns the number of states done before one failed."""
     scratch = np.empty(states.shape[1])
     for i in range(times.shape[0]):
@@ -213,7 +217,7 @@ def _integrate(context: Context, t: float, y: np.ndarray, end: float) -> np.ndar
         failed = context.rhs(t, np.ascontiguousarray(y), rate)
         return np.full(len(y), np.nan) if failed else rate.copy()
 
-    solver = DOP853(f, t, y, end, rtol=TOLERANCE, atol=TOLERANCE)
+    solver: Any = cast(Any, DOP853)(f, t, y, end, rtol=TOLERANCE, atol=TOLERANCE)
     while solver.status == "running" and solver.nfev < MOST_EVALUATIONS:
         solver.step()
     return solver.y if solver.status == "finished" else np.full(len(y), np.nan)

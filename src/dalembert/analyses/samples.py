@@ -1,11 +1,10 @@
-# pyright: basic
 """Where many samples begin: what the caller gave, as one row of numbers for each sample."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def read_samples(dynamics: Dynamics, options: Options, q: Any, u: Any) -> Sample
     if isinstance(initial, State):
         raise DalembertError("initial: simulate_many takes arrays by joint.  Fix: q=state.q, u=state.u, or joint names")
     reader = _Reader(dynamics)
-    positions = reader.joints("initial", initial, "nq")
+    positions = reader.joints("initial", cast(Any, initial), "nq")
     rates = reader.joints("initial_rates", initial_rates, "nv")
     values = reader.parameters(options.parameters or {})
     states = {
@@ -150,10 +149,15 @@ class _Reader:
 
 
 def _given(
-    dynamics: Dynamics, time: float, n: int, states: dict[str, np.ndarray | None], given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    states: dict[str, np.ndarray | None],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """States of the caller; those of a constrained model must satisfy its constraints."""
-    q = np.broadcast_to(states["q"], (n, dynamics.nq))  # type: ignore[arg-type]
+    q: np.ndarray = np.broadcast_to(cast(np.ndarray, states["q"]), (n, dynamics.nq))
     u = np.zeros((n, dynamics.nv)) if states["u"] is None else np.broadcast_to(states["u"], (n, dynamics.nv))
     q = _normalized(dynamics, q, table)
     if dynamics.rows:
@@ -169,10 +173,18 @@ def _given(
 
 
 def _assembled(
-    dynamics: Dynamics, time: float, n: int, positions: dict, rates: dict, given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    positions: dict[str, Any],
+    rates: dict[str, Any],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """One assembly for each sample; those that cannot be assembled have no start."""
-    start, states, without = np.full((n, dynamics.nq + dynamics.nv), np.nan), [], {}
+    start = np.full((n, dynamics.nq + dynamics.nv), np.nan)
+    states: list[State | None] = []
+    without: dict[int, str] = {}
     for i in range(n):
         wanted, speeds = ({name: _row(v, i) for name, v in part.items()} for part in (positions, rates))
         values = {name: float(column[i]) for name, column in given.items()}
@@ -190,7 +202,13 @@ def _row(value: np.ndarray, i: int) -> np.ndarray:
 
 
 def _free(
-    dynamics: Dynamics, time: float, n: int, positions: dict, rates: dict, given: dict, table: np.ndarray
+    dynamics: Dynamics,
+    time: float,
+    n: int,
+    positions: dict[str, Any],
+    rates: dict[str, Any],
+    given: dict[str, Any],
+    table: np.ndarray,
 ) -> Samples:
     """A tree without constraints begins at the given state: nothing is solved, all samples at once."""
     if any(np.ptp(column) > 0 for column in given.values()):

@@ -102,15 +102,16 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
         if references(given):
             raise DalembertError(f"motion of {what}: expected a formula of t and parameters, got {given}")
         return given
-    dims = getattr(given, "dims", None)
+    rest: Any = given
+    dims = getattr(rest, "dims", None)
     if dims is not None:
         if dims != ("time",):
             raise DalembertError(f"motion of {what}: expected a DataArray along 'time', got {dims}")
-        return Samples(np.asarray(getattr(given, "time")), np.asarray(given))  # noqa: B009
-    if isinstance(given, TUPLE) and len(given) == 2 and all(np.ndim(part) == 1 for part in given):
-        return Samples(*given)
-    if isinstance(given, (Sequence, np.ndarray)) and np.ndim(given) == 1 and len(given) >= FEWEST:
-        return Samples(np.linspace(*span, len(given)), given)
+        return Samples(np.asarray(rest["time"]), np.asarray(rest))
+    if isinstance(rest, TUPLE) and len(rest) == 2 and all(np.ndim(part) == 1 for part in rest):
+        return Samples(*rest)
+    if isinstance(rest, (Sequence, np.ndarray)) and np.ndim(rest) == 1 and len(rest) >= FEWEST:
+        return Samples(np.linspace(*span, len(rest)), rest)
     raise DalembertError(f"motion of {what}: expected {GIVEN}; got {given!r}")
 
 

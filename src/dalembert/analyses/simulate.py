@@ -1,4 +1,3 @@
-# pyright: basic
 """Simulation: from a model to a trajectory with a certificate."""
 
 from __future__ import annotations
@@ -99,7 +98,11 @@ def simulate(
     start = np.concatenate([q, u, [0.0]])
     driver = Driver(dynamics, choice, times, start, values, progress=progress, checkpoint=saved)
     outcome = driver.run()
-    begun = None if state.coordinates is dynamics.coordinates else lambda name: state.joint(name)[0]
+
+    def begin(name: str) -> np.ndarray:
+        return state.joint(name)[0]
+
+    begun = None if state.coordinates is dynamics.coordinates else begin
     data = record(dynamics, outcome, driver.method.name, begun)
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds}
     run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)

@@ -1,4 +1,3 @@
-# pyright: basic
 """States of self-stress: reactions that hold each other in balance, listed joint by joint."""
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def subtract(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
 def localize(carriers: Carriers, vectors: np.ndarray, graph: Graph) -> tuple[SelfStress, ...]:
     """A basis of the space whose members stay among as few joints as possible: loop by loop, then pairs, then all."""
     found: list[np.ndarray] = []
-    stresses = []
+    stresses: list[SelfStress] = []
     for owners, lead, single in _places(carriers, graph):
         if len(found) == len(vectors):
             break

@@ -30,7 +30,7 @@ __all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
 
 @dataclass
 class Mathematics:
-    """Equations of motion as arrays of SymPy expressions (see ``formulations.analytical.Derived``).
+    """Equations of motion as arrays of SymPy expressions (see ``formulations.shared.analytical.Derived``).
 
         q̇ = q̇(t, q, w, G),      K ẇ = k + Dᵀλ,      A ẇ + γ = 0
 

@@ -130,7 +130,7 @@ class Dynamics:
 
     # What the kernel set has, under the same names
 
-    traced, symbols, tau, form = map(_of_kernels, ("traced", "symbols", "tau", "form"))
+    traced, symbols, tau, variables = map(_of_kernels, ("traced", "symbols", "tau", "variables"))
     dynamics_kernel, constraint_kernel, observer = map(
         _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )
@@ -181,7 +181,7 @@ class Dynamics:
             out: array for the result.
         """
         kernels = self.kernels
-        if kernels.way == "explicit" and not kernels.is_large:
+        if kernels.evaluation == "explicit" and not kernels.is_large:
             given = self._no_force if tau is None else tau
             if parameters is None and out is None and type(t) is float and t == 0.0:
                 single = kernels.single_acceleration(q, u, given)

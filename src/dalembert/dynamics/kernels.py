@@ -19,7 +19,7 @@ from dalembert.dynamics.single import SingleState
 from dalembert.equations import BlockEquations
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
-from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.base import Sizes, Variables
 from dalembert.native import Record
 from dalembert.values import NUMBER
 
@@ -118,18 +118,18 @@ class KernelSet(ABC):
         return self._compile_rates("dynamics", self.formulation.blocks)
 
     @cached_property
-    def form(self) -> Form | None:
+    def variables(self) -> Variables | None:
         """What is integrated, if it is not (q, u)."""
-        return self.formulation.form(self.sizes)
+        return self.formulation.variables(self.sizes)
 
     @property
     def sizes(self) -> Sizes:
         return Sizes(self.nq, self.nv, len(self.rows), self.rows.holonomic, self.windings)
 
     @cached_property
-    def form_kernel(self) -> Kernel:
-        """q̇, the power of forces without potential, and what the form needs."""
-        return self._compile_rates("form", self.formulation.form_blocks)
+    def variables_kernel(self) -> Kernel:
+        """q̇, the power of forces without potential, and what the integrated variables need."""
+        return self._compile_rates("variables", self.formulation.variables_blocks)
 
     def _compile_rates(self, name: str, blocks: Callable[[BlockEquations], dict[str, np.ndarray]]) -> Kernel:
         equations = self.traced
@@ -201,7 +201,7 @@ class KernelSet(ABC):
         return self.compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
 
     @cached_property
-    def way(self) -> str:
+    def evaluation(self) -> str:
         """How native code gets u̇ from the formulation's blocks (see ``evaluate``)."""
         if not self.formulation.explicit:
             return "solved"
@@ -210,7 +210,7 @@ class KernelSet(ABC):
     @cached_property
     def plan(self) -> Record | None:
         """What the formulation's solver knows in advance (see ``Formulation.plan``)."""
-        return self.formulation.plan(self.traced) if self.way == "solved" else None
+        return self.formulation.plan(self.traced) if self.evaluation == "solved" else None
 
     @property
     def has_quaternions(self) -> bool:

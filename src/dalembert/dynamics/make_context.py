@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["make_context", "project_stages", "project_states"]
 
-_WAYS = {
+_EVALUATIONS = {
     "explicit": evaluate.explicit_rhs, "eliminated": evaluate.eliminated_rhs, "solved": evaluate.solved_rhs,
 }  # fmt: skip
 
@@ -56,9 +56,9 @@ def make_context(
         context.rhs = (closed_rhs if closed else rolled_rhs).bind(own)
         context.retract = closed_retract.bind(own) if closed else project.normalize.bind(context)
         return context
-    if kernels.way == "solved":
+    if kernels.evaluation == "solved":
         context.solver = kernels.formulation.bind(context, kernels.plan)
-    context.rhs = _WAYS[kernels.way].bind(context)
+    context.rhs = _EVALUATIONS[kernels.evaluation].bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context
 

@@ -17,7 +17,7 @@ from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
-    from dalembert.formulations.base import Form
+    from dalembert.formulations.base import Variables
 
 __all__ = ["make_problem"]
 
@@ -36,9 +36,9 @@ def make_problem(
     active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """What an integrator that needs these functions takes, and the context behind it."""
-    form = kernels.form
-    if form is not None:
-        return _problem_of_form(kernels, form, parameters, needs)
+    variables = kernels.variables
+    if variables is not None:
+        return _problem_in_variables(kernels, variables, parameters, needs)
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
     used = {name: getattr(kernels, f"{name}_kernel") for name in names}
@@ -91,21 +91,21 @@ def _event_kernel(kernels: KernelSet) -> dict[str, Kernel]:
     return {"event": kernels.event_kernel} if kernels.event_owners else {}
 
 
-def _problem_of_form(
-    kernels: KernelSet, form: Form, parameters: dict[str, float] | None, needs: tuple[str, ...]
+def _problem_in_variables(
+    kernels: KernelSet, variables: Variables, parameters: dict[str, float] | None, needs: tuple[str, ...]
 ) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
     if not set(needs) <= {"rhs", "retract", "jacobian"}:
         raise ModelError(
-            f"formulation {kernels.formulation.name!r} integrates {form.what}; the integrator moves coordinates and "
-            f"velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
+            f"formulation {kernels.formulation.name!r} integrates {variables.what}; the integrator moves coordinates "
+            f"and velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
         )
-    used = {name: getattr(kernels, f"{name}_kernel") for name in form.kernels}
+    used = {name: getattr(kernels, f"{name}_kernel") for name in variables.kernels}
     used["constraints"] = kernels.constraint_kernel
     context = make_context(kernels, parameters, {**used, **_event_kernel(kernels)})
-    functions = form.bind(context)
+    functions = variables.bind(context)
     problem = Problem(
-        size=form.size, varying=form.varying, nq=kernels.nq, nv=kernels.nv, rows=len(kernels.rows),
+        size=variables.size, varying=variables.varying, nq=kernels.nq, nv=kernels.nv, rows=len(kernels.rows),
         n_events=context.n_events, rhs=functions.rhs, retract=functions.retract, decode=functions.decode,
         encode=functions.encode,
         events=functions.events if context.n_events else None,

@@ -72,7 +72,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def yielding(self) -> int:
         """Rows that the recursive formulation adds for armatures of cut joints."""
-        return len(self.traced.rotor_rows()[1]) if self.way == "eliminated" else 0
+        return len(self.traced.rotor_rows()[1]) if self.evaluation == "eliminated" else 0
 
     # Bodies and joints
 

@@ -70,7 +70,8 @@ class Rolled:
         self.kinds: list[LinkKind] = []
         numbers: dict[LinkKey, int] = {}
         start = self.forces.size
-        rows, parts = [], [np.zeros(start)]
+        rows: list[tuple[int, ...]] = []
+        parts = [np.zeros(start)]
         for i, link in enumerate(self.tree.links):
             key = LinkKey.of(link, i in self.forces.loaded, bool(coordinates.cut))
             if key not in numbers:

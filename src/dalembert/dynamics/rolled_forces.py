@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -212,7 +212,9 @@ def _is_constant(node: Any) -> bool:
 
 def _is_zero(value: Any) -> bool:
     """True for a number zero, and for a vector of nothing else."""
-    return all(map(_is_zero, value)) if isinstance(value, TUPLE) else isinstance(value, sp.Expr) and value == 0
+    return (
+        all(map(_is_zero, value)) if isinstance(value, TUPLE) else isinstance(value, sp.Expr) and cast(bool, value == 0)
+    )
 
 
 # Tracing

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast, get_args, get_origin
 
 import numpy as np
 import sympy as sp
@@ -114,7 +114,7 @@ def _inertia(value: Any) -> Any:
 def _alike(one: sp.Expr, other: sp.Expr, rows: list[list[sp.Expr]]) -> bool:
     """Equal, or numbers that differ by rounding: a turned tensor R J Rᵀ is symmetric to the last digits only."""
     if one == other or not (one.is_number and other.is_number):
-        return bool(one == other)
+        return cast(bool, one == other)
     largest = max((abs(float(x)) for row in rows for x in row if x.is_number), default=0.0)
     return abs(float(one) - float(other)) <= ROUNDED * largest
 

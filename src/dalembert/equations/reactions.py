@@ -7,7 +7,7 @@ balance of bodies: along the branches of a tree, or through what bodies share in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,12 +34,12 @@ def _of_tree(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[str,
     al, tree, q = e.al, e.tree, e.q
     mapped = isinstance(tree, MappedKinematics)
     if mapped:
-        tree, q = tree.inner, e.states.q  # type: ignore[attr-defined]
+        tree, q = tree.inner, cast(Any, e.states).q
     assert isinstance(tree, TreeKinematics)
     applied, motors = e.applied()
     constrained, drives = _constraint_forces(e, multipliers)
     wrenches, tau = [a + w for a, w in zip(applied, constrained, strict=True)], motors + drives
-    reactions = {}
+    reactions: dict[str, np.ndarray] = {}
     for name, F in _joint_wrenches(e, multipliers).items():
         placed = tree.mechanism.joint(name)
         X, _ = e.motion.relative(placed)
@@ -176,7 +176,7 @@ def _on_clusters(e: Equations, tree: NaturalKinematics, du: np.ndarray, multipli
         moved = moving(tree, e.t, e.q, e.u, du, tree.accelerated(e.states, x))
         value = _weighted(e, moved, multipliers, others)
         for placed, _, force in rotors:
-            value = value - force @ moved.al.parts(moved.joint(placed.name)[1])[1]  # type: ignore[attr-defined]
+            value = value - force @ cast(Any, moved.al).parts(moved.joint(placed.name)[1])[1]
         return value
 
     return _gradient(e, weighted, n) if others or rotors else e.al.zeros(n)

@@ -64,15 +64,17 @@ class Sampled:
         """States (t, q, q̇) without motion in which position constraints hold: the drawn one and some near it, each led
         there by the shortest way. Where none is found, the drawn one as it is."""
         e = self.equations
-        m = sum(row.holonomic for row in e.rows)
+        held = [i for i, row in enumerate(e.rows) if row.holonomic]
         first, *others = self.at_rest()
-        found = []
+        found: list[tuple[float, np.ndarray, np.ndarray]] = []
         for t, q, u in (first, *others[:NEAR]):
+            phi = np.full(len(held), np.inf)
             for _ in range(NEWTON_STEPS):
                 phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
                 if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
                     break
-                q = q - np.linalg.lstsq(A[:m], phi, rcond=1e-9)[0]
+                q = q.copy()  # windings at its end follow the others
+                q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
         return found or [first]

@@ -10,11 +10,11 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized, penalized_matrix
-from dalembert.formulations.solver_steps import undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import Int, Real, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
 from dalembert.numerics.linear import cholesky_substitute
+from dalembert.numerics.solver_steps import undetermined
 
 __all__ = ["Augmented", "AugmentedLagrangian", "AugmentedOptions", "check_turns"]
 
@@ -27,7 +27,7 @@ class AugmentedOptions(PenaltyOptions):
 
 
 @native
-def augmented_route(o: AugmentedOptions, t: float, e: System, out: Solution) -> int:
+def augmented_solver(o: AugmentedOptions, t: float, e: System, out: Solution) -> int:
     M, A, du, multipliers = e.M, e.A, out.du, out.multipliers
     alpha, g, K, good = penalized(o, e)
     if not good:
@@ -59,7 +59,7 @@ class Augmented(BlockFormulation):
         tolerance: turns end when velocities or accelerations change by less than this, relative.
     """
 
-    route = augmented_route
+    solver = augmented_solver
 
     alpha: float = 1e5
     omega: float = 10.0

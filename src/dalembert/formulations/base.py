@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from dalembert.equations import BlockEquations, not_a_mechanism
-from dalembert.formulations.form import Form, check_blocks
-from dalembert.formulations.solver_steps import null_space
 from dalembert.kinematics import Coordinates
 from dalembert.native import Bound, Native, Outputs, Record
 from dalembert.numerics.context import Context
+from dalembert.numerics.integrated import Variables, check_blocks
+from dalembert.numerics.solver_steps import null_space
 
-__all__ = ["BlockFormulation", "Form", "Formulation", "Sizes", "Support", "usual_blocks"]
+__all__ = ["BlockFormulation", "Formulation", "Sizes", "Support", "Variables", "usual_blocks"]
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ class Formulation(ABC):
         q̇ = W u + X,   M u̇ + h = Q + Aᵀλ,   φ = 0,   A u + b = 0,   A u̇ + γ = 0,
 
     and says which of their blocks the native code needs. ``explicit`` formulations give u̇ themselves; for the others
-    a native function finds u̇ and λ at run time, the ``route``:
+    a native function finds u̇ and λ at run time, the ``solver``:
 
-        def route(o: Context, t: float, e: System, out: Solution) -> int
+        def solver(o: Context, t: float, e: System, out: Solution) -> int
 
-    Options are fields of a frozen dataclass; all have defaults. A route that needs them has a record of its own
+    Options are fields of a frozen dataclass; all have defaults. A solver that needs them has a record of its own
     instead of the context. Blocks beyond the six usual ones come behind them; ``own`` names them.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     explicit: ClassVar[bool]
-    route: ClassVar[Native] = null_space
+    solver: ClassVar[Native] = null_space
     own: ClassVar[type[Outputs] | None] = None
     rolled: ClassVar[bool] = False  # large models run by rolled recursions
 
@@ -95,20 +95,20 @@ class Formulation(ABC):
         """Raise ModelError if the formulation cannot take this model."""
         return None
 
-    def solver(self) -> Native:
-        """The route, where options decide between several."""
-        return self.route
+    def chosen_solver(self) -> Native:
+        """The solver, where options decide between several."""
+        return self.solver
 
     def record(self, context: Context) -> Record:
-        """What the route takes first: the context, or a record with options that refers to it."""
+        """What the solver takes first: the context, or a record with options that refers to it."""
         return context
 
     def plan(self, equations: BlockEquations) -> Record | None:
-        """What the route knows in advance from the structure of the equations; None if it wants to know nothing."""
+        """What the solver knows in advance from the structure of the equations; None if it wants to know nothing."""
         return None
 
     def planned(self, context: Context, plan: Record | None) -> Record:
-        """What the route takes first, with the plan in it where there is one."""
+        """What the solver takes first, with the plan in it where there is one."""
         return self.record(context)
 
     def bind(self, context: Context, plan: Record | None = None) -> Bound | None:
@@ -117,14 +117,14 @@ class Formulation(ABC):
             return None
         if context.dynamics is not None:
             check_blocks(context.dynamics.kernel, self.own, context)
-        return self.solver().bind(self.planned(context, plan))
+        return self.chosen_solver().bind(self.planned(context, plan))
 
-    def form(self, sizes: Sizes) -> Form | None:
+    def variables(self, sizes: Sizes) -> Variables | None:
         """The variables that are integrated, if they are not q and u."""
         return None
 
-    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
-        """What the form evaluates at (t, q, u), besides q̇ and the power of forces without potential."""
+    def variables_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+        """What integrated variables need at (t, q, u), besides q̇ and the power of forces without potential."""
         return {}
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
@@ -141,14 +141,14 @@ class Formulation(ABC):
         Args:
             freedom: degrees of freedom of position and of velocity.
         """
-        form = self.form(sizes)
-        return sizes.nq + sizes.nv if form is None else form.varying - 1
+        variables = self.variables(sizes)
+        return sizes.nq + sizes.nv if variables is None else variables.varying - 1
 
 
 def usual_blocks(
     equations: BlockEquations, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """What routes read, in this order (see ``numerics.context.Blocks``)."""
+    """What solvers read, in this order (see ``numerics.context.Blocks``)."""
     return {
         "mass_matrix": M,
         "forcing": f,
@@ -160,7 +160,7 @@ def usual_blocks(
 
 
 class BlockFormulation(Formulation):
-    """A formulation that solves the canonical equations by a route of its own, the null space of A if it names none."""
+    """A formulation that solves the canonical equations by its own solver, the null space of A if it names none."""
 
     explicit: ClassVar[bool] = False
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.equations import BlockEquations
-from dalembert.formulations.base import BlockFormulation, Form, Sizes
-from dalembert.formulations.form import FormRecord, Motion, constraints_at
-from dalembert.formulations.solver_steps import undetermined
+from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.native import Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.context import NO_MASS, OK, RESTART, Closure, Context, finite, watch
+from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import solve_constrained
+from dalembert.numerics.solver_steps import undetermined
 
 __all__ = [
     "Canonical", "CanonicalFormulation", "MomentumRates", "largest_mass", "momentum_of", "momentum_rates", "rates_at",
@@ -33,7 +33,7 @@ class Momenta(Outputs):
 
 
 class MomentumRates(Outputs):
-    """What the form evaluates at (t, q, u), see ``CanonicalFormulation.form_blocks``."""
+    """What is evaluated at (t, q, u), see ``CanonicalFormulation.variables_blocks``."""
 
     qdot = Vector("context.nq")
     power = Real()
@@ -43,14 +43,14 @@ class MomentumRates(Outputs):
 
 
 @native
-def rates_at(o: FormRecord, t: float, x: np.ndarray) -> MomentumRates:
+def rates_at(o: VariablesRecord, t: float, x: np.ndarray) -> MomentumRates:
     """q̇, the power of forces without potential, ∂L/∂q + Q, Ȧ and ḃ at (t, q, u)."""
     c = o.context
-    return MomentumRates.of(o, c.form(t, x[: c.nq + c.nv], c.parameters, c.tau))
+    return MomentumRates.of(o, c.variables(t, x[: c.nq + c.nv], c.parameters, c.tau))
 
 
 @native
-def momentum_rates(o: FormRecord, t: float, x: np.ndarray, sigma: np.ndarray):
+def momentum_rates(o: VariablesRecord, t: float, x: np.ndarray, sigma: np.ndarray):
     """q̇,  ṗ = ∂L/∂q + Q + Ȧᵀσ,  and the rate of W − bᵀσ:  (power of forces) − ḃᵀσ."""
     r = rates_at(o, t, x)
     force, power = r.momentum_rate.copy(), r.power
@@ -81,7 +81,7 @@ def momentum_of(e: Closure, u: np.ndarray, sigma: np.ndarray):
 
 
 @native
-def _velocities(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray) -> int:
+def _velocities(o: VariablesRecord, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray) -> int:
     """u and σ:  M u + Aᵀσ = p,  A u + b = 0;  then W."""
     c, given, motion = o.context, Momenta.of(o, y), Motion.of(o.context, x)
     motion.q[:] = given.q
@@ -98,7 +98,7 @@ def _velocities(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray, sigma: np
 
 
 @native
-def _decode(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def _decode(o: VariablesRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
     return _velocities(o, t, y, x, o.context.multipliers)
 
 
@@ -115,13 +115,13 @@ def write_momenta(c: Context, e: Closure, motion: Motion, state: Any) -> int:
 
 
 @native
-def _encode(o: FormRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def _encode(o: VariablesRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
     motion = Motion.of(o.context, x)
     return write_momenta(o.context, constraints_at(o.context, t, motion.q), motion, Momenta.of(o, y))
 
 
 @native
-def _rhs(o: FormRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def _rhs(o: VariablesRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     c = o.context
     rate, x, sigma = Momenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.empty(c.rows)
     status = _velocities(o, t, y, x, sigma)
@@ -143,7 +143,7 @@ class CanonicalFormulation(BlockFormulation):
         forcing = equations.momentum_rate - equations.along(equations.mass_matrix) @ equations.u
         return {**super().blocks(equations), "forcing": forcing}
 
-    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+    def variables_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         return {
             "momentum_rate": equations.momentum_rate,
             "jacobian_rate": equations.along(equations.jacobian),
@@ -168,6 +168,6 @@ class Canonical(CanonicalFormulation):
     name: ClassVar[str] = "canonical"
     title: ClassVar[str] = "Canonical equations with multipliers"
 
-    def form(self, sizes: Sizes) -> Form:
+    def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1
-        return Form("momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, blocks=MomentumRates)
+        return Variables("momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, blocks=MomentumRates)

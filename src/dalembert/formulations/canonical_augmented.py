@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.augmented_lagrangian import Augmented
-from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import (
     CanonicalFormulation,
     MomentumRates,
@@ -16,17 +16,17 @@ from dalembert.formulations.canonical import (
     momentum_rates,
     write_momenta,
 )
-from dalembert.formulations.form import FormRecord, Motion, constraints_at
 from dalembert.formulations.penalty import stiffened
-from dalembert.formulations.solver_steps import undetermined
 from dalembert.native import Int, Outputs, Real, Vector, native
 from dalembert.numerics.context import OK, TOO_STIFF, Closure, finite
+from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute
+from dalembert.numerics.solver_steps import undetermined
 
 __all__ = ["CanonicalAugmented"]
 
 
-class AugmentedForm(FormRecord):
+class AugmentedVariables(VariablesRecord):
     """Options as in ``Augmented``."""
 
     alpha = Real()
@@ -47,7 +47,7 @@ class AugmentedMomenta(Outputs):
 
 
 @native
-def _wanted(o: AugmentedForm, e: Closure, integral: np.ndarray) -> np.ndarray:
+def _wanted(o: AugmentedVariables, e: Closure, integral: np.ndarray) -> np.ndarray:
     """g = b + 2Ωμ φ + Ω² ∫φ dt;  rows without φ:  b + 2Ωμ ∫ψ dt."""
     g = e.rate.copy()
     for i in range(g.shape[0]):
@@ -60,7 +60,7 @@ def _wanted(o: AugmentedForm, e: Closure, integral: np.ndarray) -> np.ndarray:
 
 @native
 def _velocities(
-    o: AugmentedForm, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray, residual: np.ndarray
+    o: AugmentedVariables, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray, residual: np.ndarray
 ) -> int:
     """u, σ and W by turns; ``residual`` becomes φ and ψ, the rates of the integrals."""
     c, given, motion = o.context, AugmentedMomenta.of(o, y), Motion.of(o.context, x)
@@ -91,12 +91,12 @@ def _velocities(
 
 
 @native
-def _decode(o: AugmentedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def _decode(o: AugmentedVariables, t: float, y: np.ndarray, x: np.ndarray) -> int:
     return _velocities(o, t, y, x, o.context.multipliers, np.empty(o.context.rows))
 
 
 @native
-def _encode(o: AugmentedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def _encode(o: AugmentedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     c, motion, state = o.context, Motion.of(o.context, x), AugmentedMomenta.of(o, y)
     e = constraints_at(c, t, motion.q)
     # A motion that is led back onto its constraints has nothing to make up for.
@@ -106,7 +106,7 @@ def _encode(o: AugmentedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
 
 
 @native
-def _rhs(o: AugmentedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def _rhs(o: AugmentedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     c = o.context
     rate, x, sigma = AugmentedMomenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.empty(c.rows)
     status = _velocities(o, t, y, x, sigma, rate.integral)
@@ -139,9 +139,9 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
     name: ClassVar[str] = "canonical-augmented"
     title: ClassVar[str] = "Augmented Lagrangian in canonical form"
 
-    def form(self, sizes: Sizes) -> Form:
+    def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1 + sizes.rows
-        return Form(
-            "momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, record=AugmentedForm,
+        return Variables(
+            "momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, record=AugmentedVariables,
             options=asdict(self), blocks=MomentumRates,
         )  # fmt: skip

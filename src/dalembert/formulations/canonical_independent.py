@@ -6,12 +6,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dalembert.formulations.base import Form, Sizes
+from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import CanonicalFormulation, MomentumRates, largest_mass, rates_at
-from dalembert.formulations.form import FormRecord, Motion, constraints_at
-from dalembert.formulations.independent import boolean_route
-from dalembert.formulations.partition import Choice, Split, follow, recalled, renewed, solution_basis, split
-from dalembert.formulations.solver_steps import reduced_mass, undetermined
+from dalembert.formulations.independent import boolean_solver
 from dalembert.kinematics import Coordinates
 from dalembert.native import Outputs, Vector, native
 from dalembert.numerics.context import (
@@ -24,7 +21,10 @@ from dalembert.numerics.context import (
     give_up,
     watch,
 )
+from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute
+from dalembert.numerics.partition import Choice, Split, follow, recalled, renewed, solution_basis, split
+from dalembert.numerics.solver_steps import reduced_mass, undetermined
 
 __all__ = ["CanonicalIndependent"]
 
@@ -49,7 +49,7 @@ class Moving(NamedTuple):
 
 
 @native
-def _motion(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray):
+def _motion(o: VariablesRecord, t: float, y: np.ndarray, x: np.ndarray):
     """u and W into x; returns the status and what else is known of the motion."""
     c, given, motion = o.context, IndependentMomenta.of(o, y), Motion.of(o.context, x)
     motion.q[:] = given.q
@@ -72,13 +72,13 @@ def _motion(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray):
 
 
 @native
-def _decode(o: FormRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def _decode(o: VariablesRecord, t: float, y: np.ndarray, x: np.ndarray) -> int:
     status, _ = _motion(o, t, y, x)
     return status
 
 
 @native
-def _encode(o: FormRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def _encode(o: VariablesRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
     c, motion, state = o.context, Motion.of(o.context, x), IndependentMomenta.of(o, y)
     e = constraints_at(c, t, motion.q)
     if state.m[0] == 0.0:
@@ -95,7 +95,7 @@ def _encode(o: FormRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
 
 
 @native
-def _rhs(o: FormRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def _rhs(o: VariablesRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     # A Ṙ = −Ȧ R,  A ṡ = −Ȧ s − ḃ;  d/dt Rᵀp = Rᵀ(∂L/∂q + Q) + Ṙᵀp.
     c, m = o.context, IndependentMomenta.of(o, y).m[0]
     rate, x, turn = IndependentMomenta.of(o, dy), np.empty(c.nq + c.nv + 1), np.zeros(c.nv)
@@ -128,7 +128,7 @@ class CanonicalIndependent(CanonicalFormulation):
 
     name: ClassVar[str] = "canonical-independent"
     title: ClassVar[str] = "Canonical equations in independent momenta"
-    route = boolean_route
+    solver = boolean_solver
 
     def record(self, context: Context) -> Choice:
         return Choice(context=context)
@@ -139,6 +139,6 @@ class CanonicalIndependent(CanonicalFormulation):
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return sizes.nq + freedom[1]
 
-    def form(self, sizes: Sizes) -> Form:
+    def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1
-        return Form("independent momenta", n + 1 + sizes.nv, n, _rhs, _decode, _encode, blocks=MomentumRates)
+        return Variables("independent momenta", n + 1 + sizes.nv, n, _rhs, _decode, _encode, blocks=MomentumRates)

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.formulations.base import BlockFormulation, Form, Sizes
-from dalembert.formulations.partition import Choice, chosen_partition
-from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
-from dalembert.formulations.solver_steps import conflict_below, reduced_mass, undetermined
+from dalembert.formulations.base import BlockFormulation, Sizes, Variables
+from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
+from dalembert.numerics.partition import Choice, chosen_partition
+from dalembert.numerics.solver_steps import conflict_below, reduced_mass, undetermined
 
 __all__ = ["CoordinatePartitioning"]
 
@@ -30,7 +30,7 @@ def _block(M: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 @native
-def _route(o: Choice, t: float, e: System, out: Solution) -> int:
+def _solver(o: Choice, t: float, e: System, out: Solution) -> int:
     # u: dependent, v: independent.  A_u ü + A_v v̈ = −γ  gives  ü = −X v̈ − g.
     M, f, A = e.M, e.f, e.A
     rank, ratio, T, _, columns = chosen_partition(o, A, e.gamma)
@@ -81,7 +81,7 @@ class CoordinatePartitioning(BlockFormulation):
 
     name: ClassVar[str] = "coordinate-partitioning"
     title: ClassVar[str] = "Coordinate partitioning"
-    route = _route
+    solver = _solver
 
     state: str = "dependent"
 
@@ -91,8 +91,8 @@ class CoordinatePartitioning(BlockFormulation):
     def record(self, context: Context) -> Choice:
         return Choice(context=context)
 
-    def form(self, sizes: Sizes) -> Form | None:
-        return partitioned_form(self.state, sizes)
+    def variables(self, sizes: Sizes) -> Variables | None:
+        return partitioned_variables(self.state, sizes)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)

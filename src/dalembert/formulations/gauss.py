@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.solver_steps import undetermined
 from dalembert.formulations.udwadia_kalaba import has_inverse
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
@@ -21,6 +20,7 @@ from dalembert.numerics.linear import (
     orthogonal_factors,
     pseudo_solve,
 )
+from dalembert.numerics.solver_steps import undetermined
 
 __all__ = ["Gauss"]
 
@@ -46,7 +46,7 @@ def _weight(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray):
 
 
 @native
-def _route(c: Context, t: float, e: System, out: Solution) -> int:
+def _solver(c: Context, t: float, e: System, out: Solution) -> int:
     M, A, du = e.M, e.A, out.du
     m, n = A.shape
     good, L, s = _weight(M, e.f, A, e.gamma)
@@ -91,7 +91,7 @@ class Gauss(BlockFormulation):
 
     name: ClassVar[str] = "gauss"
     title: ClassVar[str] = "Gauss's least constraint"
-    route = _route
+    solver = _solver
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         _, L, _ = _weight(M, np.zeros(len(M)), A, np.zeros(len(A)))

@@ -10,7 +10,7 @@ from dalembert.algebra.dense_solve import solve_spd
 from dalembert.equations.ignorable_coordinates import massless
 from dalembert.equations.mechanics import Mechanics
 from dalembert.errors import ModelError
-from dalembert.formulations.analytical import Derived, ReducedFormulation
+from dalembert.formulations.shared.analytical import Derived, ReducedFormulation
 from dalembert.kinematics import Coordinates
 
 __all__ = ["Hamilton"]

@@ -8,10 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import BlockFormulation, Form, Sizes
-from dalembert.formulations.partition import Choice, chosen_partition
-from dalembert.formulations.partitioned_states import check_state, partitioned_form, partitioned_size
-from dalembert.formulations.solver_steps import largest_residual, move_freely, reduced_mass, undetermined
+from dalembert.formulations.base import BlockFormulation, Sizes, Variables
+from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
 from dalembert.kinematics import Coordinates
 from dalembert.native import Native, Record, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
@@ -24,8 +22,10 @@ from dalembert.numerics.linear import (
     orthogonal_factors,
     pseudo_solve,
 )
+from dalembert.numerics.partition import Choice, chosen_partition
+from dalembert.numerics.solver_steps import largest_residual, move_freely, reduced_mass, undetermined
 
-__all__ = ["BASES", "Independent", "boolean_route"]
+__all__ = ["BASES", "Independent", "boolean_solver"]
 
 
 @native
@@ -67,7 +67,7 @@ def _solve(c: Context, e: System, rank: int, ratio: float, R: np.ndarray, p: np.
 
 
 @native
-def boolean_route(o: Choice, t: float, e: System, out: Solution) -> int:
+def boolean_solver(o: Choice, t: float, e: System, out: Solution) -> int:
     """B picks entries of u̇; they are kept as long as the pivots are good."""
     rank, ratio, T, _, columns = chosen_partition(o, e.A, e.gamma)
     R, p = echelon_basis(T, rank, columns)
@@ -75,19 +75,19 @@ def boolean_route(o: Choice, t: float, e: System, out: Solution) -> int:
 
 
 @native
-def _qr_route(c: Context, t: float, e: System, out: Solution) -> int:
+def _qr_solver(c: Context, t: float, e: System, out: Solution) -> int:
     rank, ratio, R, p = _by_qr(e.A, e.gamma)
     return _solve(c, e, rank, ratio, R, p, out)
 
 
 @native
-def _svd_route(c: Context, t: float, e: System, out: Solution) -> int:
+def _svd_solver(c: Context, t: float, e: System, out: Solution) -> int:
     rank, ratio, R, p = _by_svd(e.A, e.gamma)
     return _solve(c, e, rank, ratio, R, p, out)
 
 
-_ROUTES = {"boolean": boolean_route, "qr": _qr_route, "svd": _svd_route}
-BASES = tuple(_ROUTES)
+_SOLVERS = {"boolean": boolean_solver, "qr": _qr_solver, "svd": _svd_solver}
+BASES = tuple(_SOLVERS)
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,14 @@ class Independent(BlockFormulation):
                 f"not {self.basis!r}"
             )
 
-    def solver(self) -> Native:
-        return _ROUTES[self.basis]
+    def chosen_solver(self) -> Native:
+        return _SOLVERS[self.basis]
 
     def record(self, context: Context) -> Record:
         return Choice(context=context) if self.basis == "boolean" else context
 
-    def form(self, sizes: Sizes) -> Form | None:
-        return partitioned_form(self.state, sizes)
+    def variables(self, sizes: Sizes) -> Variables | None:
+        return partitioned_variables(self.state, sizes)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)

@@ -7,18 +7,18 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.solver_steps import conflict_below, move_freely, reduced_mass, undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.linear import least_norm_multipliers
+from dalembert.numerics.solver_steps import conflict_below, move_freely, reduced_mass, undetermined
 
-__all__ = ["Jourdain", "jourdain_route"]
+__all__ = ["Jourdain", "jourdain_solver"]
 
 
 @native
-def jourdain_route(c: Context, t: float, e: System, out: Solution) -> int:
+def jourdain_solver(c: Context, t: float, e: System, out: Solution) -> int:
     rank, ratio, T, _, columns = echelon(e.A, e.gamma)
     watch(c, rank, ratio, conflict_below(T, rank))
     R, p = echelon_basis(T, rank, columns)
@@ -42,7 +42,7 @@ class Jourdain(BlockFormulation):
 
     name: ClassVar[str] = "jourdain"
     title: ClassVar[str] = "Jourdain's virtual power"
-    route = jourdain_route
+    solver = jourdain_solver
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations.analytical import Derived, QuasiVelocityFormulation
+from dalembert.formulations.shared.analytical import Derived, QuasiVelocityFormulation
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Kane"]

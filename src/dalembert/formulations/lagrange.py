@@ -8,9 +8,9 @@ import numpy as np
 
 from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations import analytical_native as native
-from dalembert.formulations.analytical import AnalyticalFormulation, Derived
 from dalembert.formulations.base import usual_blocks
+from dalembert.formulations.shared import analytical_native as native
+from dalembert.formulations.shared.analytical import AnalyticalFormulation, Derived
 
 __all__ = ["Lagrange", "lagrange_terms"]
 
@@ -33,7 +33,7 @@ class Lagrange(AnalyticalFormulation):
 
     name: ClassVar[str] = "lagrange"
     title: ClassVar[str] = "Lagrange's equations"
-    route = native.lagrange_route
+    solver = native.lagrange_solver
     own = native.LagrangeBlocks
 
     def derive(self, mechanics: Mechanics) -> Derived:

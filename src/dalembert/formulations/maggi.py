@@ -8,10 +8,10 @@ import numpy as np
 
 from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations import analytical_native as native
-from dalembert.formulations.analytical import AnalyticalFormulation, Derived
 from dalembert.formulations.base import usual_blocks
 from dalembert.formulations.lagrange import lagrange_terms
+from dalembert.formulations.shared import analytical_native as native
+from dalembert.formulations.shared.analytical import AnalyticalFormulation, Derived
 from dalembert.kinematics import Coordinates
 
 __all__ = ["Maggi"]
@@ -30,7 +30,7 @@ class Maggi(AnalyticalFormulation):
 
     name: ClassVar[str] = "maggi"
     title: ClassVar[str] = "Maggi's equations"
-    route = native.maggi_route
+    solver = native.maggi_solver
     own = native.MaggiBlocks
 
     def derive(self, mechanics: Mechanics) -> Derived:

@@ -11,12 +11,12 @@ import numpy as np
 from dalembert.equations import BlockEquations, Equations
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.formulations.solver_steps import null_space, reduced_mass, undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.model.flatten import Module
 from dalembert.native import Record, Ref, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
+from dalembert.numerics.solver_steps import null_space, reduced_mass, undetermined
 from dalembert.numerics.tree_elimination import solve_hierarchy
 from dalembert.topology import Graph
 from dalembert.topology.grouping import grouped
@@ -27,14 +27,14 @@ GROUPINGS = ("sub-models", "bodies", "none")
 
 
 class Hierarchy(Record):
-    """What the route takes first."""
+    """What the solver takes first."""
 
     context = Ref(Context)
     plan = Ref(Plan)
 
 
 @native
-def _route(o: Hierarchy, t: float, e: System, out: Solution) -> int:
+def _solver(o: Hierarchy, t: float, e: System, out: Solution) -> int:
     c = o.context
     if c.rank != 0 or o.plan.nodes == 1:
         # One node: the null space of the whole. So it is where redundant rows are held to what others say (see
@@ -67,7 +67,7 @@ class Modular(BlockFormulation):
 
     name: ClassVar[str] = "modular"
     title: ClassVar[str] = "Modular, from sub-models to the whole"
-    route = _route
+    solver = _solver
 
     grouping: str = "sub-models"
     merge: bool = True

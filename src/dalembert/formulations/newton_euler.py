@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.formulations.solver_steps import largest_residual, undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
@@ -21,6 +20,7 @@ from dalembert.numerics.linear import (
     orthogonal_factors,
     pseudo_solve,
 )
+from dalembert.numerics.solver_steps import largest_residual, undetermined
 
 __all__ = ["NewtonEuler"]
 
@@ -104,7 +104,7 @@ def _schur(A: np.ndarray, W: np.ndarray, AN: np.ndarray) -> np.ndarray:
 
 
 @native
-def _route(c: Context, t: float, e: System, out: Solution) -> int:
+def _solver(c: Context, t: float, e: System, out: Solution) -> int:
     M, f, A, du, multipliers = e.M, e.f, e.A, out.du, out.multipliers
     m = A.shape[0]
     size = _block_size(M)
@@ -151,7 +151,7 @@ class NewtonEuler(BlockFormulation):
 
     name: ClassVar[str] = "newton-euler"
     title: ClassVar[str] = "Newton-Euler with joint reactions"
-    route = _route
+    solver = _solver
 
     @classmethod
     def supports(cls) -> Support:

@@ -9,13 +9,13 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.formulations.solver_steps import undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import Real, Record, Ref, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
 from dalembert.numerics.linear import cholesky, cholesky_substitute
+from dalembert.numerics.solver_steps import undetermined
 
-__all__ = ["Penalty", "PenaltyOptions", "check_penalty", "penalized", "penalized_matrix", "penalty_route", "stiffened"]
+__all__ = ["Penalty", "PenaltyOptions", "check_penalty", "penalized", "penalized_matrix", "penalty_solver", "stiffened"]
 
 
 class PenaltyOptions(Record):
@@ -51,7 +51,7 @@ def penalized(o: PenaltyOptions, e: System):
 
 
 @native
-def penalty_route(o: PenaltyOptions, t: float, e: System, out: Solution) -> int:
+def penalty_solver(o: PenaltyOptions, t: float, e: System, out: Solution) -> int:
     alpha, g, K, good = penalized(o, e)
     if not good:
         return undetermined(o.context, e.M, e.A, TOO_STIFF)
@@ -91,7 +91,7 @@ class Penalty(BlockFormulation):
 
     name: ClassVar[str] = "penalty"
     title: ClassVar[str] = "Penalty"
-    route = penalty_route
+    solver = penalty_solver
 
     alpha: float = 1e7
     omega: float = 10.0

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.solver_steps import conflict_below, undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon, echelon_basis
 from dalembert.numerics.linear import least_norm_multipliers, lu_factor, lu_solve
+from dalembert.numerics.solver_steps import conflict_below, undetermined
 
 __all__ = ["Projection"]
 
@@ -44,7 +44,7 @@ def solve_scaled(K: np.ndarray, x: np.ndarray) -> int:
 
 
 @native
-def _route(c: Context, t: float, e: System, out: Solution) -> int:
+def _solver(c: Context, t: float, e: System, out: Solution) -> int:
     n, du = c.nv, out.du
     rank, ratio, T, _, columns = echelon(e.A, e.gamma)
     watch(c, rank, ratio, conflict_below(T, rank))
@@ -74,7 +74,7 @@ class Projection(BlockFormulation):
 
     name: ClassVar[str] = "projection"
     title: ClassVar[str] = "Projection matrix R, dependent accelerations"
-    route = _route
+    solver = _solver
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         n = len(M)

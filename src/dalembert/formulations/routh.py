@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.algebra.dense_solve import solve_spd
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations.analytical import Derived, IgnoringFormulation
+from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
 from dalembert.kinematics import Coordinates
 
 __all__ = ["Routh"]

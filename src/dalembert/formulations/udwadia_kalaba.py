@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.solver_steps import largest_residual, undetermined
 from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
@@ -21,6 +20,7 @@ from dalembert.numerics.linear import (
     orthogonal_factors,
     pseudo_solve,
 )
+from dalembert.numerics.solver_steps import largest_residual, undetermined
 
 __all__ = ["UdwadiaKalaba", "has_inverse"]
 
@@ -74,7 +74,7 @@ def _without_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndar
 
 
 @native
-def _route(c: Context, t: float, e: System, out: Solution) -> int:
+def _solver(c: Context, t: float, e: System, out: Solution) -> int:
     if has_inverse(e.M):
         status, rank, ratio = _with_inverse(e.M, e.f, e.A, e.gamma, out.du)
     else:
@@ -102,7 +102,7 @@ class UdwadiaKalaba(BlockFormulation):
 
     name: ClassVar[str] = "udwadia-kalaba"
     title: ClassVar[str] = "Udwadia-Kalaba"
-    route = _route
+    solver = _solver
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         if has_inverse(M):

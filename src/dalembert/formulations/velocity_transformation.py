@@ -10,18 +10,18 @@ import numpy as np
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
-from dalembert.formulations.jourdain import jourdain_route
-from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_route
-from dalembert.formulations.solver_steps import null_space, reduced_mass
+from dalembert.formulations.jourdain import jourdain_solver
+from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
 from dalembert.kinematics import Coordinates
 from dalembert.native import Native, Record
 from dalembert.numerics.context import Context
+from dalembert.numerics.solver_steps import null_space, reduced_mass
 
 __all__ = ["CLOSINGS", "VelocityTransformation"]
 
 # M, f, A and γ are those of eq. 5.92: projected by R¹ already.
-_ROUTES = {"multipliers": null_space, "independent": jourdain_route, "penalty": penalty_route}
-CLOSINGS = tuple(_ROUTES)
+_SOLVERS = {"multipliers": null_space, "independent": jourdain_solver, "penalty": penalty_solver}
+CLOSINGS = tuple(_SOLVERS)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class VelocityTransformation(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
-    def solver(self) -> Native:
-        return _ROUTES[self.closing]
+    def chosen_solver(self) -> Native:
+        return _SOLVERS[self.closing]
 
     def record(self, context: Context) -> Record:
         if self.closing != "penalty":
@@ -90,7 +90,8 @@ def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
     """R¹: for every body the twist (link axes) that each velocity of a joint before it gives it at unit speed."""
     R: list[dict[int, np.ndarray]] = []
     for link, state in zip(equations.tree.links, equations.states, strict=True):
-        carried: dict[int, np.ndarray] = {} if link.parent < 0 else R[link.parent]
+        parent: int = link.parent
+        carried = R[parent] if parent >= 0 else dict[int, np.ndarray]()
         moved = {a: state.X_PL.motion_inverse(column) for a, column in carried.items()}
         R.append(moved | {link.u.start + j: column for j, column in enumerate(state.S.T)})
     return R

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.equations.mechanics import Mechanics
-from dalembert.formulations.analytical import Derived, QuasiVelocityFormulation
+from dalembert.formulations.shared.analytical import Derived, QuasiVelocityFormulation
 
 __all__ = ["Volterra", "volterra_terms"]
 

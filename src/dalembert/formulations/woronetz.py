@@ -9,14 +9,14 @@ import numpy as np
 from dalembert.equations import BlockEquations, Equations
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import independent_rates, mechanics_of, plan_of
-from dalembert.formulations.analytical import Derived
 from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.partition import Choice, Split, follow, keep_or_choose, solution_basis, split
-from dalembert.formulations.solver_steps import largest_residual, reduced_mass, undetermined
+from dalembert.formulations.shared.analytical import Derived
 from dalembert.kinematics import Coordinates
 from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, stabilized, watch
 from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
+from dalembert.numerics.partition import Choice, Split, follow, keep_or_choose, solution_basis, split
+from dalembert.numerics.solver_steps import largest_residual, reduced_mass, undetermined
 
 __all__ = ["Woronetz"]
 
@@ -57,7 +57,7 @@ def _bend(c: Context, s: Split, F: np.ndarray, shift: np.ndarray, e: System) -> 
 
 
 @native
-def _route(o: Choice, t: float, e: System, out: Solution) -> int:
+def _solver(o: Choice, t: float, e: System, out: Solution) -> int:
     # u = F v + s:  A F = 0,  A s = −b.
     c, M, f, A = o.context, e.M, e.f, e.A
     if keep_or_choose(o.independent, A):
@@ -95,7 +95,7 @@ class Woronetz(BlockFormulation):
 
     name: ClassVar[str] = "woronetz"
     title: ClassVar[str] = "Woronetz"
-    route = _route
+    solver = _solver
     own = ConstraintRates
 
     def record(self, context: Context) -> Choice:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -107,10 +107,9 @@ class SciPy(Integrator):
                 return Status.TOO_MANY_STEPS
             solver.step()
             memory.evaluations = before + solver.nfev
-            status: str = solver.status
-            if status == "failed":
+            if cast(str, solver.status) == "failed":
                 break
-            for i in range(memory.written, int(np.searchsorted(times, solver.t, side="right"))):
+            for i in range(memory.written, int(np.searchsorted(times, cast(float, solver.t), side="right"))):
                 at_end = times[i] == solver.t
                 found = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
                 if loop.write(problem, float(times[i]), found, out[i]) != 0:

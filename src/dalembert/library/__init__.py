@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
     from dalembert.model import Model
-    from dalembert.planar import Planar
 
 __all__ = [
     "LIBRARY",
@@ -140,10 +139,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
 
 
 # Planar mechanisms by nodes; whatever takes a model takes them too.
-PLANAR: dict[str, Callable[..., Planar]] = {
-    name: Entry(name)  # type: ignore[dict-item]
-    for name in ("planar-pendulum", "whitworth", "three-rrr")
-}
+PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-pendulum", "whitworth", "three-rrr")}
 
 
 def names() -> list[str]:

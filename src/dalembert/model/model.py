@@ -190,7 +190,8 @@ class Model(ElementMethods):
     ) -> SubModel:
         """Put a model inside this one; its elements are called ``name.element``."""
         fields = {"pose": pose} if pose is not None else {}
-        model = model.to_model() if hasattr(model, "to_model") else model  # type: ignore[attr-defined]
+        made = getattr(model, "to_model", None)  # of a planar mechanism
+        model = model if made is None else made()
         sub = checked(
             SubModel, f"sub-model {name!r}", name=name, model=model, base=base, parameters=parameters or {}, **fields
         )

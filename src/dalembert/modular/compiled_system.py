@@ -191,7 +191,11 @@ class CompiledSystem:
 
     @cached_property
     def plan(self) -> Plan:
-        """The elimination from the leaves to the root."""
+        """The elimination from the leaves to the root.
+
+        Raises:
+            ModelError: naming variables that occur in no equation at their highest order.
+        """
         minus_M, _, A, _ = self._blocks
         n, m = len(self.top), A.shape[0]
         if self.is_prolonged:
@@ -203,7 +207,17 @@ class CompiledSystem:
             for node, traced in zip(self.equations.nodes, self.equations.casadi.nodes, strict=True)
         ]
         rows = [[int(j) for j in line] for line in _pattern(A)]
-        couplings = [(i, int(j)) for i, line in enumerate(_pattern(minus_M)) for j in line if i != j]
+        inertia = _pattern(minus_M)
+        idle = set(range(n)).difference(*rows, *inertia)
+        if idle:
+            names = ", ".join(self.top[j] for j in sorted(idle))
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.equations.name!r}: no equation determines {names}",
+                    fix="give it a force of inertia, define its rate by kinematics, or bind it by an invariant",
+                )
+            )
+        couplings = [(i, int(j)) for i, line in enumerate(inertia) for j in line if i != j]
         return plan_of(nodes, rows, couplings)
 
     def parameters(self, values: Mapping[str, float] | None) -> np.ndarray:

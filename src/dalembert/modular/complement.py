@@ -344,7 +344,11 @@ def _asked(
             f"rows that contradict each other (residual of least squares): {', '.join(clash)}"
         )
         raise ModelError(
-            Problem(message, fix="remove one of them, or complement(LeastSquares(…)) to meet all as well as can be")
+            Problem(
+                message,
+                fix=f"choose {len(B.columns) - rank} independent variables instead of {len(asked)}, remove "
+                "an invariant, or complement(LeastSquares(…)) to meet all as well as can be",
+            )
         )
     return Choice(strategy, tuple(asked), tuple(pivots), (), tuple(degenerate), residual)
 

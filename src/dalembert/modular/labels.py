@@ -32,6 +32,15 @@ class Label:
     order: int
     base: int = field(default=0, compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.path, self.name, self.order)))  # labels are keys everywhere
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> tuple[type[Label], tuple[tuple[str, ...], str, int, int]]:
+        return Label, (self.path, self.name, self.order, self.base)  # hashes of text differ between processes
+
     def __str__(self) -> str:
         return with_rate(self.text, self.order - self.base)
 

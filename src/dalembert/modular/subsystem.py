@@ -23,7 +23,7 @@ from dalembert.modular.variables import Family, check_name, generic_value, local
 
 __all__ = ["PartView", "Subsystem"]
 
-SECONDS = 3.0  # for simplifying the forces that follow from one function
+WORK = 30_000  # for simplifying the forces that follow from one function, in units of ``Budget``
 
 
 class Subsystem(Declarations):
@@ -168,7 +168,7 @@ class Subsystem(Declarations):
 
         values = np.empty(len(forces), dtype=object)
         values[:] = list(forces.values())
-        short = simplify_array(values, lambda symbol: symbol.name not in self._values, Budget(SECONDS))
+        short = simplify_array(values, lambda symbol: symbol.name not in self._values, Budget(WORK))
         return {local(name): value for name, value in zip(forces, short, strict=True)}
 
     def independent(self, *variables: Any) -> None:

@@ -126,7 +126,7 @@ class Context(Record):
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
-        dynamics … form: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
+        dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
         inner, approach: rhs and way toward the constraints, for an rhs that goes there before it evaluates.
         retract: (t, y, quality): y back onto the constraints, in place; quality[0] ≤ 1 is small where they are nearly
@@ -162,7 +162,7 @@ class Context(Record):
     exponential = Kernel()
     discrete = Kernel()
     event = Kernel()
-    form = Kernel()
+    variables = Kernel()
     rhs = Function(float, Vector, Vector)
     inner = Function(float, Vector, Vector)
     approach = Function(float, Vector)

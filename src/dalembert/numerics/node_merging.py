@@ -97,7 +97,8 @@ def merged(nodes: Sequence[Node], rows: Sequence[Collection[int]], couplings: Se
                 kept[child] = False
                 width[k], count[k] = together, count[k] + count[child]
     total = sum(_cost(width[k], count[k], touch[k], borders[k]) for k in range(len(nodes)) if kept[k])
-    if _cost(len(found.owner), sum(count for count in map(len, found.own)), 0, 0) <= total:
+    # One node hands nothing on and looks after nobody.
+    if _cost(len(found.owner), sum(map(len, found.own)), 0, 0) - 2 * PER_NODE <= total:
         return [Node(-1, range(len(found.owner)))]
     return _dissolved(nodes, kept)
 

@@ -16,11 +16,11 @@ independent in every position. Pinned nodes are one node, (5.27); bodies that sl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
-from dalembert.errors import ModelError, Problem
 from dalembert.expressions.symbols import parameter
 from dalembert.planar.planar_data import BASE, ContactOnLine, PlanarBody, PrismaticJoint, RevoluteJoint
 from dalembert.planar.planar_geometry import Drawn, Pair, across, body_of, dot, ends, minus, plus, turned
@@ -37,6 +37,9 @@ ZERO = sp.Integer(0)
 class NodeModel:
     """Variables, invariants and forces of a planar mechanism by its nodes.
 
+    Args:
+        quantities: of the motion, which shall be variables too: angles are, only if asked for.
+
     Attributes:
         coordinates: names of order 0, each with its value as drawn.
         velocities: names of order 1 that are no rates of coordinates.
@@ -46,7 +49,7 @@ class NodeModel:
         inputs: the variable that each input acts on alone.
     """
 
-    def __init__(self, planar: Planar):
+    def __init__(self, planar: Planar, quantities: Iterable[str] = ()):
         planar.validate()
         self.planar, self.drawn = planar, Drawn(planar)
         self.coordinates: dict[str, Any] = {}
@@ -68,6 +71,8 @@ class NodeModel:
         self._loads()
         for constraint in planar.constraints:
             self._hold(constraint.name, self.formula(constraint.formula))
+        for name in quantities:
+            self.quantity(name)
 
     # Shared nodes and frames
 
@@ -118,10 +123,16 @@ class NodeModel:
         frame = self._frame[body]
         if frame == BASE:
             return ZERO
-        name = f"{frame}.angle"
+        name, nodes = f"{frame}.angle", list(self.drawn.nodes(frame))[:2]
         if name not in self.coordinates:
-            self._coordinate(name, ZERO)
-            self.kinematics[name] = self.omega(frame)
+            angle = self._coordinate(name, ZERO)
+            if len(nodes) < 2:
+                self.kinematics[name] = self.omega(frame)
+                return angle
+            # As drawn turned by the angle:  (R e) × d = 0
+            first, second = (f"{frame}.{node}" for node in nodes)
+            e = minus(self.drawn.place(second), self.drawn.place(first))
+            self._hold(name, dot(across(turned(angle, e)), minus(self.node(second), self.node(first))))
         return parameter(name)
 
     def direction(self, body: str, e: Any) -> Pair:
@@ -292,7 +303,7 @@ class NodeModel:
         """A formula of the mechanism in the variables of the node model; inputs and parameters stay."""
         known = {*self.planar.parameter_values, *self.planar.input_laws}
         swap = {s: self.quantity(s.name) for s in symbols_of(formula) if s.name not in known}
-        return formula.xreplace(swap)  # type: ignore[return-value]
+        return cast("sp.Expr", formula.xreplace(swap))
 
     def quantity(self, name: str) -> Any:
         """A quantity of the motion in the variables of the node model."""
@@ -311,34 +322,16 @@ class NodeModel:
         if key in ("slide", "speed"):
             return parameter(f"{owner}.slide" if key == "slide" else f"{owner}.slide.d")
         first, second = ends(joint)
-        of = self.angle if key == "angle" else self.omega
-        return of(second) - of(first)
-
-    def prescribed(self, name: str, law: sp.Expr) -> sp.Expr:
-        """An invariant that holds a quantity at a law of time; angles need no coordinate where directions are known.
-
-        An angle θ between the directions u and w of two bodies:  (R(law) u) × w = 0.
-        """
-        owner, _, key = name.rpartition(".")
-        if key == "angle":
-            pair = (BASE, owner) if owner in self.drawn.body else self._ends(owner)
-            frames = [self._frame[body] for body in pair]
-            if frames[0] == frames[1]:
-                fix = "prescribe another quantity"
-                raise ModelError(Problem(f"motion: {name!r} cannot change in this mechanism", fix=fix))
-            if all(frame == BASE or len(self.drawn.nodes(frame)) > 1 for frame in frames):
-                moving = self.drawn.nodes(frames[1]) if frames[1] != BASE else self.drawn.nodes(frames[0])
-                e = minus(*list(moving.values())[1::-1])
-                u, w = (self.direction(body, e) for body in pair)
-                return dot(across(turned(law, u)), w)
-        return sp.sympify(self.formula(parameter(name)) - law, strict=True)
-
-    def _ends(self, joint: str) -> tuple[str, str]:
-        return ends(next(one for one in self.planar.joints if one.name == joint))
+        rate = self.omega(second) - self.omega(first)
+        if key == "omega":
+            return parameter(name) if name in self.velocities else rate
+        if name not in self.coordinates:
+            self._hold(name, self._coordinate(name, ZERO) - (self.angle(second) - self.angle(first)))
+        return parameter(name)
 
 
-def _rate(pair: Pair) -> Pair:
-    return (parameter(f"{pair[0].name}.d"), parameter(f"{pair[1].name}.d"))  # type: ignore[attr-defined]
+def _rate(pair: Any) -> Pair:
+    return (parameter(f"{pair[0].name}.d"), parameter(f"{pair[1].name}.d"))
 
 
 def _merged(names: list[str], pairs: Any) -> dict[str, str]:

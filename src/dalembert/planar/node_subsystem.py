@@ -7,7 +7,7 @@ invariants (Theorem 2.10).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -19,6 +19,8 @@ from dalembert.modular import Label, Labelled, Subsystem
 from dalembert.planar.node_model import NodeModel
 from dalembert.planar.planar_data import BASE, RevoluteJoint
 from dalembert.planar.planar_geometry import body_of, ends
+from dalembert.planar.planar_names import near_quantities
+from dalembert.planar.planar_names import quantities as names_of
 
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
@@ -27,11 +29,18 @@ __all__ = ["build_subsystem", "inertia_matrix"]
 
 
 def build_subsystem(
-    planar: Planar, independent: Sequence[str] | None = None, groups: Mapping[str, Sequence[str]] | None = None
+    planar: Planar,
+    independent: Sequence[str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    quantities: Iterable[str] = (),
 ) -> Subsystem:
     """See ``Planar.to_subsystem``."""
     planar.validate()
-    made = _grouped(planar, groups) if groups else _filled(_name(planar.name), NodeModel(planar))
+    known = names_of(planar)
+    for name in quantities:
+        if name not in known:
+            raise ModelError(Problem(f"unknown quantity {name!r}", "quantities", near_quantities(name, known)))
+    made = _grouped(planar, groups) if groups else _filled(_name(planar.name), NodeModel(planar, quantities))
     if independent:
         made.independent(*independent)
     return made

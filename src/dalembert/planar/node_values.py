@@ -9,7 +9,6 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate
 from dalembert.expressions.symbols import Reference
 from dalembert.planar.node_model import NodeModel
-from dalembert.planar.node_numbers import rate_name
 from dalembert.planar.planar_poses import is_state, values_along
 from dalembert.planar.planar_tree import PlanarTree
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["node_values"]
 
-_RATES = {"x": "vx", "y": "vy", "slide": "speed"}
+_RATES = {"x": "vx", "y": "vy", "slide": "speed", "angle": "omega"}
 
 
 def node_values(planar: Planar, at: Any, time: float | None) -> dict[str, float]:
@@ -26,7 +25,7 @@ def node_values(planar: Planar, at: Any, time: float | None) -> dict[str, float]
     model = NodeModel(planar)
     rates = [name for name in model.coordinates if name not in model.kinematics]
     names = {name: name for name in (*model.coordinates, *model.velocities)}
-    names |= {rate_name(name): _rate_quantity(name) for name in rates}
+    names |= {f"{name}.d": _rate_quantity(name) for name in rates}
     if at is None:
         drawn = {name: model.drawn.value(value) for name, value in model.coordinates.items()}
         return {**dict.fromkeys(names, 0.0), **drawn}

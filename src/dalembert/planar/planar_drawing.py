@@ -250,7 +250,7 @@ class _Picture:
             ]
             ways = [float(arm @ e) for arm in arms if abs(e[0] * arm[1] - e[1] * arm[0]) < self.r]
             low, high = min([low, *ways]), max([high, *ways])
-        return tuple(self.now.fixed(first, place + way * e) for way in (low, high))  # type: ignore[return-value]
+        return self.now.fixed(first, place + low * e), self.now.fixed(first, place + high * e)
 
     def guides(self) -> None:
         for joint in self.planar.joints:
@@ -341,7 +341,8 @@ class _Picture:
         """Arrows of active joints and of forces on nodes."""
         for joint in self.planar.joints:
             torque, force = getattr(joint, "torque", None), getattr(joint, "force", None)
-            place = self.now.node(joint.nodes[1] if isinstance(joint, RevoluteJoint) else self.drawn.slider(joint))  # type: ignore[arg-type]
+            node = joint.nodes[1] if isinstance(joint, RevoluteJoint) else self.drawn.slider(joint)
+            place = self.now.node(node)
             if torque is not None:
                 arc, head = symbols.turn_arrow(place, 2.6 * self.r)
                 self.line(arc, ACCENT, 45.0, 1.4)

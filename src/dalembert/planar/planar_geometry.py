@@ -111,10 +111,11 @@ class Drawn:
         d = minus(places[1], places[0])
         return plus(plus(places[0], d, gamma), across(d), rho)
 
-    def slider(self, joint: PrismaticJoint | PinInSlot) -> str:
+    def slider(self, joint: PlanarJoint) -> str:
         """The node that slides."""
         if isinstance(joint, PinInSlot):
             return joint.pin
+        assert isinstance(joint, PrismaticJoint)
         end = joint.bodies[1]
         return end if "." in end else self.first_node(end)
 

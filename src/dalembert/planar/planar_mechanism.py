@@ -300,17 +300,18 @@ class Planar:
             made[unknowns, quantities] = build_model(self, unknowns, quantities)
         return made[unknowns, quantities]
 
-    def to_subsystem(self, *, independent: Any = None, groups: Any = None) -> Subsystem:
+    def to_subsystem(self, *, independent: Any = None, groups: Any = None, quantities: Any = ()) -> Subsystem:
         """The node model as a subsystem.
 
         Args:
             independent: variables by which all others vary, e.g. ``["A.omega"]``; chosen if left out.
             groups: bodies by group, e.g. ``{"leg": ["crank", "coupler"], …}``: each becomes a part, derived by itself;
                 pins between groups become external invariants.
+            quantities: that shall be variables too, e.g. ``["crank.angle"]``, to prescribe them.
         """
         from dalembert.planar.node_subsystem import build_subsystem
 
-        return build_subsystem(self, independent, groups)
+        return build_subsystem(self, independent, groups, tuple(quantities))
 
     def node_values(self, at: Any = None, time: float | None = None) -> dict[str, float]:
         """Variables of the node model, to start it from: ``da.simulate(w.to_subsystem(), 1.0, initial=…)``.
@@ -372,20 +373,6 @@ class Planar:
             if isinstance(name, str) and name not in others and "(" not in name and "[" not in name:
                 raise DalembertError(f"motion: unknown quantity {name!r}.  Fix: {near_quantities(name, others)}")
         return self._model(tuple(self.input_laws if unknowns is None else unknowns), asked)
-
-    def inverse_by_nodes(self, motion: Any, times: Any, unknowns: Any = None) -> Any:
-        """Inverse dynamics of the node model by Theorem 4.3 of the thesis: C with C.u = 1, then u = −Cᵀ f*.
-
-        ``da.inverse_dynamics`` does the same by joint coordinates, with reactions, certificate and animation.
-
-        Args:
-            motion: quantities such as ``crank.angle`` and formulas of t, as many as there are degrees of freedom.
-            times: instants (s).
-            unknowns: inputs to find; all by default.
-        """
-        from dalembert.planar.node_inverse import inverse_by_nodes
-
-        return inverse_by_nodes(self, motion, times, unknowns)
 
     def values(self, run: Any, name: str) -> Any:
         """Any quantity that formulas may name, over a run or along a motion, e.g. ``w.values(run, "crank.pin.x")``."""

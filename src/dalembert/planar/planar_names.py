@@ -57,7 +57,7 @@ def near_quantities(name: Any, known: Iterable[str]) -> str:
 
 def symbols_of(formula: sp.Expr) -> set[sp.Symbol]:
     """The names in a formula, time excepted."""
-    return {symbol for symbol in formula.free_symbols if symbol != TIME}  # type: ignore[misc]
+    return {symbol for symbol in formula.free_symbols if isinstance(symbol, sp.Symbol) and symbol != TIME}
 
 
 def bare_name(value: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -178,7 +178,7 @@ class PlanarTree:
         plain = formula.xreplace(dummies)
         terms = [sp.diff(plain, dummy) * self._rates[atom] for atom, dummy in dummies.items()]
         back = {dummy: atom for atom, dummy in dummies.items()}
-        return sp.Add(sp.diff(plain, TIME), *terms).xreplace(back)  # type: ignore[return-value]
+        return cast("sp.Expr", sp.Add(sp.diff(plain, TIME), *terms).xreplace(back))
 
     def formula(self, formula: sp.Expr) -> sp.Expr:
         """A formula of the mechanism in the coordinates of the tree; inputs without a law stay."""
@@ -188,7 +188,7 @@ class PlanarTree:
                 swap[symbol] = self.formula(self.laws[symbol.name])
             elif symbol.name not in (*self.planar.parameter_values, *self.planar.input_laws):
                 swap[symbol] = self.quantity(symbol.name)
-        return formula.xreplace(swap)  # type: ignore[return-value]
+        return cast("sp.Expr", formula.xreplace(swap))
 
     def quantity(self, name: str) -> sp.Expr:
         """A quantity of the motion in the coordinates of the tree."""

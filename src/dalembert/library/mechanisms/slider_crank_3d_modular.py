@@ -86,5 +86,4 @@ def _slider() -> Subsystem:
 
 def _attitude(rod: Any) -> Any:
     """Axes of the rod in world axes, by zyx angles ψ, φ, θ."""
-    turns = sp.rot_ccw_axis3(rod.psi) * sp.rot_ccw_axis2(rod.phi) * sp.rot_ccw_axis1(rod.theta)
-    return cast(Any, turns)
+    return cast(Any, sp.rot_ccw_axis3(rod.psi) * sp.rot_ccw_axis2(rod.phi) * sp.rot_ccw_axis1(rod.theta))

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-from dalembert.formulations.form import Form, FormRecord, Motion
-from dalembert.formulations.solver_steps import largest_residual, undetermined
 from dalembert.native import Int, Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.context import (
     ILL_CONDITIONED,
@@ -21,6 +19,7 @@ from dalembert.numerics.context import (
     give_up,
     watch,
 )
+from dalembert.numerics.integrated import Motion, Variables, VariablesRecord
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,
     cholesky,
@@ -30,16 +29,26 @@ from dalembert.numerics.linear import (
     lu_solve,
     solve_constrained,
 )
+from dalembert.numerics.solver_steps import largest_residual, undetermined
 
 __all__ = [
-    "LagrangeBlocks", "MaggiBlocks", "ReducedBlocks", "ReducedForm", "ReducedRates", "decode", "encode",
-    "lagrange_route", "maggi_route", "rhs", "route",
+    "LagrangeBlocks",
+    "MaggiBlocks",
+    "ReducedBlocks",
+    "ReducedRates",
+    "ReducedVariables",
+    "decode",
+    "encode",
+    "lagrange_solver",
+    "maggi_solver",
+    "reduced_solver",
+    "rhs",
 ]  # fmt: skip
 
-# The form: what is integrated.
+# What is integrated.
 
 
-class ReducedForm(FormRecord):
+class ReducedVariables(VariablesRecord):
     """n velocities w, s constants G, and rows of constraints that are kept with multipliers."""
 
     n = Int()
@@ -47,9 +56,9 @@ class ReducedForm(FormRecord):
     kept = Int()
 
     @classmethod
-    def of(cls, form: Form, context: Context) -> FormRecord:
-        record = super().of(form, context)
-        record.set(kept=math.prod(context.form.kernel.outputs["gamma"]))
+    def of(cls, variables: Variables, context: Context) -> VariablesRecord:
+        record = super().of(variables, context)
+        record.set(kept=math.prod(context.variables.kernel.outputs["gamma"]))
         return record
 
 
@@ -64,7 +73,7 @@ class ReducedState(Outputs):
 
 
 class ReducedRates(Outputs):
-    """What the form evaluates at (t, q, w, G), see ``ReducedFormulation.form_blocks``:
+    """What is evaluated at (t, q, w, G), see ``ReducedFormulation.variables_blocks``:
 
     K ẇ = k + Aᵀλ,  A ẇ + γ = 0;  the power of constraints that move is carried · ẇ more;  (w, G) = E q̇ + e.
     """
@@ -82,15 +91,15 @@ class ReducedRates(Outputs):
 
 
 @native
-def _rates_at(o: ReducedForm, t: float, state: ReducedState) -> ReducedRates:
+def _rates_at(o: ReducedVariables, t: float, state: ReducedState) -> ReducedRates:
     c, u = o.context, np.zeros(o.context.nv)
     u[: o.n] = state.w
     u[o.n : o.n + o.s] = state.G
-    return ReducedRates.of(o, c.form(t, state.q, u, c.parameters, c.tau))
+    return ReducedRates.of(o, c.variables(t, state.q, u, c.parameters, c.tau))
 
 
 @native
-def rhs(o: ReducedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def rhs(o: ReducedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     c, rate, r = o.context, ReducedState.of(o, dy), _rates_at(o, t, ReducedState.of(o, y))
     dy[o.varying :] = 0.0
     rate.q[:] = r.qdot
@@ -116,7 +125,7 @@ def rhs(o: ReducedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
 
 
 @native
-def decode(o: ReducedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def decode(o: ReducedVariables, t: float, y: np.ndarray, x: np.ndarray) -> int:
     c, state, motion = o.context, ReducedState.of(o, y), Motion.of(o.context, x)
     motion.q[:] = state.q
     motion.u[:] = _rates_at(o, t, state).qdot[: c.nv]
@@ -125,7 +134,7 @@ def decode(o: ReducedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
 
 
 @native
-def encode(o: ReducedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def encode(o: ReducedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     motion, state = Motion.of(o.context, x), ReducedState.of(o, y)
     state.q[:] = motion.q
     r = _rates_at(o, t, state)
@@ -154,7 +163,7 @@ class ReducedBlocks(Outputs):
 
 
 @native
-def route(c: Context, t: float, e: System, out: Solution) -> int:
+def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
     """ẇ by the formalism, q̈ from it, then λ of all rows."""
     own, dw = ReducedBlocks.of(c, e.own), np.empty(c.nv)
     status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(c.rows))
@@ -174,7 +183,7 @@ class LagrangeBlocks(Outputs):
 
 
 @native
-def lagrange_route(c: Context, t: float, e: System, out: Solution) -> int:
+def lagrange_solver(c: Context, t: float, e: System, out: Solution) -> int:
     """M q̈ = f + Aᵀλ with the formalism's M and f. A force at a cut joint that has a potential may differ from its
     gradient across the constraints; λ are those that belong to the force."""
     own = LagrangeBlocks.of(c, e.own)
@@ -197,7 +206,7 @@ class MaggiBlocks(Outputs):
 
 
 @native
-def maggi_route(c: Context, t: float, e: System, out: Solution) -> int:
+def maggi_solver(c: Context, t: float, e: System, out: Solution) -> int:
     # [Wᵀ M; a] q̈ = [Wᵀ f; −γ],  γ of the rows that are kept, with Baumgarte's terms
     own, pivots, kept = MaggiBlocks.of(c, e.own), np.empty(c.nv, dtype=np.int64), 0
     out.du[:] = own.d

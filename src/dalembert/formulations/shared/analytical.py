@@ -16,10 +16,10 @@ from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
-from dalembert.formulations import analytical_native as native
-from dalembert.formulations.base import Form, Formulation, Sizes, Support, usual_blocks
-from dalembert.formulations.solver_steps import reduced_mass
+from dalembert.formulations.base import Formulation, Sizes, Support, Variables, usual_blocks
+from dalembert.formulations.shared import analytical_native as native
 from dalembert.kinematics import Coordinates
+from dalembert.numerics.solver_steps import reduced_mass
 
 __all__ = ["AnalyticalFormulation", "Derived", "QuasiVelocityFormulation", "ReducedFormulation"]
 
@@ -85,7 +85,7 @@ class ReducedFormulation(AnalyticalFormulation):
     """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
 
     what: ClassVar[str]
-    route = native.route
+    solver = native.reduced_solver
     own = native.ReducedBlocks
 
     def count(self, coordinates: Coordinates) -> tuple[int, int]:
@@ -93,12 +93,12 @@ class ReducedFormulation(AnalyticalFormulation):
         plan = plan_of(coordinates)
         return coordinates.nv - len(plan.rows), 0
 
-    def form(self, sizes: Sizes) -> Form:
+    def variables(self, sizes: Sizes) -> Variables:
         n, s = self.count(sizes.of_mechanism(self.name))
         varying = sizes.nq + n + 1
-        return Form(
-            self.what, varying + s + 1, varying, native.rhs, native.decode, native.encode, record=native.ReducedForm,
-            options={"n": n, "s": s}, blocks=native.ReducedRates,
+        return Variables(
+            self.what, varying + s + 1, varying, native.rhs, native.decode, native.encode,
+            record=native.ReducedVariables, options={"n": n, "s": s}, blocks=native.ReducedRates,
         )  # fmt: skip
 
     def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
@@ -132,7 +132,7 @@ class ReducedFormulation(AnalyticalFormulation):
         """Coordinates whose momenta are the constants."""
         return []
 
-    def form_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
+    def variables_blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         mechanism = mechanism_of(equations, self.name)
         # At (q, w, G): u holds w and G.
         al = mechanism.al

@@ -14,9 +14,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import Augmented, AugmentedLagrangian
 from dalembert.formulations.coordinate_partitioning import CoordinatePartitioning
-from dalembert.formulations.form import check_blocks, check_outputs
 from dalembert.formulations.independent import Independent
-from dalembert.formulations.partition import Choice, chosen_partition, keep_or_choose, split
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.velocity_transformation import VelocityTransformation
 from dalembert.formulations.woronetz import ConstraintRates
@@ -36,8 +34,10 @@ from dalembert.numerics.context import (
     residual_rates,
     stabilized,
 )  # fmt: skip
+from dalembert.numerics.integrated import check_blocks, check_outputs
+from dalembert.numerics.partition import Choice, chosen_partition, keep_or_choose, split
 
-ROUTES: dict[str, Formulation] = {
+SOLVERS: dict[str, Formulation] = {
     **{name: cls() for name, cls in FORMULATIONS.items() if not cls.explicit},
     "independent, qr": Independent(basis="qr"),
     "independent, svd": Independent(basis="svd"),
@@ -45,9 +45,9 @@ ROUTES: dict[str, Formulation] = {
     "velocity-transformation, penalty": VelocityTransformation(closing="penalty"),
 }
 APPROXIMATE = ("penalty", "velocity-transformation, penalty")
-REDUCED = [name for name, f in ROUTES.items() if f.supports().coordinates == ("generalized",) and hasattr(f, "what")]
-FORMS: dict[str, Formulation] = {
-    **{name: ROUTES[name] for name in ROUTES if name.startswith("canonical") or name in REDUCED},
+REDUCED = [name for name, f in SOLVERS.items() if f.supports().coordinates == ("generalized",) and hasattr(f, "what")]
+INTEGRATED: dict[str, Formulation] = {
+    **{name: SOLVERS[name] for name in SOLVERS if name.startswith("canonical") or name in REDUCED},
     "independent, mixed": Independent(state="mixed"),
     "partitioning, independent": CoordinatePartitioning(state="independent"),
 }
@@ -111,13 +111,13 @@ def _solved(formulation: Formulation, case: Case) -> tuple[int, Context, Solutio
     return solver(0.0, case.system(formulation), out), context, out
 
 
-# Routes
+# Solvers
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", SOLVERS)
 @pytest.mark.parametrize("kind", [{}, {"redundant": True}, {"massless": True}], ids=["usual", "redundant", "massless"])
 def test_every_route_gives_the_solution_of_numpy(name, kind):
-    formulation, case = ROUTES[name], _case(**kind)
+    formulation, case = SOLVERS[name], _case(**kind)
     du, multipliers = case.solution()
     tolerance = 1e-6 if name in APPROXIMATE else 1e-9
     status, context, out = _solved(formulation, case)
@@ -129,9 +129,9 @@ def test_every_route_gives_the_solution_of_numpy(name, kind):
     assert context.statistics.highest_rank == case.rank
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", SOLVERS)
 def test_every_route_runs_as_plain_python(name):
-    formulation, case = ROUTES[name], _case(redundant=True)
+    formulation, case = SOLVERS[name], _case(redundant=True)
     _, context, out = _solved(formulation, case)
     with plain():
         status, same, other = _solved(formulation, case)
@@ -163,11 +163,11 @@ def test_penalties_pull_at_violations():
 # Reasons
 
 
-# Maggi's route only divides, and cannot tell rounding from zero.
-@pytest.mark.parametrize("name", [name for name in ROUTES if name != "maggi"])
+# Maggi's solver only divides, and cannot tell rounding from zero.
+@pytest.mark.parametrize("name", [name for name in SOLVERS if name != "maggi"])
 def test_every_failure_has_a_true_reason(name):
     """A direction with neither mass nor constraint; a number that is none."""
-    formulation, case = ROUTES[name], _case(massless=True)
+    formulation, case = SOLVERS[name], _case(massless=True)
     case.A[:, -1] = case.A_dot[:, -1] = 0.0
     status, context, _ = _solved(formulation, case)
     assert (status, context.statistics.failure) == (FAILED, NO_MASS)
@@ -189,7 +189,7 @@ def test_what_only_one_route_cannot_solve_is_its_own_reason():
     """Maggi's matrix has no inverse where a row that it keeps vanishes; the motion is determined all the same."""
     case = _case()
     case.A[0] = 0.0
-    status, context, _ = _solved(ROUTES["maggi"], case)
+    status, context, _ = _solved(SOLVERS["maggi"], case)
     assert (status, context.statistics.failure) == (FAILED, ILL_CONDITIONED)
 
 
@@ -256,49 +256,49 @@ def _context_of(dynamics: Dynamics) -> Context:
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
     context.set(dynamics=dynamics.dynamics_kernel, constraints=dynamics.constraint_kernel)
-    if dynamics.form is not None:
-        context.set(**{name: getattr(dynamics.kernels, f"{name}_kernel") for name in dynamics.form.kernels})
+    if dynamics.variables is not None:
+        context.set(**{name: getattr(dynamics.kernels, f"{name}_kernel") for name in dynamics.variables.kernels})
     context.solver = dynamics.formulation.bind(context)
     context.set(rhs=_rhs.bind(context), retract=_stay.bind(context))
     return context
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", INTEGRATED)
 @pytest.mark.parametrize(
     "make", [da.library.four_bar, driven_four_bar, sprung_four_bar, da.library.spinning_top], ids=lambda f: f.__name__
 )
 def test_forms_lead_there_and_back_and_move_alike(make, name):
     """decode ∘ encode = 1;  ẏ through decode is ẋ, by differences."""
-    model, formulation = make(), FORMS[name]
+    model, formulation = make(), INTEGRATED[name]
     dynamics = Dynamics(model, formulation, "generalized" if name in REDUCED else "relative")
-    context, form = _context_of(dynamics), dynamics.form
-    assert form is not None
+    context, variables = _context_of(dynamics), dynamics.variables
+    assert variables is not None
     q, u = da.assemble(model).to(dynamics.coordinates)
     x, t, h, n = np.concatenate([q, u, [0.3]]), 0.0, 1e-5, dynamics.nq + dynamics.nv + 1
-    y, back, dy, dx = np.zeros(form.size), np.empty(n), np.empty(form.size), np.empty(n)
-    functions = form.bind(context)
+    y, back, dy, dx = np.zeros(variables.size), np.empty(n), np.empty(variables.size), np.empty(n)
+    functions = variables.bind(context)
     assert functions.encode(t, x, y) in (OK, -1)
     assert functions.decode(t, y, back) == OK
     np.testing.assert_allclose(back, x, rtol=0, atol=1e-10)
     assert functions.rhs(t, y, dy) == OK
-    assert not dy[form.varying :].any()
+    assert not dy[variables.varying :].any()
     assert context.rhs(t, x, dx) == OK
     ends = np.empty((2, n))
     for end, sign in zip(ends, (-1.0, 1.0), strict=True):
         assert functions.decode(t + sign * h, y + sign * h * dy, end) == OK
     moved = (ends[1] - ends[0]) / (2 * h)
     np.testing.assert_allclose(moved, dx, rtol=0, atol=1e-5 * (1 + np.abs(dx).max()))
-    kept, quality, J = y.copy(), np.zeros(1), np.empty((form.size, form.size))
+    kept, quality, J = y.copy(), np.zeros(1), np.empty((variables.size, variables.size))
     assert functions.retract(t, y, quality) in (OK, -1)
     assert quality[0] == 1.0
     assert functions.jacobian(t, kept, J) == OK
-    assert not J[:, form.varying :].any()
+    assert not J[:, variables.varying :].any()
     with plain():
-        other = np.empty(form.size)
+        other = np.empty(variables.size)
         assert functions.rhs(t, kept, other) == OK
     np.testing.assert_allclose(other, dy, rtol=0, atol=1e-9 * (1 + np.abs(dy).max()))
     with checking():
-        assert form.bind(_context_of(dynamics)).rhs(t, kept, other) == OK
+        assert variables.bind(_context_of(dynamics)).rhs(t, kept, other) == OK
     np.testing.assert_array_equal(other, dy)
 
 

@@ -18,9 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import Form, Sizes
-from dalembert.formulations.form import FormRecord, Motion, constraints_at
-from dalembert.formulations.partition import Choice, follow, pick, recalled, renewed, split
+from dalembert.formulations.base import Sizes, Variables
 from dalembert.native import Matrix, Outputs, Ref, Vector, native
 from dalembert.numerics.context import (
     NO_CONVERGENCE,
@@ -33,8 +31,10 @@ from dalembert.numerics.context import (
     finite,
     give_up,
 )
+from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
+from dalembert.numerics.partition import Choice, follow, pick, recalled, renewed, split
 
-__all__ = ["STATES", "check_state", "partitioned_form", "partitioned_size"]
+__all__ = ["STATES", "check_state", "partitioned_size", "partitioned_variables"]
 
 STATES = ("dependent", "mixed", "independent")
 
@@ -46,14 +46,14 @@ NEWTON_STEPS = 12
 TURNED = 0.5
 
 
-class PartitionedForm(FormRecord):
+class PartitionedVariables(VariablesRecord):
     """``choice``: that of the formulation's solver."""
 
     choice = Ref(Choice)
 
     @classmethod
-    def of(cls, form: Form, context: Context) -> FormRecord:
-        record = super().of(form, context)
+    def of(cls, variables: Variables, context: Context) -> VariablesRecord:
+        record = super().of(variables, context)
         record.set(choice=context.solver.record)
         return record
 
@@ -72,7 +72,7 @@ def _velocities(choice: np.ndarray, e: Closure, slots: np.ndarray, u: np.ndarray
 
 
 @native
-def _rates(o: PartitionedForm, t: float, choice: np.ndarray, x: np.ndarray, rate: np.ndarray) -> int:
+def _rates(o: PartitionedVariables, t: float, choice: np.ndarray, x: np.ndarray, rate: np.ndarray) -> int:
     """Rates of x, found with the choice of this state, so that nothing depends on what was evaluated before."""
     o.choice.choices = max(1, o.choice.choices)
     o.choice.independent[:] = recalled(choice)
@@ -92,7 +92,7 @@ class MixedState(Outputs):
 
 
 @native
-def _mixed_decode(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def _mixed_decode(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarray) -> int:
     c, state, motion = o.context, MixedState.of(o, y), Motion.of(o.context, x)
     motion.q[:] = state.q
     motion.work[:] = state.work
@@ -102,7 +102,7 @@ def _mixed_decode(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray) ->
 
 
 @native
-def _mixed_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def _mixed_encode(o: PartitionedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     motion, state = Motion.of(o.context, x), MixedState.of(o, y)
     changed = renewed(state.choice, constraints_at(o.context, t, motion.q).A)
     state.q[:] = motion.q
@@ -112,7 +112,7 @@ def _mixed_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarray) ->
 
 
 @native
-def _mixed_rhs(o: PartitionedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def _mixed_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     state, rate = MixedState.of(o, y), MixedState.of(o, dy)
     x, full = np.empty(o.varying), np.empty(o.varying)
     status = _mixed_decode(o, t, y, x)
@@ -172,7 +172,7 @@ def _along_delta(e: Closure, D: np.ndarray) -> np.ndarray:
 
 
 @native
-def _closed(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray):
+def _closed(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarray):
     """Dependent coordinates by Newton's method, then velocities; x from y.
 
     Returns the status, the exponential and the constraints there, and δ.
@@ -222,13 +222,13 @@ def _open(c: Context, motion: Motion, state: IndependentState):
 
 
 @native
-def _independent_decode(o: PartitionedForm, t: float, y: np.ndarray, x: np.ndarray) -> int:
+def _independent_decode(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarray) -> int:
     status, _, _, _ = _closed(o, t, y, x)
     return status
 
 
 @native
-def _independent_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarray) -> int:
+def _independent_encode(o: PartitionedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     c, motion, state = o.context, Motion.of(o.context, x), IndependentState.of(o, y)
     _choose(c, constraints_at(c, t, motion.q).A, state)
     _open(c, motion, state)
@@ -236,7 +236,7 @@ def _independent_encode(o: PartitionedForm, t: float, x: np.ndarray, y: np.ndarr
 
 
 @native
-def _independent_retract(o: PartitionedForm, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+def _independent_retract(o: PartitionedVariables, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     # The state is on its constraints as it is; only its coordinates may have to change.
     c, state, x = o.context, IndependentState.of(o, y), np.empty(o.context.nq + o.context.nv + 1)
     quality[0] = 1.0
@@ -252,7 +252,7 @@ def _independent_retract(o: PartitionedForm, t: float, y: np.ndarray, quality: n
 
 
 @native
-def _independent_rhs(o: PartitionedForm, t: float, y: np.ndarray, dy: np.ndarray) -> int:
+def _independent_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     c, state, rate = o.context, IndependentState.of(o, y), IndependentState.of(o, dy)
     x, full = np.empty(c.nq + c.nv + 1), np.empty(c.nq + c.nv + 1)
     status, shifted, _, _ = _closed(o, t, y, x)
@@ -282,19 +282,19 @@ def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
     return sizes.nq + (sizes.nv if state == "dependent" else freedom[1])
 
 
-def partitioned_form(state: str, sizes: Sizes) -> Form | None:
-    """The form of a state by its name; None for all coordinates and velocities."""
+def partitioned_variables(state: str, sizes: Sizes) -> Variables | None:
+    """The variables of a state by its name; None for all coordinates and velocities."""
     if state == "dependent":
         return None
     if state == "mixed":
         n = sizes.nq + sizes.nv + 1
-        return Form(
+        return Variables(
             "coordinates and independent velocities", n + sizes.nv, n, _mixed_rhs, _mixed_decode, _mixed_encode,
-            record=PartitionedForm, kernels=(),
+            record=PartitionedVariables, kernels=(),
         )  # fmt: skip
     varying = 2 * sizes.nv + sizes.windings + 1
-    return Form(
+    return Variables(
         "independent coordinates and velocities", varying + 2 * sizes.nv + sizes.nq, varying, _independent_rhs,
-        _independent_decode, _independent_encode, _independent_retract, record=PartitionedForm,
+        _independent_decode, _independent_encode, _independent_retract, record=PartitionedVariables,
         kernels=("exponential",),
     )  # fmt: skip

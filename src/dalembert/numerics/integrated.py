@@ -1,6 +1,6 @@
 """Variables y that are integrated instead of x = (q, u, W), and what all of them share as native functions.
 
-A form is written as native functions of a record of its own, derived from ``FormRecord``:
+They are written as native functions of a record of their own, derived from ``VariablesRecord``:
 
     def rhs(o: OwnRecord, t: float, y, dy) -> int        ẏ from y
     def decode(o: OwnRecord, t: float, y, x) -> int      x from y
@@ -19,7 +19,15 @@ import numpy as np
 from dalembert.native import Bound, Function, Int, Native, Outputs, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Blocks, Closure, Context
 
-__all__ = ["BoundForm", "Form", "FormRecord", "Motion", "check_blocks", "check_outputs", "constraints_at"]
+__all__ = [
+    "BoundVariables",
+    "Motion",
+    "Variables",
+    "VariablesRecord",
+    "check_blocks",
+    "check_outputs",
+    "constraints_at",
+]
 
 # Steps of differences, of variables of size one.
 NUDGE = 1.5e-8
@@ -33,20 +41,20 @@ class Motion(Outputs):
     work = Vector(1)
 
 
-class FormRecord(Record):
-    """What the functions of a form read: the context, the length of y, and how many of its entries vary."""
+class VariablesRecord(Record):
+    """What the functions of these variables read: the context, the length of y, and how many of its entries vary."""
 
     context = Ref(Context)
     size = Int()
     varying = Int()
 
     @classmethod
-    def of(cls, form: Form, context: Context) -> FormRecord:
-        """The record of a form for one context."""
-        return cls(context=context, size=form.size, varying=form.varying, **form.options)
+    def of(cls, variables: Variables, context: Context) -> VariablesRecord:
+        """The record for one context."""
+        return cls(context=context, size=variables.size, varying=variables.varying, **variables.options)
 
 
-class FormFunctions(Record):
+class VariablesFunctions(Record):
     """What the shared functions call."""
 
     context = Ref(Context)
@@ -57,8 +65,8 @@ class FormFunctions(Record):
     encode = Function(float, Vector, Vector)
 
 
-class BoundForm(NamedTuple):
-    """The functions of a form for one context; each is compiled where a field of a record takes it.
+class BoundVariables(NamedTuple):
+    """The functions of these variables for one context; each is compiled where a field of a record takes it.
 
     Attributes:
         rhs: (t, y, ẏ).  decode: (t, y, x).  encode: (t, x, y).
@@ -75,8 +83,8 @@ class BoundForm(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
-    """Variables y that are integrated instead of x. All that a form must remember between two steps is in y.
+class Variables:
+    """Variables y that are integrated instead of x. All that must be remembered between two steps is in y.
 
     Attributes:
         what: the variables, in words.
@@ -87,8 +95,8 @@ class Form:
             on.
         retract: y back onto its manifold, in place; None to decode, retract and encode.
         record: what these functions take first.  options: further fields of it.
-        kernels: what it needs, of ``form`` (see ``Formulation.form_blocks``) and ``exponential``.
-        blocks: how the functions take apart what the kernel ``form`` gives, with lengths from the record.
+        kernels: what it needs, of ``variables`` (see ``Formulation.variables_blocks``) and ``exponential``.
+        blocks: how the functions take apart what the kernel ``variables`` gives, with lengths from the record.
     """
 
     what: str
@@ -98,22 +106,22 @@ class Form:
     decode: Native
     encode: Native
     retract: Native | None = None
-    record: type[FormRecord] = FormRecord
+    record: type[VariablesRecord] = VariablesRecord
     options: Mapping[str, Any] = field(default_factory=lambda: {})
-    kernels: tuple[str, ...] = ("form",)
+    kernels: tuple[str, ...] = ("variables",)
     blocks: type[Outputs] | None = None
 
-    def bind(self, context: Context) -> BoundForm:
+    def bind(self, context: Context) -> BoundVariables:
         """The functions for a context, whose kernels and solver are set."""
         own = self.record.of(self, context)
         if self.blocks is not None:
-            check_outputs(context.form.kernel, self.blocks, own)
+            check_outputs(context.variables.kernel, self.blocks, own)
         rhs, decode, encode = (function.bind(own) for function in (self.rhs, self.decode, self.encode))
-        shared = FormFunctions(
+        shared = VariablesFunctions(
             context=context, size=self.size, varying=self.varying, rhs=rhs, decode=decode, encode=encode
         )
         retract = _retract.bind(shared) if self.retract is None else self.retract.bind(own)
-        return BoundForm(rhs, decode, encode, retract, _events.bind(shared), _jacobian.bind(shared))
+        return BoundVariables(rhs, decode, encode, retract, _events.bind(shared), _jacobian.bind(shared))
 
 
 def check_outputs(kernel: Any, declared: type[Outputs], record: Record) -> None:
@@ -143,7 +151,7 @@ def constraints_at(c: Context, t: float, q: np.ndarray) -> Closure:
 
 
 @native
-def _retract(f: FormFunctions, t: float, y: np.ndarray, quality: np.ndarray) -> int:
+def _retract(f: VariablesFunctions, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     """y back onto its manifold, by way of x."""
     c = f.context
     x = np.empty(c.nq + c.nv + 1)
@@ -156,7 +164,7 @@ def _retract(f: FormFunctions, t: float, y: np.ndarray, quality: np.ndarray) -> 
 
 
 @native
-def _events(f: FormFunctions, t: float, y: np.ndarray, g: np.ndarray) -> int:
+def _events(f: VariablesFunctions, t: float, y: np.ndarray, g: np.ndarray) -> int:
     c = f.context
     x = np.empty(c.nq + c.nv + 1)
     status = f.decode(t, y, x)
@@ -166,7 +174,7 @@ def _events(f: FormFunctions, t: float, y: np.ndarray, g: np.ndarray) -> int:
 
 
 @native
-def _jacobian(f: FormFunctions, t: float, y: np.ndarray, J: np.ndarray) -> int:
+def _jacobian(f: VariablesFunctions, t: float, y: np.ndarray, J: np.ndarray) -> int:
     """∂ẏ/∂y by differences, for all of y: its varying part and what it remembers."""
     moved, rate, other = y[: f.size].copy(), np.empty(f.size), np.empty(f.size)
     J[:] = 0.0

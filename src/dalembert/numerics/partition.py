@@ -1,7 +1,7 @@
 """Independent velocities that are kept from one evaluation to the next as long as they are good.
 
-A choice is one flag per velocity, set where it is independent. Solvers keep it in a record, forms in their state, as
-numbers 0 or 1.
+A choice is one flag per velocity, set where it is independent. Solvers keep it in a record, integrated variables
+in their state, as numbers 0 or 1.
 """
 
 from __future__ import annotations
