@@ -67,8 +67,7 @@ class SubsystemStart:
 
     def linear(self, parameters: dict[str, float]) -> LinearModel:
         """At the values of the parameters."""
-        options: dict[str, Any] = {"incompatible": self.incompatible, "weights": self.weights or None}
-        equations = self.subsystem.equations(**options)
+        equations = self.subsystem.equations(incompatible=self.incompatible, weights=self.weights or None)
         unknown = [name for name in parameters if name not in equations.parameters]
         if unknown:
             known = ", ".join(equations.parameters) or "none"
@@ -83,7 +82,7 @@ class SubsystemStart:
         """The full name of a variable or input, also from a short one."""
         text = getattr(key, "name", None) or str(key)
         if hasattr(key, "owner"):
-            text = self.subsystem._plain(key).name
+            text = self.subsystem._plain(key).name  # pyright: ignore[reportPrivateUsage]
         known = [*map(str, equations.state), *equations.inputs]
         found = [text] if text in known else [name for name in known if name.endswith(f".{text}")]
         if len(found) != 1:
@@ -91,11 +90,14 @@ class SubsystemStart:
             raise DalembertError(f"at: {text!r} {said}")
         return found[0]
 
+    def _formula(self, text: Any) -> sp.Expr:
+        return self.subsystem._formula(text)  # pyright: ignore[reportPrivateUsage]
+
     def _number(self, value: Any, parameters: dict[str, float]) -> float:
         """A number, or a formula of parameters."""
-        if isinstance(value, (int, float, np.number)):
-            return float(value)
-        formula = self.subsystem._formula(value)
+        if np.isscalar(value) and not isinstance(value, str):
+            return float(value)  # type: ignore[arg-type]
+        formula = self._formula(value)
         unknown = [s.name for s in formula.free_symbols if s.name not in parameters]  # type: ignore[attr-defined]
         if unknown:
             raise DalembertError(f"at: {value} names {unknown[0]!r}, which is no parameter with a value")
@@ -155,7 +157,7 @@ class _Source:
             names = [str(label) for label in states if label.order == 0]
             return tuple(names), np.eye(len(moving))[[moving.index(name) for name in names]]
         traced, d = self.equations.casadi, self.equations.description
-        formulas: list[sp.Expr] = [d.lively(self.start.subsystem._formula(text)) for text in self.start.outputs]
+        formulas: list[sp.Expr] = [d.lively(self.start._formula(text)) for text in self.start.outputs]  # pyright: ignore[reportPrivateUsage]
 
         def lookup(atom: Any) -> Any:
             return traced.symbols[atom.name]

@@ -49,7 +49,7 @@ class ModeMotion:
         held = [i for i in positions.holonomic if dynamics.rows[i].owner not in release]
         positions.holonomic = held
         rank = np.linalg.matrix_rank(positions.residual(state.q)[1][held], tol=RANK_TOLERANCE) if held else 0
-        q = []
+        q: list[np.ndarray] = []
         for t in time:
             moved = positions.moved(state.q, np.real(REACH / size * shape * np.exp(1j * (omega * t - np.pi / 2))))
             closed = positions.settle(moved, int(rank)) if rank else moved

@@ -60,7 +60,9 @@ class Numbers:
         self.top: list[Label] = []
         self.entries: list[tuple[Label, Label]] = []
         self.forces: list[tuple[tuple[str, ...], Label]] = []
-        residuals, coefficients, forces = [], [], []
+        residuals: list[Any] = []
+        coefficients: list[Any] = []
+        forces: list[Any] = []
         for path, own in traced.own.items():
             for row in own.rows:
                 values = own.A.entries.get(row, {})
@@ -349,12 +351,13 @@ class LinearSystem:
             weights = decided.weights
         else:
             keep, named = {label.text for label in decided.independent}, self._named
+            given = decided.weights if decided.weights is not None else np.zeros(0)
             squares = decided.weights is not None
             held = 0.0 if squares else HELD
             wanted = [held if label.text in keep else NAMED if label.text in named else 1.0 for label in free]
             stars, used = _pivots(B, np.array(wanted))
             if squares:
-                names = {row.text: w for row, w in zip(decided.rows, decided.weights, strict=True)}  # type: ignore[arg-type]
+                names = {row.text: float(w) for row, w in zip(decided.rows, given, strict=True)}
                 used, weights = list(range(len(rows))), np.array([names.get(row.text, 1.0) for row in rows])
         others = [j for j in range(len(free)) if j not in stars]
         left, both = B[np.ix_(used, stars)], np.concatenate([B[np.ix_(used, others)], right[used]], axis=1)
@@ -488,7 +491,8 @@ def _pivots(B: np.ndarray, weight: np.ndarray) -> tuple[list[int], list[int]]:
     """Dependent columns and the rows that determine them, by complete pivoting; columns of weight zero stay."""
     size = np.abs(B).max(axis=1, keepdims=True, initial=0.0)
     T = B / np.where(size > 1e-12, size, np.inf)
-    columns, rows = [], []
+    columns: list[int] = []
+    rows: list[int] = []
     left = np.ones(B.shape[1], dtype=bool)
     remaining = list(range(len(B)))
     while remaining and left.any():

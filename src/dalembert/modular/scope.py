@@ -35,7 +35,9 @@ class Scope:
 
     def rate(self, value: Any, names: set[str]) -> tuple[Any, set[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""
-        moving, directions, more = [], [], set(names)
+        moving: list[Any] = []
+        directions: list[Any] = []
+        more = set(names)
         for name in sorted(names):
             speed = self.description.next(sp.Symbol(name, real=True))
             if speed != 0:

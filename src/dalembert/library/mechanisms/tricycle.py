@@ -49,10 +49,11 @@ _KNUCKLE = {
 _BAR_LENGTH, _BAR_CENTER, _BAR_ANGLE = 0.220, 0.50, math.radians(70.0)
 
 
-def _turn(axis: str, angle: Any) -> sp.Matrix:
+def _turn(axis: str, angle: Any) -> Any:
     """Coordinate axes turned about x, y or z."""
     c, s, i = sp.cos(angle), sp.sin(angle), "xyz".index(axis)
-    R, (a, b) = sp.eye(3), ((i + 1) % 3, (i + 2) % 3)
+    R: Any = sp.Matrix([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    a, b = (i + 1) % 3, (i + 2) % 3
     R[a, a], R[a, b], R[b, a], R[b, b] = c, -s, s, c
     return R
 
@@ -83,8 +84,9 @@ def _wheel(name: str, radius: float, **values: float) -> Subsystem:
     wheel = leaves.rigid_body(name, "zxy", gravity=0.0, inertia="cylindrical y", g=_GRAVITY, **values)
     r = wheel.parameters(r=radius)
     psi, phi, _ = wheel.a
-    down = _turn("z", psi) * _turn("x", phi) * sp.Matrix([0, 0, r])
-    slip = sp.Matrix(list(wheel.v)) + (leaves.rotation(wheel) * sp.Matrix(list(wheel.omega))).cross(down)
+    down: Any = _turn("z", psi) * _turn("x", phi) * sp.Matrix([0, 0, r])
+    axes: Any = leaves.rotation(wheel)
+    slip = sp.Matrix(list(wheel.v)) + (axes * sp.Matrix(list(wheel.omega))).cross(down)
     wheel.invariant(wheel.p.z + r * sp.cos(phi), "contact")
     wheel.invariant(slip[0], "slip.x")
     wheel.invariant(slip[1], "slip.y")
@@ -120,15 +122,16 @@ def _assembly() -> Subsystem:
     x, y, psi, phi, theta, delta, chi_p, chi_q = A.coordinates("x y psi phi theta delta chiP chiQ")
     points = _geometry(A)[1]
     centers = {"B": "b", "H": "h", "P": "p", "Q": "q"}
-    frame = sp.Matrix([phi.d * sp.cos(theta) - psi.d * sp.cos(phi) * sp.sin(theta), theta.d + psi.d * sp.sin(phi),
+    frame: Any = sp.Matrix([phi.d * sp.cos(theta) - psi.d * sp.cos(phi) * sp.sin(theta), theta.d + psi.d * sp.sin(phi),
                        phi.d * sp.sin(theta) + psi.d * sp.cos(phi) * sp.cos(theta)])  # fmt: skip
-    hinges = {"B": None, "H": ("z", delta, A.lam), "P": ("x", chi_p, A.lamP), "Q": ("x", chi_q, A.lamQ)}
+    hinges: dict[str, Any] = {"B": None, "H": ("z", delta, A.lam), "P": ("x", chi_p, A.lamP), "Q": ("x", chi_q, A.lamQ)}
     for name, letter in centers.items():
         part, place = getattr(A, name), points[letter]
-        omega = frame
+        omega: Any = frame
         if hinges[name] is not None:
-            axis, angle, tilt = hinges[name]  # type: ignore[misc]
-            spin = sp.Matrix([angle.d if one == axis else 0 for one in "xyz"])
+            axis, angle, tilt = hinges[name]
+            rates: list[Any] = [angle.d if one == axis else 0 for one in "xyz"]
+            spin = sp.Matrix(rates)
             omega = _turn(axis, angle).T * _turn("y", tilt).T * frame + spin
         for k, letter_of in enumerate("xyz"):
             A.invariant(part.p[k] - place[k], f"place{name}.{letter_of}")
@@ -139,18 +142,18 @@ def _assembly() -> Subsystem:
     return A
 
 
-def _geometry(A: Any) -> tuple[dict[str, sp.Matrix], dict[str, sp.Matrix]]:
+def _geometry(A: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Axes of the four bodies, and points, in the symbols of the assembly or of who includes it; (5.4), (5.5)."""
-    frame = _turn("z", A.psi) * _turn("x", A.phi) * _turn("y", A.theta)
-    axes = {
+    frame: Any = _turn("z", A.psi) * _turn("x", A.phi) * _turn("y", A.theta)
+    axes: dict[str, Any] = {
         "B": frame, "H": frame * _turn("y", A.lam) * _turn("z", A.delta),
         "P": frame * _turn("y", A.lamP) * _turn("x", A.chiP), "Q": frame * _turn("y", A.lamQ) * _turn("x", A.chiQ),
     }  # fmt: skip
-    origin = {"B": sp.Matrix([A.x, A.y, 0])}
+    origin: dict[str, Any] = {"B": sp.Matrix([A.x, A.y, 0])}
     for name, place in (("H", (A.w + A.c, 0, 0)), ("P", (A.xpo, 0, A.zpo)), ("Q", (A.xqo, 0, A.zqo))):
         origin[name] = origin["B"] + frame * sp.Matrix(place)
 
-    def point(body: str, *place: Any) -> sp.Matrix:
+    def point(body: str, *place: Any) -> Any:
         return origin[body] + axes[body] * sp.Matrix(place)
 
     points = {
@@ -169,7 +172,7 @@ def _connect(T: Subsystem) -> None:
     axes, points = _geometry(T.A)
     across = sp.Matrix([0, 1, 0])
 
-    def same(name: str, first: sp.Matrix, second: sp.Matrix) -> None:
+    def same(name: str, first: Any, second: Any) -> None:
         for axis, value in zip("xyz", first - second, strict=True):
             T.invariant(value, f"{name}.{axis}")
 
