@@ -94,8 +94,7 @@ class CompiledSystem:
     def _known(self) -> dict[str, ca.SX]:
         """What stands in the place of inputs and their rates."""
         found: dict[str, ca.SX] = {}
-        traced = self.equations.casadi
-        assert self._blocks  # all rates of inputs occur in the symbols from here on
+        traced, _ = self.equations.casadi, self._blocks  # in which all rates of inputs occur
         for name in (*self.equations.inputs, *traced.input_rates):
             head, level = _input_rate(name, self.equations.inputs)
             formula = self.inputs.get(head, sp.S.Zero)

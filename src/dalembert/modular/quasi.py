@@ -79,7 +79,8 @@ def _solved(J: np.ndarray, rest: np.ndarray) -> list[sp.Expr]:
     table = sp.Matrix(len(J), len(J) + 1, [*np.column_stack([J, rest]).reshape(-1)]).to_DM(field=True)
     n = len(J)
     left, right = table.extract(list(range(n)), list(range(n))), table.extract(list(range(n)), [n])
-    return [sp.factor_terms(value) for value in left.lu_solve(right).to_Matrix()]
+    found: Any = left.lu_solve(right).to_Matrix()
+    return [sp.factor_terms(value) for value in found]
 
 
 def _rates(values: list[sp.Expr], orders: dict[str, int]) -> list[sp.Symbol]:

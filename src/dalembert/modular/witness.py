@@ -6,10 +6,9 @@ States are found by Gauss-Newton from a guess, onto all invariants of all orders
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import casadi as ca
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
@@ -22,7 +21,7 @@ DENSE = 300  # unknowns; more are solved sparsely
 
 
 def consistent(
-    residual: ca.Function, start: np.ndarray, fixed: np.ndarray, free: np.ndarray
+    residual: Callable[..., Any], start: np.ndarray, fixed: np.ndarray, free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state near a guess that meets all invariants, and what is left of them.
 

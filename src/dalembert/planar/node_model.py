@@ -1,4 +1,3 @@
-# pyright: basic
 """The node model: coordinates of nodes with their rates, angular velocities, invariants and forces, as formulas.
 
 Legend (thesis, section 5.3):  p node,  d = p₂ − p₁ between the first two nodes of a body,  a = |d|,  ω angular
@@ -167,7 +166,7 @@ class NodeModel:
 
     def _hold(self, name: str, formula: Any) -> None:
         """What is identically zero says nothing."""
-        formula = sp.sympify(formula, strict=True)
+        formula = cast("sp.Expr", sp.sympify(formula, strict=True))
         if formula != 0 and symbols_of(formula):
             self.invariants[name] = formula
 
@@ -274,12 +273,11 @@ class NodeModel:
         gamma, rho = self.drawn.weights(body)
         names = [f"{body.name}.{name}" for name in body.nodes][: 1 if gamma == rho == 0 else 2]
         rows = [[1 - gamma, rho, gamma, -rho], [-rho, 1 - gamma, rho, gamma]] if len(names) == 2 else [[1, 0], [0, 1]]
-        V = sp.Matrix(rows)
+        V = cast("Any", sp.Matrix(rows))
         rates = [rate for name in names for rate in self.node_rate(name)]
         accelerations = sp.Matrix([parameter(f"{r.name[:-2]}.dd") if isinstance(r, sp.Symbol) else 0 for r in rates])
-        for table, force in (
-            (self.active, V.T * sp.Matrix(weight)), (self.inertia, -body.mass * V.T * V * accelerations)
-        ):  # fmt: skip
+        inertia = -body.mass * V.T * V * accelerations
+        for table, force in ((self.active, V.T * sp.Matrix(weight)), (self.inertia, inertia)):
             for rate, value in zip(rates, force, strict=True):
                 self._add(table, rate, value)
         omega = self.omega(body.name)

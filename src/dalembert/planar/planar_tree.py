@@ -1,4 +1,3 @@
-# pyright: basic
 """Joint coordinates of a planar mechanism: which joints span the tree, and every quantity as a formula of them."""
 
 from __future__ import annotations
@@ -71,7 +70,8 @@ class PlanarTree:
                 name = group[name]
             return name
 
-        tree, cut = [], []
+        tree: list[PlanarJoint] = []
+        cut: list[PlanarJoint] = []
         for joint in sorted(self.planar.joints, key=self._rank):
             first, second = (root(body) for body in ends(joint))
             if first == second:
@@ -177,9 +177,11 @@ class PlanarTree:
         found = [atom for atom in formula.atoms(sp.core.function.AppliedUndef) if atom in self._rates]
         dummies = {atom: sp.Dummy() for atom in found}
         plain = formula.xreplace(dummies)
-        terms = [sp.diff(plain, dummy) * self._rates[atom] for atom, dummy in dummies.items()]
+        terms: list[Any] = [
+            cast("sp.Expr", sp.diff(plain, dummy)) * self._rates[atom] for atom, dummy in dummies.items()
+        ]
         back = {dummy: atom for atom, dummy in dummies.items()}
-        return cast("sp.Expr", sp.Add(sp.diff(plain, TIME), *terms).xreplace(back))
+        return cast("sp.Expr", sp.Add(cast("sp.Expr", sp.diff(plain, TIME)), *terms).xreplace(back))
 
     def formula(self, formula: sp.Expr) -> sp.Expr:
         """A formula of the mechanism in the coordinates of the tree; inputs without a law stay."""
