@@ -24,6 +24,8 @@ from dalembert.formulations.independent import Independent
 from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
+from dalembert.modular import system_functions
+from dalembert.modular.compiled_system import compiled
 from dalembert.native import FUNCTIONS, native
 from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System
 from dalembert.numerics.solver_steps import null_space
@@ -125,6 +127,19 @@ def methods() -> Iterator[Work]:
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
 
 
+def subsystems() -> Iterator[Work]:
+    """A pendulum by its Cartesian coordinates, with its Jacobian, and a reason to give up."""
+    P = da.Subsystem("P")
+    m, g, r = P.parameters(m=1.0, g=9.8, r=1.3)
+    x, y = P.coordinates("x y")
+    P.effective_forces({x: m * g - m * x.dd, y: -m * y.dd})
+    P.invariant(x**2 + y**2 - r**2)
+    system, start = compiled(P.equations()), {"x": 1.2, "y.d": 0.3}
+    yield "a subsystem", partial(simulate, P, initial=start, **FIXED)
+    yield "a subsystem, radau", partial(simulate, P, initial=start, integrator="radau", **LOOSE)
+    yield "a subsystem gives up", lambda: system_functions._refuse(system.problem({}, ("rhs",))[1], 1)
+
+
 def events() -> Iterator[Work]:
     """An event within a step."""
     model = da.library.four_bar()
@@ -187,7 +202,9 @@ def test_every_native_function_has_its_twin(monkeypatch):
     monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 4)
     monkeypatch.setattr(choose, "LOOPS_ROLLED_FROM", 5)
     twins = Twins()
-    for name, work in chain(formulations(), methods(), events(), many(), large(), prescribed(), undetermined()):
+    for name, work in chain(
+        formulations(), methods(), subsystems(), events(), many(), large(), prescribed(), undetermined()
+    ):
         with twins.watch():
             work()
         assert not twins.wrong, name + "\n" + "\n".join(twins.wrong)

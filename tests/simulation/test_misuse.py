@@ -21,7 +21,7 @@ import dalembert as da
         ({"parameters": {"density": -1.0}}, "with density = -1: body 'crank'"),
         ({"progress": 3}, "progress must be a function"),
         ({"checkpoint": 3}, "checkpoint must be the path"),
-        ({"inputs": {"u": 1}}, "belongs to subsystems"),
+        ({"inputs": {"u": 1}}, "those of subsystems"),
     ],
 )
 def test_wrong_options_of_a_run(options, words):
