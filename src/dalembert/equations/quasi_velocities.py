@@ -90,8 +90,8 @@ def plan_of(coordinates: Coordinates) -> Plan:
     names, Y, _ = offered(e)
     still = sampled.at_rest()
     A = sampled.values(e.jacobian, still, vary=False)
-    # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and in a
-    # special position, such as with all coordinates zero, fewer are.
+    # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and fewer
+    # where gradients vanish, such as with all coordinates zero.
     rank = max(map(_rank, sampled.values(e.jacobian, sampled.closed(), vary=False)))
     rows = greedy(A[:, :0], A, rank)
     p = e.nv - len(rows)

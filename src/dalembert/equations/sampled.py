@@ -61,8 +61,9 @@ class Sampled:
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
 
     def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """States (t, q, q̇) without motion in which position constraints hold: the drawn one and some near it, each led
-        there by the shortest way. Where none is found, the drawn one as it is."""
+        """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there; else some
+        near it, each led there by the shortest way, which may be in other branches. Where none is found, the drawn one.
+        """
         e = self.equations
         held = [i for i, row in enumerate(e.rows) if row.holonomic]
         first, *others = self.at_rest()
@@ -77,6 +78,8 @@ class Sampled:
                 q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
+            if found and q is first[1]:
+                break
         return found or [first]
 
     def values(self, function: np.ndarray, states: Sequence[tuple[float, np.ndarray, np.ndarray]], vary: bool) -> Any:
