@@ -127,6 +127,7 @@ def test_the_family_is_what_it_says(name):
 
 @pytest.mark.parametrize(("formulation", "coordinates"), PAIRS, ids=lambda part: part)
 @pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.slow
 def test_bodies_and_unique_reactions_agree(name, formulation, coordinates):
     if refused(formulation, name):
         pytest.skip(f"{formulation} does not take this")

@@ -116,6 +116,7 @@ def test_bodies_accelerate_as_the_oracle_says(name, formulation, coordinates):
 
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_reactions_are_those_of_the_oracle(name, coordinates):
     """Joint by joint where they are unique; where they are not, every body is in balance.
 

@@ -113,6 +113,7 @@ def _carried(e: Equations) -> float:
 
 
 @every_case
+@pytest.mark.slow
 def test_power_is_the_rate_of_energy(name, coordinates):
     """d(T + V)/dt = power of forces without potential − λᵀb."""
     e, dynamics = setting(name, coordinates), dynamics_of(name, coordinates)

@@ -139,6 +139,7 @@ def test_inverse_agrees_with_automatic_differentiation(kind, turned):
 
 
 @every_kind
+@pytest.mark.slow
 def test_inverse_agrees_with_differences_along_the_tangent(kind, turned):
     tree = placed(kind, turned)
     q, u, du = state(tree.coordinates, 1)
@@ -237,6 +238,7 @@ def test_no_digits_are_lost_far_from_the_origin():
 
 
 @every_kind
+@pytest.mark.slow
 def test_forward_agrees_with_differences_along_the_tangent(kind, turned):
     tree = placed(kind, turned)
     n = tree.coordinates.nv

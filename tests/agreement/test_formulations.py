@@ -43,6 +43,7 @@ def coordinates_of(name: str, case_name: str = EVERY_DAY[0]) -> list[str]:
 
 @pytest.mark.parametrize("formulation", [name for name in EXACT if name in SOLVED and name != "lagrange-multipliers"])
 @pytest.mark.parametrize("name", ["planar parallelogram with spatial hinges", "welded and massless parts", *SOME])
+@pytest.mark.slow
 def test_multipliers_are_those_of_least_norm(name, formulation):
     """Also where rows are redundant, so that reactions agree wherever they are unique and the choice is the same."""
     for coordinates in coordinates_of(formulation, name):
@@ -55,6 +56,7 @@ def test_multipliers_are_those_of_least_norm(name, formulation):
 
 
 @pytest.mark.parametrize("formulation", SOLVED)
+@pytest.mark.slow
 def test_an_over_constrained_mechanism_moves_the_same_way(formulation):
     """A third crank of the same length: all rows are redundant with others."""
     for coordinates in coordinates_of(formulation):
@@ -140,6 +142,7 @@ def test_penalties_pass_singular_positions(formulation):
 
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.slow
 def test_any_basis_gives_the_same_accelerations(basis, coordinates):
     for name in SOME if coordinates != "natural" else SOME[:2]:
         dynamics = Dynamics(case(name), Independent(basis=basis), coordinates)

@@ -32,6 +32,7 @@ SELECTED = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_blocks_are_those_of_the_recursions(name):
     dynamics = dynamics_of(name, "lagrange-multipliers", "relative")
     e = equations_at(dynamics.coordinates, TIME, *consistent_state(dynamics, 5, t=TIME))

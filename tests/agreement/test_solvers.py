@@ -267,6 +267,7 @@ def _context_of(dynamics: Dynamics) -> Context:
 @pytest.mark.parametrize(
     "make", [da.library.four_bar, driven_four_bar, sprung_four_bar, da.library.spinning_top], ids=lambda f: f.__name__
 )
+@pytest.mark.slow
 def test_forms_lead_there_and_back_and_move_alike(make, name):
     """decode ∘ encode = 1;  ẏ through decode is ẋ, by differences."""
     model, formulation = make(), INTEGRATED[name]

@@ -33,6 +33,7 @@ def numbers(comparison: da.Comparison) -> list[dict]:
     return [{f.name: getattr(e, f.name) for f in fields(e) if f.name not in TIMES} for e in comparison]
 
 
+@pytest.mark.slow
 def test_every_supported_pair_appears():
     """On a mechanism that compiles quickly; formulations that refuse it would still be in the list."""
     found = da.compare(da.library.rolling_disc(), 0.2)

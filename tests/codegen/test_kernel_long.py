@@ -30,6 +30,7 @@ def whole():
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100, 1000])
+@pytest.mark.slow
 def test_pieces_agree_with_the_whole(whole, piece):
     assert whole.n_work == 0
     cut = Kernel("cut", whole._tape, whole._layout_in, whole._layout_out, piece=piece, cache=False)

@@ -13,8 +13,22 @@ from docs_pages import ROOT, blocks, pages
 
 TIMEOUT = 1800  # seconds for one page: only one that hangs takes so long
 
-# Pages that take more than about ten seconds with an empty cache.
-SLOW: set[str] = set()
+# Pages that take more than about four seconds with an empty cache.
+SLOW = {
+    "docs/how-to/choosing.md",
+    "docs/how-to/compare.md",
+    "docs/how-to/ignorable-coordinates.md",
+    "docs/how-to/inverse-dynamics.md",
+    "docs/how-to/linearize.md",
+    "docs/how-to/long-runs.md",
+    "docs/how-to/planar.md",
+    "docs/how-to/redundancy.md",
+    "docs/how-to/saving.md",
+    "docs/theory/analytical.md",
+    "docs/theory/formulations/hamilton.md",
+    "docs/theory/formulations/modular.md",
+    "docs/tutorials/motor.md",
+}
 
 # Pages that a reader meets first run in a new interpreter, the others in one that has NumPy and the like imported.
 FRESH = {"README.md"}

@@ -73,6 +73,7 @@ def test_scripts_do_not_see_each_other(tmp_path):
     assert run(look, tmp_path, fresh=False).stdout == "False False False False\n"
 
 
+@pytest.mark.slow
 def test_native_code_and_threads_work_in_a_fork(tmp_path):
     """BLAS, LLVM and threads of Python, all of which keep locks or threads of their own."""
     text = """

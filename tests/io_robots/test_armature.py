@@ -80,6 +80,7 @@ def test_inverse_dynamics_inverts_forward_dynamics(seed):
 
 @pytest.mark.parametrize(("kind", "seed"), [("absolute", 0), ("absolute", 1), ("absolute", 2), ("natural", 0)])
 @pytest.mark.parametrize("build", [tree, loops])
+@pytest.mark.slow
 def test_cut_joints_feel_their_armature_as_tree_joints_do(build, kind, seed):
     """In these coordinates no joint is in a tree: the same accelerations and the same reactions."""
     model = build(seed)

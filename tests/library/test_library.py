@@ -182,6 +182,7 @@ def test_trusted(name):
 
 @pytest.mark.parametrize("coordinates", ["absolute", "natural"])
 @pytest.mark.parametrize("name", _slow_marked(NAMES))
+@pytest.mark.slow
 def test_same_motion_in_other_coordinates(name, coordinates):
     relative, other = run_of(name), run_of(name, coordinates)
     assert other.certificate.trusted, other.certificate

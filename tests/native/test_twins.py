@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pytest
 from support.random_models import tree_model
 from twins import Twins
 
@@ -197,6 +198,7 @@ def undetermined() -> Iterator[Work]:
     yield "nothing is determined", work
 
 
+@pytest.mark.slow
 def test_every_native_function_has_its_twin(monkeypatch):
     monkeypatch.setattr(drive.Driver, "_advance", _in_this_thread)
     monkeypatch.setattr(choose, "TREES_ROLLED_FROM", 4)

@@ -47,6 +47,7 @@ def _reference(name: str) -> da.Trajectory:
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.slow
 def test_the_motion_is_the_same(name, state):
     """Both kinds of coordinates; the work of drives too, for which these states have no multipliers."""
     expected = _reference(name)

@@ -60,6 +60,7 @@ def body_motion_as_drawn(name: str) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("coordinates", KINDS)
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_ten_seconds_to_trust(name, coordinates):
     certificate = run_of(name, coordinates).certificate
     assert certificate.trusted, certificate
@@ -156,6 +157,7 @@ ROWS_KEPT = [name for name, kind in FORMULATIONS.items() if issubclass(kind, Red
 
 @pytest.mark.parametrize("formulation", SOLVED)
 @pytest.mark.parametrize("name", ["bennett", pytest.param("bricard", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_every_formulation_moves_them(name, formulation):
     """Redundant equations that look independent off the closed positions, which stages of an integrator visit."""
     for coordinates in coordinates_of(formulation):

@@ -43,6 +43,7 @@ def test_the_page_draws_and_moves(page, two_body_scene, browser_report, width, d
             np.testing.assert_allclose(poses[body.name]["position"], expected, atol=SINGLE)
 
 
+@pytest.mark.slow
 def test_every_shape_and_joint_is_drawn(tmp_path, browser_report):
     triangle = [(0, 0, 0), (0.3, 0, 0), (0, 0.3, 0), (0, 0, 0.3)]
     shapes = [
@@ -82,6 +83,7 @@ def test_a_still_scene_without_plots_is_drawn(up, tmp_path, browser_report):
     assert min(report["colors"]) > SHADED
 
 
+@pytest.mark.slow
 def test_awkward_numbers_are_plotted(tmp_path, browser_report):
     t = 1e9 + np.linspace(0, 1e-6, 4000)
     series = {
