@@ -61,8 +61,10 @@ class Sampled:
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
 
     def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there; else some
-        near it, each led there by the shortest way, which may be in other branches. Where none is found, the drawn one.
+        """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there.
+
+        Else some near it, each led there by the shortest way, which may be in other branches; if none is found, the
+        drawn one as it is.
         """
         e = self.equations
         held = [i for i, row in enumerate(e.rows) if row.holonomic]
