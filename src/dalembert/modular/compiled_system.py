@@ -268,8 +268,7 @@ class CompiledSystem:
             if np.abs(left).max(initial=0.0) <= CONSISTENT * (1.0 + np.abs(y).max(initial=0.0)):
                 break
         else:
-            rows = worst(left, [f"{label.text} at order {label.order}" for label, _ in self._lower])
-            shown = ", ".join(f"{name} ({value:.3g})" for name, value in rows.items())
+            shown = worst(left, [label for label, _ in self._lower])
             raise ModelError(
                 Problem(
                     f"subsystem {eq.name!r}: no initial state meets all invariants; left over: {shown}",

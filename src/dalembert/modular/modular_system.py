@@ -131,8 +131,7 @@ class ModularSystem:
         others = np.array([found[name] for name in traced.others])
         x, left = consistent(traced.lower_function, np.array([found[name] for name in names]), others, free)
         if np.abs(left).max(initial=0.0) > CONSISTENT:
-            rows = worst(left, [f"{label.text} at order {label.order}" for label, _ in traced.lower])
-            shown = ", ".join(f"{name} ({value:.3g})" for name, value in rows.items())
+            shown = worst(left, [label for label, _ in traced.lower])
             raise ModelError(
                 Problem(
                     f"subsystem {self.name!r}: no state meets all invariants; left over: {shown}",

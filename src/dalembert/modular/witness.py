@@ -6,12 +6,14 @@ States are found by Gauss-Newton from a guess, onto all invariants of all orders
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
+
+from dalembert.modular.labels import Label
 
 __all__ = ["consistent"]
 
@@ -64,7 +66,7 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
     return J.T @ scipy.sparse.linalg.spsolve(gram, left)
 
 
-def worst(left: np.ndarray, names: list[str], most: int = 6) -> Mapping[str, float]:
-    """The largest residuals by name."""
-    order = np.argsort(-np.abs(left))[:most]
-    return {names[i]: float(left[i]) for i in order if abs(left[i]) > 1e-8}
+def worst(left: np.ndarray, labels: Sequence[Label], most: int = 6) -> str:
+    """The largest residuals with the invariants that they belong to, in words."""
+    order = [i for i in np.argsort(-np.abs(left))[:most] if abs(left[i]) > 1e-8]
+    return ", ".join(f"{labels[i].text} at order {labels[i].order} ({left[i]:.3g})" for i in order)
