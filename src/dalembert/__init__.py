@@ -49,6 +49,7 @@ _HOMES = {
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
     "load": "dalembert.analyses",
+    "mesh_body": "dalembert.io",
     "read": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
@@ -95,6 +96,7 @@ __all__ = [
     "linearize",
     "linearize_over",
     "load",
+    "mesh_body",
     "read",
     "redundancy",
     "simulate",
@@ -127,7 +129,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
-    from dalembert.io import read, write
+    from dalembert.io import mesh_body, read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves

@@ -34,7 +34,7 @@ LAYERS = (
     ("expressions",),
     ("spatial",),
     ("elements",),
-    ("joints", "constraints", "forces"),
+    ("solids", "joints", "constraints", "forces"),
     ("model",),
     ("topology",),
     ("tree",),
