@@ -156,6 +156,8 @@ _SOLIDS = """A uniform body of simple form. Its center of mass, its inertia and 
 mass from the density, unless the body gives them. Positions are those of the reference configuration.
 
 ```yaml
+name: crank
+parameters: {a: 0.3}
 bodies:
   - name: crank
     mass: 2
