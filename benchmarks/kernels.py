@@ -230,7 +230,7 @@ def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) 
     import resource
 
     from dalembert.dynamics.rolled import Rolled
-    from dalembert.kinematics import Relative
+    from dalembert.coordinates import Relative
     from dalembert.model import flatten
 
     what = "chains of n bodies" + " with springs, dampers and armatures" * springs

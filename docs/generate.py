@@ -114,11 +114,11 @@ def _text(expression: Any) -> str:
 def feature_matrix() -> str:
     """The page ``reference/feature-matrix.md``."""
     from dalembert.constraints import CONSTRAINTS
+    from dalembert.coordinates import COORDINATES
     from dalembert.forces import FORCES
     from dalembert.formulations import FORMULATIONS
     from dalembert.integrators import INTEGRATORS
     from dalembert.joints import JOINTS
-    from dalembert.kinematics import COORDINATES
     from dalembert.solids import SOLIDS
 
     parts = [

@@ -14,7 +14,7 @@ from slider_crank import Natural, model
 
 import dalembert as da
 from dalembert.formulations import FORMULATIONS
-from dalembert.kinematics import COORDINATES
+from dalembert.coordinates import COORDINATES
 
 angle, rate, duration, omega, mu = 1.2, 3.0, 1.0, 10.0, 1.0
 hand = Natural()
