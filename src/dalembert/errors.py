@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    "CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "ReadWarning", "SimulationError",
-    "ViewError",
+    "CompileError", "DalembertError", "ExpressionError", "InputError", "ModelError", "Problem", "ReadWarning",
+    "SimulationError", "ViewError",
 ]  # fmt: skip
 
 
 class DalembertError(Exception):
     """Base of every error that this package raises on purpose."""
+
+
+class InputError(DalembertError, ValueError):
+    """An array given to a compiled function does not fit."""
 
 
 @dataclass(frozen=True)
