@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.trajectory import write_netcdf
 
@@ -44,7 +44,7 @@ class SystemTrajectory:
         return (
             f"<SystemTrajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{len(self.names)} variables, {attrs['integrator']}; "
-            f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{self.certificate.verdict}>"
         )
 
     @property
@@ -131,9 +131,7 @@ def read_system(path: str | Path) -> SystemTrajectory:
 
     try:
         data = xr.load_dataset(path, engine="h5netcdf")
-        raw = json.loads(data.attrs.pop("certificate"))
-        raw["checks"] = tuple(Check(**check) for check in raw["checks"])
-        certificate = Certificate(**(raw | {"remarks": tuple(raw["remarks"])}))
+        certificate = Certificate.from_data(json.loads(data.attrs.pop("certificate")))
         values = {name: data[name].values for name in ("states", "tops", "inputs")}
         labels = {name: [str(label) for label in data[name].values] for name in ("state", "top", "input")}
         time = data["time"].values

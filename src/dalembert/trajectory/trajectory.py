@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.atomic import atomic_file
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
-from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
@@ -57,7 +57,7 @@ class Trajectory(Labeled):
         return (
             f"<Trajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{attrs['formulation']}, {attrs['coordinate_kind']} coordinates, "
-            f"{attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{attrs['integrator']}; {self.certificate.verdict}>"
         )
 
     # Reading
@@ -316,19 +316,17 @@ def read_netcdf(path: str | Path, resampler: Callable[..., Trajectory]) -> Traje
     version = data.attrs.pop("dalembert_format", None)
     if version not in (1, _FORMAT):
         raise DalembertError(f"{path} was not written by this version of dalembert")
-    raw = json.loads(data.attrs.pop("certificate"))
-    raw["checks"] = tuple(Check(**check) for check in raw["checks"])
-    raw["remarks"] = tuple(raw["remarks"])
+    certificate = Certificate.from_data(json.loads(data.attrs.pop("certificate")))
     model = loads(data.attrs.pop("model_file"), name=path.name)
     if version == 1:
-        return Trajectory(data, Certificate(**raw), _by_names(path, model, data), resampler)
+        return Trajectory(data, certificate, _by_names(path, model, data), resampler)
     try:
         dynamics = Dynamics.from_recipe(model, Recipe.from_json(data.attrs.pop("recipe", "")))
     except DalembertError as error:
         raise DalembertError(f"{path}: {error}") from None
     for values, (rank, holonomic) in json.loads(data.attrs.pop("held_ranks", "[]")):
         dynamics.rows.held[np.array(values, dtype=float).tobytes()] = (int(rank), int(holonomic))
-    return Trajectory(data, Certificate(**raw), dynamics, resampler)
+    return Trajectory(data, certificate, dynamics, resampler)
 
 
 def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
