@@ -34,7 +34,7 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 
 # So many outputs a loose companion is compared at, and at those where an entry changes most in each part of the run;
 # others at all outputs.
-COMPARED, PARTS = 250, 8
+COMPARED, PARTS = 120, 8
 
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
@@ -59,6 +59,7 @@ FINER, FINEST_YET, BOUNDS = 1e-3, 1e-7, (1e-12, 1e-5)
 
 # Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides.
 LEAST_SHARE, LEAST_SIZE = 0.01, 0.01
+SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
 
 
@@ -90,12 +91,17 @@ class _Companion(Driver):
     """A run beside another one: as far between its places to look at the equations, or nowhere if that is 0."""
 
     def __init__(self, run: _Run, choice: Choice, spacing: float):
-        self.apart = spacing
+        self.apart, self.short = spacing, run.outcome.result.evaluations < SHORT
         super().__init__(run.dynamics, choice, run.times, run.start, run.outcome.segments[0][1])
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         super().begin(t, x, written, happened, active)
         self.problem.spacing = self.apart
+
+    def _advance(self) -> Status:
+        if not self.short:
+            return super()._advance()
+        return self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor)
 
     def run(self) -> Outcome:
         outcome = super().run()
@@ -284,7 +290,7 @@ def _by_adaptive(run: _Run) -> Estimate:
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     """By a run as it would be chosen for this tolerance."""
     rtol = min(max(rtol, BOUNDS[0]), BOUNDS[1])
-    tolerances = {"rtol": rtol, "atol": LEAST_SIZE * rtol}
+    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol}
     kind, large = Tsitouras5 if rtol >= LOOSE else DormandPrince8, run.dynamics.is_large
     choice = replace(
         run.choice,

@@ -119,7 +119,7 @@ class Certificate:
     def from_data(cls, data: Mapping[str, Any]) -> Certificate:
         """From what ``dataclasses.asdict`` makes of one."""
         estimate = data.get("estimate")
-        parts = {
+        parts: dict[str, Any] = {
             "checks": tuple(Check(**check) for check in data["checks"]), "remarks": tuple(data["remarks"]),
             "estimate": None if estimate is None else Estimate(**estimate),
         }  # fmt: skip
