@@ -129,7 +129,7 @@ class Inverse:
         forces = ", ".join(f"{name} up to {peak:.4g}" for name, peak in zip(self.names, peaks, strict=True))
         return (
             f"<Inverse dynamics of {self.model.name!r}: {len(self._t)} instants, {self._t[0]:g} … {self._t[-1]:g} s; "
-            f"{forces}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{forces}; {self.certificate.verdict}>"
         )
 
     # Forces

@@ -46,7 +46,7 @@ class SystemTrajectory:
         return (
             f"<SystemTrajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{len(self.names)} variables, {attrs['integrator']}; "
-            f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{self.certificate.verdict}>"
         )
 
     @property

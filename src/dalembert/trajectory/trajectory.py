@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
-from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
@@ -58,7 +58,7 @@ class Trajectory(Labeled):
         return (
             f"<Trajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{attrs['formulation']}, {attrs['coordinate_kind']} coordinates, "
-            f"{attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{attrs['integrator']}; {self.certificate.verdict}>"
         )
 
     # Reading
@@ -331,9 +331,7 @@ def _run(path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Tr
 
 def read_certificate(data: xr.Dataset) -> Certificate:
     """The certificate in the notes of a file, which are taken away."""
-    raw = json.loads(data.attrs.pop("certificate"))
-    raw["checks"] = tuple(Check(**check) for check in raw["checks"])
-    return Certificate(**(raw | {"remarks": tuple(raw["remarks"])}))
+    return Certificate.from_data(json.loads(data.attrs.pop("certificate")))
 
 
 @contextmanager
