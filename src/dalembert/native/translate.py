@@ -69,7 +69,7 @@ class Instance:
     def copied(self) -> dict[str, Instance]:
         """Functions that become part of this unit, by symbol: the short ones; or all, if it is whole."""
         found: dict[str, Instance] = {}
-        waiting = [self]
+        waiting: list[Instance] = [self]
         while waiting:
             for callee in waiting.pop().callees.values():
                 if (callee.inlined or (self.manner == "whole" and not callee.manner)) and callee.symbol not in found:
