@@ -172,8 +172,8 @@ class CasadiAlgebra(Algebra):
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
-        for i in range(column.shape[0]):
-            out[i] = _element(column[i])
+        for i, element in enumerate(ca.densify(column).elements()):
+            out[i] = _element(element)
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:

@@ -11,7 +11,7 @@ from dalembert.algebra import Algebra
 from dalembert.expressions import TIME, evaluate
 from dalembert.modular.description import Description, Part
 from dalembert.modular.labels import Label
-from dalembert.modular.own_rows import OwnRows, program
+from dalembert.modular.own_rows import OwnRows, PlacedProgram, program
 from dalembert.modular.variables import local
 
 __all__ = ["Node", "tree_of"]
@@ -29,6 +29,7 @@ class Node:
         self.description, self.path, self.parent = description, path, parent
         self._given = parent is not None and (parent._given or bool(parent.description.part[path[-1]].given))
         self.children = {part.name: Node(part.description, (*path, part.name), self) for part in description.parts}
+        self._programs: dict[int, tuple[PlacedProgram, list[sp.Expr]]] = {}
 
     def __repr__(self) -> str:
         return f"<node {'.'.join(self.path) or '(root)'}>"
@@ -58,19 +59,17 @@ class Node:
             node = node.parent
         return expression
 
-    def values(self, al: Algebra, names: tuple[str, ...], known: Mapping[str, Any]) -> list[Any]:
-        """Scalars of symbols of this subsystem, from those of the root."""
+    def rows(self, al: Algebra, order: int, known: Mapping[str, Any]) -> OwnRows:
+        """What this subsystem adds, in scalars and labels of the root."""
+        if order not in self._programs:
+            made = program(self.description, order)
+            self._programs[order] = made.placed(self.path), [self.at_root(name) for name in made.rows.names]
+        placed, symbols = self._programs[order]
 
         def lookup(symbol: Any) -> Any:
             return known[symbol.name]
 
-        expressions = (self.at_root(name) for name in names)
-        return [known[e.name] if isinstance(e, sp.Symbol) else evaluate(al, e, lookup) for e in expressions]
-
-    def rows(self, al: Algebra, order: int, known: Mapping[str, Any]) -> OwnRows:
-        """What this subsystem adds, in scalars and labels of the root."""
-        made = program(self.description, order)
-        return made(al, self.values(al, made.rows.names, known), self.path)
+        return placed(al, [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in symbols])  # type: ignore[attr-defined]
 
     def place(self, label: Label) -> Label:
         """A label of this subsystem, seen from the root."""
