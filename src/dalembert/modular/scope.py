@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import casadi as ca
 import sympy as sp
 
 from dalembert.algebra import Algebra
@@ -83,9 +82,7 @@ class Scope:
         table: list[dict[str, Any]] = [{} for _ in values]
         if not every:
             return table
-        J = ca.jacobian(CASADI.to_sx(al.vector(values)), CASADI.to_sx(al.vector([self[name] for name in every])))
-        rows, columns = J.sparsity().get_triplet()
-        for i, j, entry in zip(rows, columns, CASADI.from_sx(ca.vertcat(*J.nonzeros()), len(rows)), strict=True):
+        for i, j, entry in CASADI.derivatives(al.vector(values), al.vector([self[name] for name in every])):
             table[i][every[j]] = entry
         return table
 

@@ -27,7 +27,7 @@ from dalembert.modular.own_rows import OwnRows
 if TYPE_CHECKING:
     from dalembert.modular.modular_system import ModularSystem
 
-__all__ = ["TracedNode", "TracedSystem"]
+__all__ = ["TracedNode", "TracedSystem", "to_sx"]
 
 
 class _Symbols(dict[str, Any]):
@@ -194,6 +194,16 @@ class TracedSystem:
         """f̄ differentiated until it is of order σ, and its lower orders, which a state must meet."""
         return self.prolong(self.f_bar)
 
+    @cached_property
+    def matrices(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """K, k, A, b of  K q⟨σ⟩ + k = f̄ = 0,  A q⟨σ⟩ + b = 0: the equations of motion, by all variables of order σ."""
+        f = self.f_bar if self.order <= max(self.equations.force_order, 0) else self.prolonged[0]
+        values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
+        top = self.column(self.equations.top)
+        A, b = self.A, self.b
+        rest = CASADI.to_sx(np.array([b.get(row, ONE) for row in A.rows], dtype=object))
+        return ca.jacobian(values, top), ca.substitute(values, top, ca.SX.zeros(top.shape[0])), to_sx(A), rest
+
     def prolong(self, f_bar: Labelled) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
         """Dynamic equations differentiated until they are of order σ (T20), and their lower orders."""
         lower: list[tuple[Label, Any]] = []
@@ -230,6 +240,16 @@ class TracedSystem:
                 directions[name] = self.symbols[rate]
         symbols = np.array([self.symbols[name] for name in moving], dtype=object)
         return CASADI.rate(values, symbols, CASADI.vector([directions[name] for name in moving]))
+
+
+def to_sx(matrix: Labelled) -> ca.SX:
+    """A labelled matrix over CasADi as a sparse matrix, in the order of its labels."""
+    row_at = {row: i for i, row in enumerate(matrix.rows)}
+    column_at = {column: j for j, column in enumerate(matrix.columns)}
+    found = [(row_at[r], column_at[c], value) for r, line in matrix.entries.items() for c, value in line.items()]
+    rows, columns = [i for i, _, _ in found], [j for _, j, _ in found]
+    values = CASADI.to_sx(np.array([value for _, _, value in found], dtype=object))
+    return ca.SX.triplet(rows, columns, values, *matrix.shape)
 
 
 def _names(scalar: Any) -> set[str]:
