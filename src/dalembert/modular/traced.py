@@ -6,6 +6,7 @@ Everything is seen from the root: symbols by their dotted names, labels with ful
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,8 +35,14 @@ class _Symbols(dict[str, Any]):
     """CasADi symbols by name, made when first asked for."""
 
     def __missing__(self, name: str) -> Any:
-        self[name] = CASADI.symbol(name)
+        self[name] = _symbol(name)
         return self[name]
+
+
+@functools.lru_cache(maxsize=65536)
+def _symbol(name: str) -> Any:
+    """The same symbol for the same name, so that graphs of subsystems that did not change can be used again."""
+    return CASADI.symbol(name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class TracedSystem:
         for name in (*equations.parameters, *equations.inputs):
             self.symbols[name]
         for node in equations.nodes:
-            self.own[node.path] = node.rows(CASADI, self.order, self.symbols)
+            self.own[node.path] = node.traced_rows(self.order, self.symbols)
 
     def column(self, names: Any) -> ca.SX:
         """A CasADi column of symbols, by names or labels."""
@@ -180,9 +187,18 @@ class TracedSystem:
         found: dict[tuple[str, ...], Composed] = {}
         for node in self.equations.nodes:
             children = {name: found[child.path] for name, child in node.children.items()}
-            choice = choices[node.path]
-            found[node.path] = compose(self.own[node.path], children, lambda _, c=choice: c, depth=len(node.path))
+            found[node.path] = self._composed(node, children, choices[node.path])
         return found
+
+    def _composed(self, node: Node, children: dict[str, Composed], choice: Choice) -> Composed:
+        """The matrices of one subsystem; those of before if nothing in it changed."""
+        own, memo = self.own[node.path], node.description.memo
+        key = ("graph", node.path, self.order, choice.independent, choice.pivots, choice.strategy)
+        before = memo.get(key)
+        same = before is not None and before.own is own and before.choice.residual == choice.residual
+        if not same or any(before.children[name] is not child for name, child in children.items()):
+            before = memo[key] = compose(own, children, lambda _: choice, depth=len(node.path))
+        return before
 
     @cached_property
     def f_bar(self) -> Labelled:
