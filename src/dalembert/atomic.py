@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dalembert.errors import DalembertError
 
-__all__ = ["atomic_file", "remove_parts", "write_atomic"]
+__all__ = ["STALE", "atomic_file", "remove_parts", "write_atomic"]
 
 STALE = 3600.0  # seconds after which a part that nobody finished was left behind by a process that was killed
 
@@ -37,7 +37,6 @@ def atomic_file(
         raise error(f"cannot write {path}: there is no folder {target.parent}")
     if target.exists() and not target.is_file():
         raise error(f"cannot write {path}: it is not a plain file")
-    remove_parts(target, STALE)
     part = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}.part"
     try:
         yield part

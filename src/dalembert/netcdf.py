@@ -11,7 +11,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dalembert.atomic import atomic_file
+from dalembert.atomic import STALE, atomic_file, remove_parts
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def write_sealed(path: str | Path, data: Writable, *, sync: bool = False) -> Pat
     image = _Image()
     data.to_netcdf(image, engine="h5netcdf")
     content = image.getbuffer()
+    remove_parts(path, STALE)
     with atomic_file(path, sync=sync) as part, open(part, "xb") as file:
         file.write(content)
         file.write(_MARK + hashlib.sha256(content).hexdigest().encode())
