@@ -183,12 +183,16 @@ class CasadiAlgebra(Algebra):
         return Traced(ca.SX.sym(name))  # pyright: ignore[reportAttributeAccessIssue]
 
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        out = self.zeros(len(values), len(symbols))
+        for i, j, entry in self.derivatives(values, symbols):
+            out[i, j] = entry
+        return out
+
+    def derivatives(self, values: np.ndarray, symbols: np.ndarray) -> list[tuple[int, int, Any]]:
+        """The entries of a Jacobian that are no structural zeros: row, column, value; column by column."""
         J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        out = self.zeros(len(values), len(symbols))
-        for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True):
-            out[i, j] = _element(entry)  # pyright: ignore[reportArgumentType]
-        return out
+        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True)]  # pyright: ignore[reportArgumentType]
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
         along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))
@@ -209,8 +213,8 @@ class CasadiAlgebra(Algebra):
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
-        for i in range(column.shape[0]):
-            out[i] = _element(column[i])
+        for i, element in enumerate((column if column.is_dense() else ca.densify(column)).elements()):
+            out[i] = _element(element)
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:
