@@ -16,6 +16,7 @@ __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
 
 
 _binary, _unary = ca.SX.binary, ca.SX.unary  # an order of magnitude cheaper than the overloaded operators
+_symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
 _ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
 
@@ -180,7 +181,7 @@ class CasadiAlgebra(Algebra):
         return self.jacobian(linear(x), x)
 
     def symbol(self, name: str) -> Traced:
-        return Traced(ca.SX.sym(name))  # pyright: ignore[reportAttributeAccessIssue]
+        return Traced(_symbol(name))
 
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
         out = self.zeros(len(values), len(symbols))
@@ -208,7 +209,7 @@ class CasadiAlgebra(Algebra):
 
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
-        symbol = ca.SX.sym(name, int(np.prod(shape)))  # pyright: ignore[reportAttributeAccessIssue]
+        symbol = _symbol(name, int(np.prod(shape)))
         return symbol, self.from_sx(symbol, *shape)
 
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
