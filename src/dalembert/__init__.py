@@ -26,6 +26,7 @@ _HOMES = {
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
+    "Branches": "dalembert.analyses",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
     "LinearChart": "dalembert.analyses",
@@ -34,6 +35,7 @@ _HOMES = {
     "Inverse": "dalembert.analyses",
     "Samples": "dalembert.analyses",
     "State": "dalembert.state",
+    "States": "dalembert.analyses",
     "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
     "assemble": "dalembert.analyses",
@@ -60,6 +62,7 @@ _HOMES = {
 
 __all__ = [
     "Batch",
+    "Branches",
     "Certificate",
     "Comparison",
     "DalembertError",
@@ -80,6 +83,7 @@ __all__ = [
     "Samples",
     "SimulationError",
     "State",
+    "States",
     "Subsystem",
     "System",
     "Trajectory",
@@ -105,12 +109,14 @@ __all__ = [
 if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
+        Branches,
         Comparison,
         Inverse,
         LinearChart,
         LinearModel,
         Options,
         Samples,
+        States,
         assemble,
         compare,
         ignorable,

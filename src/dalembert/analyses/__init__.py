@@ -1,6 +1,8 @@
 """What one does with a model: assemble, simulate, compare, inspect, inverse dynamics."""
 
-from dalembert.analyses.assemble import assemble
+from dalembert.analyses.assemble_branches import Branches
+from dalembert.analyses.assemble_many import States
+from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
@@ -18,6 +20,7 @@ from dalembert.analyses.simulate import simulate
 from dalembert.analyses.sizing import Sizing
 
 __all__ = [
+    "Branches",
     "Comparison",
     "Entry",
     "Inspection",
@@ -28,6 +31,7 @@ __all__ = [
     "Redundancy",
     "Samples",
     "Sizing",
+    "States",
     "assemble",
     "compare",
     "ignorable",
