@@ -50,6 +50,7 @@ class Start:
         guess: where to begin, if not at the drawing: coordinates by joint, or a state.
         locked: joints and bodies that stay where they are at the beginning.
         weights: how much it costs to move a joint; 1 where nothing is said.
+        native: by machine code of its own, which pays where more than one state is asked for.
     """
 
     initial: Mapping[Any, Any] = field(default_factory=lambda: {})
@@ -57,6 +58,7 @@ class Start:
     guess: Mapping[str, Any] | State | None = None
     locked: Sequence[str] = ()
     weights: Mapping[str, float] = field(default_factory=lambda: {})
+    native: bool = False
 
 
 def assemble_state(
@@ -190,7 +192,7 @@ class Assembler:
         own, given = self._own, self.given.joints
         try:
             q = self._positions(self._reference(), own)
-            return self._positions(q, given) if given else q
+            return self._led(q) if given and self._leads else self._positions(q, given) if given else q
         except ModelError:
             wanted, q = own | given, self._reference()
             for name, value in wanted.items():
@@ -216,13 +218,24 @@ class Assembler:
                 )
             )
         q, wishes = self.beginning(), self.wishes
-        if self.start.guess is None and not self._is_open(q):
-            # From a closed position the given values are led along a path, so that loops keep their branch.
-            base = Search(self.dynamics, self.now(q, wishes), self.parameters, self.time, self.start.weights)
-            found, errors = base.lead(q, self.placed(q, wishes)[None], self.quantity_values[None])
-            if base.is_closed(found[0], errors[0]):
-                return found[0]
-        return self._near(q, wishes)
+        try:
+            return self._led(q) if self.start.guess is None and not self._is_open(q) else self._near(q, wishes)
+        except ModelError:
+            return self._near(q, wishes)
+
+    @property
+    def _leads(self) -> bool:
+        """True if native code leads joints along the path."""
+        return self.start.native and not self.dynamics.is_large and not self.coordinates.windings
+
+    def _led(self, q: np.ndarray) -> np.ndarray:
+        """A closed position led along a path to the given values, so that loops keep their branch."""
+        wishes = self.wishes
+        base = Search(self.dynamics, self.now(q, wishes), self.parameters, self.time, self.start.weights)
+        found, errors = base.lead(q, self.placed(q, wishes)[None], self.quantity_values[None])
+        if not errors[0] <= CLOSED * (1.0 + np.abs(found[0]).max(initial=0.0)):
+            raise ModelError(f"{self.flat.name!r} does not stay closed on its way")
+        return found[0]
 
     def _is_open(self, q: np.ndarray) -> bool:
         """True if a position is not closed, so that no path begins there."""
@@ -248,12 +261,14 @@ class Assembler:
 
     def now(self, q: np.ndarray, wishes: Wishes) -> Wishes:
         """The same quantities with the values that they have at a position."""
-        motion = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).motion
         joints: dict[str, np.ndarray] = {}
         for name, value in wishes.joints.items():
             rows = np.isfinite(value)
             joints[name] = np.where(rows, self._measure(q, name), np.nan)
-        values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in wishes.quantities}
+        values: dict[str, np.ndarray] = {}
+        if wishes.quantities:
+            motion = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).motion
+            values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in wishes.quantities}
         return Wishes(joints, wishes.quantities, values)
 
     def beginning(self) -> np.ndarray:

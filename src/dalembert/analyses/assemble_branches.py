@@ -1,8 +1,8 @@
 """All ways in which the loops of a mechanism close, with names.
 
-A four-bar is *open* or *crossed*; a chain of two bars between known ends has its elbow *up* or *down*; of several elbows
-the signs are given, as in the working modes of parallel robots. What has no such name is told by the coordinate that
-tells the branches apart best.
+A four-bar is *open* or *crossed*; a chain of two bars between known ends has its elbow *up* or *down*; of several
+elbows the signs are given, as in the working modes of parallel robots. What has no such name is told by the coordinate
+that tells the branches apart best.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from dalembert.topology import Graph
 __all__ = ["Branches", "find_branches"]
 
 CLEAR = 1e-6  # an elbow that is straighter than this has no side
+SAME_POSE = 1e-6
+SIGNS = "+: the joint lies to the left of the line from its neighbor nearer to the ground to the other, along its axis"
 LEVEL = 0.2  # of the rise of an elbow against its distance from the chord, from which on up and down are clear
 
 
@@ -69,6 +71,24 @@ class Branches(Sequence[State]):
         """Expected probability that one more start finds another branch."""
         return self.closures.unexplored
 
+    def distinct(self, *bodies: str) -> Branches:
+        """The branches in which some bodies stand differently; others are left out.
+
+        The legs of a platform on universal joints may turn over one by one: where the platform is, they do not matter.
+        """
+        known = self.states[0].coordinates.bodies
+        unknown = [name for name in bodies if name not in known]
+        if unknown or not bodies:
+            raise DalembertError(f"distinct: expected bodies of {', '.join(known)}, got {', '.join(unknown) or 'none'}")
+        poses = [np.concatenate([np.ravel([*X.R, X.p]) for X in (s.body(b)[0] for b in bodies)]) for s in self.states]
+        kept: list[int] = []
+        for i, pose in enumerate(poses):
+            if all(np.abs(pose - poses[k]).max() > SAME_POSE for k in kept):
+                kept.append(i)
+        c = self.closures
+        fewer = Closures(c.q[kept], c.hits[kept], c.singular[kept], c.starts, c.closed)
+        return Branches(tuple(self.names[i] for i in kept), tuple(self.states[i] for i in kept), self.legend, fewer)
+
     def __repr__(self) -> str:
         flat = self.states[0].coordinates.flat
         return f"<{len(self)} branches of {flat.name!r}: {', '.join(self.names)}>"
@@ -80,7 +100,7 @@ class Branches(Sequence[State]):
         width = max(len(name) for name in self.names)
         lines: list[str] = []
         for name, state, singular in zip(self.names, self.states, self.closures.singular, strict=True):
-            values = "  ".join(f"{joint} {float(state.joint(joint)[0][0]):+.6g}" for joint in shown)
+            values = "  ".join(f"{joint} {round(float(state.joint(joint)[0][0]), 12) + 0.0:+.6g}" for joint in shown)
             lines.append(f"{name:<{width}}  {values}{'  (singular)' if singular else ''}")
         found = self.closures
         lines.append(self.legend)
@@ -97,7 +117,7 @@ class Branches(Sequence[State]):
             path: a PNG file.
         """
         from dalembert.view import write_png
-        from dalembert.view.branch_plots import branch_figure
+        from dalembert.view.sticks import branch_figure
 
         figure = branch_figure(self)
         if path is not None:
@@ -190,16 +210,22 @@ def _names(states: tuple[State, ...], search: Search) -> tuple[tuple[str, ...], 
             " ".join(f"{e.joint}{'+' if e.side[i] > 0 else '−'}" for e in sorted(chosen, key=lambda e: e.joint))
             for i in range(len(states))
         )
-        return names, "+: the joint lies to the left of the line through its neighbors in the loop, seen against its axis"
+        return names, SIGNS
     return _by_value(states, search.coordinates)
 
 
 def _one_elbow(elbow: Elbow) -> tuple[tuple[str, ...], str]:
     steep = np.abs(elbow.rise) < LEVEL * np.abs(elbow.side)
     if not steep.any() and np.ptp(np.sign(elbow.rise)) > 0:
-        words, legend = np.where(elbow.rise > 0, "up", "down"), "the joint lies above or below the line through its neighbors"
+        words, legend = (
+            np.where(elbow.rise > 0, "up", "down"),
+            "the joint lies above or below the line through its neighbors",
+        )
     else:
-        words, legend = np.where(elbow.side > 0, "left", "right"), "the side of the line through its neighbors on which it lies"
+        words, legend = (
+            np.where(elbow.side > 0, "left", "right"),
+            "the side of the line through its neighbors on which it lies",
+        )
     return tuple(f"{elbow.joint} {word}" for word in words), f"elbow {elbow.joint}: {legend}"
 
 
@@ -233,7 +259,9 @@ def places(state: State, mechanism: Mechanism, joint: str) -> tuple[np.ndarray, 
 def is_pin(coordinates: Coordinates, joint: str) -> bool:
     """True if a joint has a point that both bodies share."""
     placed = coordinates.nominal_joint(joint).joint
-    return "origin" in placed.common or placed.kind in ("spherical", "universal") or bool(placed.kind == "point-on-line")
+    return (
+        "origin" in placed.common or placed.kind in ("spherical", "universal") or bool(placed.kind == "point-on-line")
+    )
 
 
 def _elbows(states: tuple[State, ...], search: Search) -> list[Elbow]:
@@ -245,10 +273,12 @@ def _elbows(states: tuple[State, ...], search: Search) -> list[Elbow]:
             around[body] = around.get(body, 0) + 1
     gravity = np.asarray(mechanism.gravity, dtype=float)
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 1.0, 0.0])
+    far = _from_ground(coordinates)
     found: dict[str, Elbow] = {}
     for loop in loops_of(coordinates):
         for k, joint in enumerate(loop):
-            neighbors = (loop[k - 1], joint, loop[(k + 1) % len(loop)])
+            inner, outer = sorted((loop[k - 1], loop[(k + 1) % len(loop)]), key=lambda name: far[name])
+            neighbors = (inner, joint, outer)
             if joint in found or len(loop) < 3 or not all(is_pin(coordinates, name) for name in neighbors):
                 continue
             side, rise = np.empty(len(states)), np.empty(len(states))
@@ -261,6 +291,17 @@ def _elbows(states: tuple[State, ...], search: Search) -> list[Elbow]:
             dyad = all(body != "ground" and around[body] == 2 for body in flat.joints[joint][0].bodies)
             found[joint] = Elbow(joint, side, rise, dyad)
     return list(found.values())
+
+
+def _from_ground(coordinates: Coordinates) -> dict[str, int]:
+    """How many bodies lie between the ground and a joint, by the shortest way."""
+    joints = {name: data.bodies for name, (data, _) in coordinates.flat.joints.items()}
+    steps, level = {"ground": 0}, ["ground"]
+    while level:
+        reached = [b for first in level for pair in joints.values() if first in pair for b in pair if b not in steps]
+        steps |= dict.fromkeys(reached, steps[level[0]] + 1)
+        level = list(dict.fromkeys(reached))
+    return {name: min(steps.get(body, len(steps)) for body in pair) for name, pair in joints.items()}
 
 
 def _four_bar(states: tuple[State, ...], search: Search) -> tuple[tuple[str, ...], str] | None:
@@ -286,7 +327,9 @@ def _four_bar(states: tuple[State, ...], search: Search) -> tuple[tuple[str, ...
         names.append("open" if sides[0] * sides[1] < 0 else "crossed")
     if len(set(names)) < 2:
         return None
-    return tuple(names), f"open: {loop[at]} and {loop[(at + 2) % 4]} lie on different sides of the line {ends[0]}{ends[1]}"
+    return tuple(
+        names
+    ), f"open: {loop[at]} and {loop[(at + 2) % 4]} lie on different sides of the line {ends[0]}{ends[1]}"
 
 
 def _driven(search: Search, loop: tuple[str, ...]) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dalembert.algebra import NUMPY
@@ -14,6 +16,7 @@ from dalembert.topology import Graph
 __all__ = ["explain"]
 
 SHOWN = 1e-8  # gaps from here on are said (m, rad)
+BISECTIONS = 20  # of the way to what is wanted
 MOST_TRIED = 6  # given values that are left out in turn, to see whether the rest closes
 
 
@@ -31,7 +34,9 @@ def explain(search: Search, near: np.ndarray, best: np.ndarray) -> ModelError:
     fix = "check lengths and points of the loop"
     if given:
         fix += f", and whether the wanted coordinates ({', '.join(given)}) can be reached"
-        freed = _freed(search, near)
+        reached = _reached(search, near)
+        text += f"; on the way from the beginning it closes up to {reached}" if reached else ""
+        freed = _freed(search, near) if len(given) > 1 else []
         if freed:
             fix = f"leave one of them free: {'; '.join(freed)}"
     return ModelError(Problem(text, "initial" if given else "joints", fix))
@@ -89,11 +94,45 @@ def _missed(search: Search, q: np.ndarray) -> list[str]:
     return said
 
 
+def _reached(search: Search, near: np.ndarray) -> str:
+    """How far the given values can be led from a closed position near the beginning."""
+    free = Search(search.dynamics, Wishes({}, (), {}), search.parameters, search.time)
+    base, _, _ = free.nearest(near)
+    if base is None:
+        return ""
+    motion = Equations(search.tree, search.time, base, np.zeros(search.dynamics.nv)).motion
+    joints = {
+        name: np.where(np.isfinite(value), motion.joint(name)[0], np.nan)
+        for name, value in search.wishes.joints.items()
+    }
+    values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in search.wishes.quantities}
+    path = Search(search.dynamics, Wishes(joints, search.wishes.quantities, values), search.parameters, search.time)
+    low, high, q = 0.0, 1.0, base
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        wanted = (1 - middle) * base + middle * search.placed(base)
+        found, errors = path.lead(base, wanted[None], ((1 - middle) * path.values + middle * search.values)[None])
+        if path.is_closed(found[0], float(errors[0])):
+            low, q = middle, found[0]
+        else:
+            high = middle
+    if low == 0.0:
+        return ""
+    motion = Equations(search.tree, search.time, q, np.zeros(search.dynamics.nv)).motion
+    said = [f"{name} = {_list(motion.joint(name)[0])}" for name in search.wishes.joints]
+    said += [f"{one.name} = {_list(one.measure(motion))}" for one in search.wishes.quantities]
+    return ", ".join(said)
+
+
+def _list(values: Any) -> str:
+    return ", ".join(f"{float(x):.4g}" for x in values)
+
+
 def _freed(search: Search, near: np.ndarray) -> list[str]:
     """Given values without which the rest closes, and where they come to stand then."""
     said: list[str] = []
     given = [*search.wishes.joints, *search.wishes.values]
-    for name in given[:MOST_TRIED] if len(given) > 1 else given:
+    for name in given[:MOST_TRIED]:
         w = search.wishes
         rest = Wishes(
             {key: value for key, value in w.joints.items() if key != name},
@@ -109,6 +148,5 @@ def _freed(search: Search, near: np.ndarray) -> list[str]:
             value = motion.joint(name)[0]
         else:
             value = next(one for one in w.quantities if one.name == name).measure(motion)
-        shown = ", ".join(f"{float(x):.4g}" for x in value)
-        said.append(f"without {name!r} it closes, with {name} = {shown}")
+        said.append(f"without {name!r} it closes, with {name} = {_list(value)}")
     return said

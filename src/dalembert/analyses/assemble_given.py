@@ -100,9 +100,7 @@ def read_wishes(coordinates: Coordinates, given: Mapping[Any, Any], what: str) -
     return Wishes(normal, tuple(quantities), values)
 
 
-def _one_coordinate(
-    coordinates: Coordinates, name: str, index: int, value: Any, joints: Values, what: str
-) -> None:
+def _one_coordinate(coordinates: Coordinates, name: str, index: int, value: Any, joints: Values, what: str) -> None:
     """One coordinate of a joint with several, e.g. ``"foot[1]"``."""
     joint = coordinates.nominal_joint(name).joint
     if index >= joint.nq or joint.quaternions:
@@ -138,14 +136,16 @@ def _pose(name: str, value: Any, what: str) -> np.ndarray:
 
 
 def pose_quantity(body: str) -> Quantity:
-    """The pose of a body. Three of its points are held: unlike angles they have no singular place and no second root."""
+    """The pose of a body. Three of its points are held: they have no singular place and no second root."""
 
     def points(al: Any, R: Any, p: Any) -> list[Any]:
         return [*p, *(p + R[:, 0]), *(p + R[:, 1])]
 
     def residual(motion: Any, given: Any) -> list[Any]:
         X, _ = motion.body(body)
-        wanted = points(motion.al, quaternion.to_matrix(motion.al, quaternion.normalize(motion.al, given[:4])), given[4:])
+        wanted = points(
+            motion.al, quaternion.to_matrix(motion.al, quaternion.normalize(motion.al, given[:4])), given[4:]
+        )
         return [a - b for a, b in zip(points(motion.al, X.R, X.p), wanted, strict=True)]
 
     def measure(motion: Any) -> Any:

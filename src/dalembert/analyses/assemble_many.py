@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from dalembert.analyses.assemble import COMPATIBLE, Assembler, Start
+from dalembert.analyses.assemble import CLOSED, Assembler, Start
 from dalembert.analyses.assemble_given import Wishes
 from dalembert.analyses.assemble_search import Search
 from dalembert.coordinates import Coordinates
@@ -20,7 +20,6 @@ from dalembert.values import SEQUENCE
 __all__ = ["States", "assemble_many", "samples_of"]
 
 MOST_TOLD = 3  # samples that are named in an error
-RCOND = 1e-10
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def _lead(makers: list[Assembler], rows: list[int], q: np.ndarray) -> list[int]:
     wanted = np.array([makers[i].placed(q[0], makers[i].wishes) for i in rows])
     values = np.array([makers[i].quantity_values for i in rows])
     found, errors = search.lead(q[0], wanted, values)
-    closed = [k for k in range(len(rows)) if search.is_closed(found[k], errors[k])]
+    closed = np.flatnonzero(errors <= CLOSED * (1.0 + np.abs(found).max(axis=1, initial=0.0))).tolist()
     for k in closed:
         q[rows[k]] = found[k]
     return [rows[k] for k in closed]

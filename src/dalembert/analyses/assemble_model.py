@@ -102,7 +102,7 @@ def assemble(
         locked = planar.locked(locked)
         model = planar.model()
     dynamics = model.relative if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
-    more: dict[str, Any] = {"guess": guess, "locked": locked, "weights": weights or {}}
+    more: dict[str, Any] = {"guess": guess, "locked": locked, "weights": weights or {}, "native": True}
     samples = samples_of(dynamics, initial, initial_rates, parameters)
     if samples is not None:
         if branches:

@@ -1,7 +1,7 @@
 """Closed positions from any start: one, the nearest of some, or all of them.
 
-All closures are looked for from random starts. With w different ones found by n starts that closed, the next start finds
-a new one with the expected probability
+All closures are looked for from random starts. With w different ones found by n starts that closed, the next start
+finds a new one with the expected probability
 
     w (w + 1) / (n (n − 1))                                                                                        (1)
 
@@ -37,6 +37,7 @@ SAME = 1e-6  # two positions that are one
 SAME_SINGULAR = 1e-3  # at singular positions, which are known to half the digits only
 RANK = 1e-7
 LARGEST_MOVE = 0.25  # how far (rad or m) a given value is led in one stage
+TURN = 2 * np.pi
 WEAK = 0.3  # entries of a null vector that name their joint
 
 
@@ -230,17 +231,37 @@ class Search:
         return float(np.linalg.norm(self.signature(q0) - self.signature(q1)))
 
     def unwound(self, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """q with angles as near as whole turns allow, where no equation counts turns."""
-        new = q.copy()
-        for slot in self.coordinates.slots:
-            joint = self.coordinates.joint_at(slot)
-            for k in () if joint.measured else joint.angles:
-                i = slot.q.start + k
-                if not self.held[slot.u.start + k]:
-                    new[i] = near[i] + np.angle(np.exp(1j * (q[i] - near[i])))
-        y = np.concatenate([new, np.zeros(self.dynamics.nv)])
-        left = np.asarray(self._seen(y).residual)
-        return new if np.abs(left).max(initial=0.0) <= CLOSED * (1.0 + np.abs(new).max(initial=0.0)) else q
+        """q with angles as near as whole turns allow: one by one, and two at once where an equation counts turns."""
+        free = [
+            slot.q.start + k
+            for slot in self.coordinates.slots
+            for k in (() if self.coordinates.joint_at(slot).measured else self.coordinates.joint_at(slot).angles)
+            if not self.held[slot.u.start + k]
+        ]
+        turns = np.zeros(len(q))
+        turns[free] = -np.round((q[free] - near[free]) / TURN)
+        if self._is_solved(q + TURN * turns):
+            return q + TURN * turns
+        wound = [i for i in free if turns[i]]
+        for i in wound:
+            alone = np.zeros(len(q))
+            alone[i] = turns[i]
+            if self._is_solved(q + TURN * alone):
+                q = q + TURN * alone
+                continue
+            for j in free:
+                for sign in (-1.0, 1.0) if j != i else ():
+                    both = alone.copy()
+                    both[j] = sign * turns[i]
+                    new = q + TURN * both
+                    closer = np.abs(new - near)[[i, j]].sum() < np.abs(q - near)[[i, j]].sum() - 1e-9
+                    if closer and self._is_solved(new):
+                        q = new
+        return q
+
+    def _is_solved(self, q: np.ndarray) -> bool:
+        left = np.asarray(self._seen(np.concatenate([q, np.zeros(self.dynamics.nv)])).residual)
+        return bool(np.abs(left).max(initial=0.0) <= CLOSED * (1.0 + np.abs(q).max(initial=0.0)))
 
     def _seen(self, y: np.ndarray) -> Any:
         nq, p = self.dynamics.nq, self.dynamics.parameters(self.parameters)
@@ -307,10 +328,11 @@ class Search:
         return Closures(done.q[order], done.hits[order], done.singular[order], starts, closed)
 
     def _known(self, mark: np.ndarray, marks: list[np.ndarray], singular: list[bool]) -> int | None:
-        for i, other in enumerate(marks):
-            if np.abs(mark - other).max(initial=0.0) <= (SAME_SINGULAR if singular[i] else SAME):
-                return i
-        return None
+        if not marks:
+            return None
+        off = np.abs(np.array(marks) - mark).max(axis=1, initial=0.0)
+        same = np.flatnonzero(off <= np.where(singular, SAME_SINGULAR, SAME))
+        return int(same[0]) if len(same) else None
 
     def _check_freedoms(self, singular: list[bool], freedoms: int, names: list[str]) -> None:
         """Branches are counted where all freedoms are given."""

@@ -128,6 +128,16 @@ def _moved(c: Closing, t: float, y: np.ndarray, du: np.ndarray, out: np.ndarray)
 
 
 @native
+def _scaled(c: Closing, e: Rows) -> np.ndarray:
+    """J in the metric of the weights; nothing where velocities are held."""
+    J = e.J.copy()
+    for i in range(c.rows):
+        for j in range(c.nv):
+            J[i, j] *= c.stride[j]
+    return J
+
+
+@native
 def _newton(c: Closing, t: float, y: np.ndarray) -> bool:
     """Newton's method with the shortest steps; True if all is closed."""
     nv, error = c.nv, np.inf
@@ -142,11 +152,7 @@ def _newton(c: Closing, t: float, y: np.ndarray) -> bool:
             return True
         if not np.isfinite(error) or error > 1e3 * NEAR:
             return False
-        J = e.J.copy()
-        for i in range(c.rows):
-            for j in range(nv):
-                J[i, j] *= c.stride[j]
-        solve_constrained(unit, none, J, e.residual, x, multipliers)
+        solve_constrained(unit, none, _scaled(c, e), e.residual, x, multipliers)
         du[:] = x * c.stride
         longest = _largest(du)
         if not np.isfinite(longest):
@@ -258,14 +264,20 @@ def lead_all(
         out: where the results go: rows (q, u = 0).
         errors: largest residual of each.
     """
-    held, trial = np.empty(c.nv), base.copy()
+    nv = c.nv
+    held, x, trial = np.empty(nv), np.empty(nv), base.copy()
+    unit, none, multipliers = np.eye(nv), np.zeros(nv), np.empty(c.rows)
     for i in range(ways.shape[0]):
         y = base.copy()
         count = stages[i]
         for k in range(int(count)):
             share = (k + 1) / count
             c.given[:] = (1.0 - share) * values[0] + share * values[i + 1]
+            # Along the tangent at the closed position: where it leads may be singular.
             held[:] = ways[i] / count
+            e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+            solve_constrained(unit, none, _scaled(c, e), e.residual + e.J @ held, x, multipliers)
+            held += x * c.stride
             _moved(c, t, y, held, trial)
             y[:] = trial
             if not _newton(c, t, y) and not settle(c, t, y):
