@@ -8,6 +8,8 @@ from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
+from dalembert.analyses.kinematics import kinematics
+from dalembert.analyses.kinematics_result import Kinematics
 from dalembert.analyses.linear_chart import LinearChart
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize, linearize_over
@@ -18,6 +20,7 @@ from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
 from dalembert.analyses.simulate import simulate
 from dalembert.analyses.sizing import Sizing
+from dalembert.analyses.workspace import Workspace, workspace
 
 __all__ = [
     "Branches",
@@ -25,6 +28,7 @@ __all__ = [
     "Entry",
     "Inspection",
     "Inverse",
+    "Kinematics",
     "LinearChart",
     "LinearModel",
     "Options",
@@ -32,15 +36,18 @@ __all__ = [
     "Samples",
     "Sizing",
     "States",
+    "Workspace",
     "assemble",
     "compare",
     "ignorable",
     "inspect",
     "inverse_dynamics",
+    "kinematics",
     "linearize",
     "linearize_over",
     "load",
     "redundancy",
     "simulate",
     "simulate_many",
+    "workspace",
 ]

@@ -272,6 +272,13 @@ class Search:
         seen = self._seen(np.concatenate([q, np.zeros(self.dynamics.nv)]))
         return np.asarray(seen.jacobian).reshape(-1, self.dynamics.nv)[:, ~self.held]
 
+    def jacobians(self, q: np.ndarray) -> np.ndarray:
+        """The same at many positions."""
+        d, p = self.dynamics, self.dynamics.parameters(self.parameters)
+        kernel = d.kernels.closing_kernel(self.quantities)
+        seen = kernel(self.time, q, np.zeros((len(q), d.nv)), p, self.values)
+        return np.asarray(seen.jacobian).reshape(len(q), -1, d.nv)[:, :, ~self.held]
+
     def freedoms(self, q: np.ndarray) -> tuple[int, list[str]]:
         """How many freedoms remain at a closed position, and who can still move."""
         free = [name for name, held in zip(self.dynamics.u_names, self.held, strict=True) if not held]

@@ -69,8 +69,10 @@ class Sticks:
             return np.asarray(local, dtype=float)
         return np.asarray(state.body(body)[0].apply(np.asarray(local, dtype=float)), dtype=float)
 
-    def draw(self, panel: Axes, state: Any, color: str | None = None, labels: bool = True) -> None:
-        """The mechanism in one position; in one color, if that is given."""
+    def draw(
+        self, panel: Axes, state: Any, color: str | None = None, labels: bool = True, joints: bool = True
+    ) -> None:
+        """The mechanism in one position; in one color, if that is given; with marks of its joints, and their names."""
         for k, body in enumerate(self.flat.bodies):
             places = [self.joint_place(state, name, body) for name in self.around.get(body, [])]
             if len(places) == 1:
@@ -81,7 +83,7 @@ class Sticks:
                 panel.fill(outline[:, 0], outline[:, 1], color=shown, alpha=0.15, linewidth=0)
             if len(places) > 1:
                 panel.plot(outline[:, 0], outline[:, 1], color=shown, linewidth=4.0, solid_capstyle="round", alpha=0.85)
-        for name, (data, _) in self.flat.joints.items():
+        for name, (data, _) in self.flat.joints.items() if joints else ():
             body = next((b for b in data.bodies if b == "ground"), data.bodies[0])
             x, y = self.joint_place(state, name, data.bodies[1] if body == "ground" else body)
             fixed = body == "ground"
