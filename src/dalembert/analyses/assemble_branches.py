@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -50,7 +50,11 @@ class Branches(Sequence[State]):
     def __len__(self) -> int:
         return len(self.states)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int | str) -> State: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[State, ...]: ...
+    def __getitem__(self, at: int | slice | str) -> State | tuple[State, ...]:
         """A state by its name or number."""
         if not isinstance(at, str):
             return self.states[at]

@@ -93,7 +93,7 @@ def read_wishes(coordinates: Coordinates, given: Mapping[Any, Any], what: str) -
             found, numbers = _others(coordinates, key, value, what)
             quantities += found
             values |= numbers
-    normal = {}
+    normal: Values = {}
     for name, value in joints.items():
         joint = coordinates.nominal_joint(name).joint
         normal[name] = joint.normalize(NUMPY, value) if joint.quaternions else value

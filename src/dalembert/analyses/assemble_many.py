@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -80,10 +80,11 @@ def samples_of(
             if not all(isinstance(one, Mapping) for one in given):
                 raise DalembertError(f"{what}: expected a dictionary by name, or a list of dictionaries")
             counts[what] = len(given)
-        for name, value in (given or {}).items() if isinstance(given, Mapping) else ():
+        named: dict[Any, Any] = {} if given is None or isinstance(given, SEQUENCE) else dict(given)
+        for name, value in named.items():
             if _is_many(dynamics, name, value, size):
                 counts[f"{what} of {getattr(name, 'name', name)}"] = len(value)
-        tables.append((given, size))
+        tables.append((cast(Any, given), size))
     for name, value in (parameters or {}).items():
         if np.ndim(value) == 1:
             counts[f"parameter {name}"] = len(value)
@@ -121,7 +122,7 @@ def _row(dynamics: Dynamics, given: Any, size: str, i: int) -> Mapping[Any, Any]
     if isinstance(given, SEQUENCE):
         return given[i]
     found: dict[Any, Any] = {}
-    for name, value in (given or {}).items():
+    for name, value in dict[Any, Any](given or {}).items():
         found[name] = value[i] if _is_many(dynamics, name, value, size) else value
     return found
 

@@ -142,7 +142,7 @@ class _PlanarNames:
 
     def named(self, given: Any) -> Any:
         if isinstance(given, Mapping):
-            return {self._name(key): value for key, value in given.items()}
+            return {self._name(key): value for key, value in dict[Any, Any](given).items()}
         return [self.named(one) for one in given] if isinstance(given, SEQUENCE) else given
 
     def locked(self, names: Any) -> Any:

@@ -193,7 +193,7 @@ class Search:
         rows = np.tile(np.concatenate([self.placed(near), np.zeros(d.nv)]), (count, 1))
         for slot in self.coordinates.slots:
             joint = self.coordinates.joint_at(slot)
-            at = np.arange(slot.q.start, slot.q.stop)
+            at = list(range(slot.q.start, slot.q.stop))
             balls = {first + k for first in joint.quaternions for k in range(4)}
             for k, i in enumerate(at):
                 if k in balls:

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.assemble_given import Wishes
+from dalembert.analyses.assemble_search import Search
 from dalembert.analyses.follow import Followed, Following
 from dalembert.analyses.followed_run import followed_run
 from dalembert.analyses.kinematics_events import Found, Watch, find_events
@@ -19,11 +22,11 @@ from dalembert.analyses.kinematics_result import Kinematics, Rates
 from dalembert.analyses.prepare_motion import PreparedMotion, instants, key_of
 from dalembert.analyses.prescribe import given_motion
 from dalembert.codegen import Kernel
-from dalembert.dynamics import Dynamics
+from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.dynamics.kept import kept_for
 from dalembert.dynamics.motion_rates import jerk_kernel, rates_kernel, solve_along
 from dalembert.errors import DalembertError, SimulationError
-from dalembert.model import Model
+from dalembert.model import Model, flatten
 from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.trajectory import Certificate, Check
@@ -74,6 +77,8 @@ def kinematics(
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     given, made = dict(motion or {}), model
+    if not given and not any(constraint.gives() for constraint, _ in flatten(made).constraints.values()):
+        raise _undriven(made, dict(parameters or {}))
     prepared = kept_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))
     return prepared.run(times, given, initial, dict(parameters or {}), planar)
 
@@ -144,7 +149,9 @@ class Prepared(PreparedMotion):
 
     # Rates
 
-    def _rates(self, times: np.ndarray, followed: Followed, following: Following, parameters: dict[str, float]) -> Rates:
+    def _rates(
+        self, times: np.ndarray, followed: Followed, following: Following, parameters: dict[str, float]
+    ) -> Rates:
         """Jerks, what each drive moves, and rates of joints, bodies and outputs."""
         d, p, n = self.dynamics, self.dynamics.parameters(parameters), len(times)
         q, u, du = followed.q, followed.u, followed.du
@@ -173,6 +180,20 @@ class Prepared(PreparedMotion):
         seen = self.dynamics.observe(times, followed.q, followed.u, parameters)
         energy = np.asarray(seen.kinetic).reshape(-1) + np.asarray(seen.potential).reshape(-1)
         return energy - energy[0]
+
+
+def _undriven(model: Model, parameters: dict[str, float]) -> DalembertError:
+    """Who can move though nothing is driven."""
+    dynamics = kept_dynamics(model, "auto", "relative")
+    state = assemble_state(dynamics, None, None, parameters, 0.0)
+    loose = dynamics.u_names
+    if not dynamics.is_large:
+        _, loose = Search(dynamics, Wishes({}, (), {}), parameters, 0.0).freedoms(state.q)
+    one = loose[0] if loose else "A"
+    return DalembertError(
+        f"{model.name!r} is not driven: {', '.join(loose) or 'nothing'} can move, and the model has no drive.  "
+        f"Fix: motion={{{one!r}: '2*pi*t'}}, or model.drive(…)"
+    )
 
 
 def _with_end(times: np.ndarray, followed: Followed, ended: Found) -> np.ndarray:
@@ -209,5 +230,3 @@ def _certificate(
     remarks = tuple(str(event) for event in events if event.kind in ("singular", "change of branch"))
     message = "the drives lead the mechanism all the way" if ended is None else str(ended)
     return Certificate(ended is None, message, tuple(checks), remarks, {"instants": len(times)})
-
-

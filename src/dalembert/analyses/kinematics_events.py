@@ -1,8 +1,8 @@
 """What is remarkable along a driven motion: dead points, singular positions, changes of branch.
 
 A joint is at a *dead point* where a unit of the drive does not move it: dq/ds = 0. Led by that joint instead, the
-mechanism would be singular there. It is *singular* where drives and constraints together leave a motion free, det J = 0;
-a motion that passes through such a position changes its branch.
+mechanism would be singular there. It is *singular* where drives and constraints together leave a motion free,
+det J = 0; a motion that passes through such a position changes its branch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dalembert.analyses.kinematics_result import Rates
     from dalembert.trajectory import Trajectory
 
-__all__ = ["Found", "Watch", "find_events"]
+__all__ = ["Found", "Watch", "find_events", "independent_rows"]
 
 EXACT = 1e-13  # of an instant, relative
 STILL = 1e-9  # of what a drive moves, relative to the largest: nothing
@@ -54,7 +54,7 @@ class Found:
     def __str__(self) -> str:
         if self.kind == "limit":
             return f"the motion ends at t = {self.time:.9g} s: {self.text}"
-        at = f", {self.joint} = {self.value:.9g}" if np.isfinite(self.value) else f" ({self.joint})"
+        at = f", {self.joint} = {round(self.value, 12) + 0.0:.9g}" if np.isfinite(self.value) else f" ({self.joint})"
         return f"{self.kind} at t = {self.time:.9g} s{at}" + (f": {self.text}" if self.text else "")
 
 
@@ -117,11 +117,20 @@ class Watch:
     @cached_property
     def independent(self) -> list[int]:
         """Rows of J that are independent at the first instant."""
-        from scipy.linalg import qr
+        return independent_rows(self.rates.jacobian[0])
 
-        J = self.rates.jacobian[0]
-        pivots = qr(J.T, mode="r", pivoting=True)[1]
-        return sorted(int(i) for i in pivots[: self.dynamics.nv])
+
+def independent_rows(J: np.ndarray) -> list[int]:
+    """As many rows of J as it has columns, the most independent ones."""
+    rest, chosen = J.copy(), list[int]()
+    for _ in range(J.shape[1]):
+        lengths = np.linalg.norm(rest, axis=1)
+        best = int(np.argmax(lengths))
+        chosen.append(best)
+        along = rest[best] / max(float(lengths[best]), 1e-300)
+        rest -= np.outer(rest @ along, along)
+        rest[best] = 0.0
+    return sorted(chosen)
 
 
 def find_events(watch: Watch, ended: Found | None) -> list[Found]:

@@ -170,8 +170,8 @@ class Kinematics:
         entries = [str(entry) for entry in self.motion.values("joint_q")]
         index = int(name.split("[")[1][:-1]) if "[" in name else 0
         unit = "rad" if index in joint.angles or joint.quaternions else "m"
-        own = [i for i, entry in enumerate(entries) if entry == name or joint.quaternions and
-               entry.startswith(f"{name.split('[')[0]}[")]  # fmt: skip
+        own = [i for i, entry in enumerate(entries) if entry == name or (joint.quaternions and
+               entry.startswith(f"{name.split('[')[0]}["))]  # fmt: skip
         q = self.motion.values("joint_coordinates")[:, own]
         first, second = self._rates.joints
         return Moving(
@@ -429,7 +429,11 @@ class Kinematics:
         from dalembert.view import write_png
         from dalembert.view.kinematics_plots import path_figure
 
-        tracks = {str(one): self.path(*((one,) if isinstance(one, str) else one)).values for one in paths}
+        tracks: dict[str, np.ndarray] = {}
+        for one in paths:
+            body, at = (one, None) if isinstance(one, str) else one
+            place = "" if at is None else f" at ({', '.join(f'{float(x):g}' for x in _place(at))})"
+            tracks[body + place] = self.path(body, at).values
         figure = path_figure(self, tracks, positions, labels)
         if path is not None:
             write_png(figure, path)

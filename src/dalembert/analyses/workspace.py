@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.analyses.assemble import Assembler, Start
 from dalembert.analyses.assemble_given import read_wishes
 from dalembert.analyses.assemble_search import Search
+from dalembert.analyses.kinematics_events import independent_rows
 from dalembert.analyses.prescribe import working_model
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
@@ -35,7 +36,7 @@ class Workspace:
         name: of the point.
         values: of the drives, one column each, by ``drives``.
         points: places (m), NaN where the loops do not close.
-        reachable: True where they do.
+        reachable: True where they do, on the branch of the beginning.
         quality: smallest over largest singular value of constraints and drives: 0 at singular positions.
     """
 
@@ -144,6 +145,12 @@ def _reach(
     q, errors = search.lead(base, wanted, np.zeros((len(values), 0)))
     reachable = errors <= CLOSED * (1.0 + np.abs(q).max(axis=1, initial=0.0))
     J = search.jacobians(q)
-    sizes = np.linalg.svd(J, compute_uv=False) if J.shape[1] and J.shape[2] else np.ones((len(q), 1))
+    if not J.shape[1] or not J.shape[2]:
+        return q, reachable, np.where(reachable, 1.0, np.nan)
+    # Beyond a singular position the loops are closed in another way.
+    own = search.jacobian(base)
+    rows = independent_rows(own)
+    reachable &= np.linalg.slogdet(J[:, rows])[0] == np.linalg.slogdet(own[rows])[0]
+    sizes = np.linalg.svd(J, compute_uv=False)
     quality = sizes[:, -1] / np.maximum(sizes[:, 0], 1e-300)
     return q, reachable, np.where(reachable, quality, np.nan)

@@ -38,7 +38,7 @@ def rates_figure(found: Any, joints: Sequence[str] | None) -> Figure:
             panels.append(Plot(title, next(iter(own.values()))[order].attrs["units"], series))
     if not panels:
         raise ViewError("plot: no joint with one freedom to draw.  Fix: joints=['foot[0]', …]")
-    times = [event.time for event in found.events]
+    times = [event.time for event in found.events if event.kind != "dead point" or event.joint in names]
     note = "│ dead points and singular positions" if times else ""
     return plot_series(found.time.values, panels, title=found.model.name, marks=times, note=note)
 

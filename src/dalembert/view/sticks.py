@@ -69,9 +69,7 @@ class Sticks:
             return np.asarray(local, dtype=float)
         return np.asarray(state.body(body)[0].apply(np.asarray(local, dtype=float)), dtype=float)
 
-    def draw(
-        self, panel: Axes, state: Any, color: str | None = None, labels: bool = True, joints: bool = True
-    ) -> None:
+    def draw(self, panel: Axes, state: Any, color: str | None = None, labels: bool = True, joints: bool = True) -> None:
         """The mechanism in one position; in one color, if that is given; with marks of its joints, and their names."""
         for k, body in enumerate(self.flat.bodies):
             places = [self.joint_place(state, name, body) for name in self.around.get(body, [])]
