@@ -104,9 +104,11 @@ class Following:
 
     Attributes:
         reached: states up to where the last walk ended, if it did not come to its end.
+        freedoms: of the mechanism where the motion begins.
     """
 
     reached: np.ndarray
+    freedoms: float = np.inf
 
     def __init__(self, owner: MotionFollower, signals: Signals, parameters: dict[str, float]):
         self.owner, self.signals, self.parameters = owner, signals, parameters
@@ -183,6 +185,7 @@ class Following:
                 raise self.trouble(status, t, y, partly)
         J = np.asarray(self.owner.kernel(t, y[: d.nq], np.zeros(d.nv), self.values).jacobian)
         self.record.integrates = _rank(J[: self.owner.n_positions]) < _rank(J)
+        self.freedoms = d.nv - _rank(J[self._constraint_rows()])
         return y
 
     # All instants
@@ -237,7 +240,8 @@ class Following:
         d, o = self.dynamics, self.owner
         seen = o.kernel(t, y[: d.nq], np.zeros(d.nv), self.values)
         J, when = np.asarray(seen.jacobian), f"at t = {t:.6g} s"
-        freedoms, wanted = d.nv - _rank(J[self._constraint_rows()]), len(o.targets)
+        # A singular position has more freedoms than the mechanism has elsewhere.
+        freedoms, wanted = min(d.nv - _rank(J[self._constraint_rows()]), self.freedoms), len(o.targets)
         if not np.all(np.isfinite(J)):
             return SimulationError(f"{when} positions are not finite: look for a division by zero in the formulas")
         if status == SINGULAR and wanted < freedoms:

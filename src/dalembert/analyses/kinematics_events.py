@@ -207,16 +207,16 @@ def _singular(watch: Watch) -> list[Found]:
         if i != j:
 
             def f(s: float) -> float:
-                sign, logarithm_ = np.linalg.slogdet(watch.jacobian(s, watch.state(s))[watch.independent])
-                return float(sign * np.exp(np.clip(logarithm_ - logarithm.max(), -700, 700)))
+                try:
+                    J = watch.jacobian(s, watch.state(s))[watch.independent]
+                except SimulationError:
+                    return 0.0  # so singular that nothing follows
+                sign, size = np.linalg.slogdet(J)
+                return float(sign * np.exp(np.clip(size - logarithm.max(), -700, 700)))
 
-            try:
-                t = _root(f, float(times[i]), float(times[j]), float(values[i]), float(values[j]))
-            except SimulationError:
-                t = float(times[j])
-        here = watch.jacobian(t, watch.state(t) if i == j else _near(watch, t, i, j))
-        sizes = np.linalg.svd(here, compute_uv=False)
-        if sizes[-1] > SINGULAR * sizes[0]:
+            t = _root(f, float(times[i]), float(times[j]), float(values[i]), float(values[j]))
+        here = _degenerate(watch, t)
+        if here is None:
             continue
         loose = watch.following.loose(here)
         if i == j:
@@ -229,10 +229,12 @@ def _singular(watch: Watch) -> list[Found]:
     return found
 
 
-def _near(watch: Watch, t: float, i: int, j: int) -> np.ndarray:
-    """The state at an instant, or at the nearer end of its interval if it cannot be reached."""
+def _degenerate(watch: Watch, t: float) -> np.ndarray | None:
+    """J at an instant, if it is singular there; where nothing follows at all, that of the nearest instant."""
     try:
-        return watch.state(t)
+        J = watch.jacobian(t, watch.state(t))
     except SimulationError:
-        k = i if t - watch.times[i] < watch.times[j] - t else j
-        return np.concatenate([watch.followed.q[k], watch.followed.u[k]])
+        k = int(np.argmin(np.abs(watch.times - t)))
+        return watch.jacobian(t, np.concatenate([watch.followed.q[k], watch.followed.u[k]]))
+    sizes = np.linalg.svd(J, compute_uv=False)
+    return J if sizes[-1] <= SINGULAR * sizes[0] else None
