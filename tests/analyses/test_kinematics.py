@@ -13,6 +13,7 @@ from scipy.interpolate import make_interp_spline
 from support.family import driven, planar
 
 import dalembert as da
+from dalembert.library import parts
 
 FOUR_BAR = {"crank": 0.4, "coupler": 1.0, "rocker": 0.8, "base": 1.0}
 
@@ -152,7 +153,7 @@ def test_a_change_of_branch_is_reported_with_time_and_joint():
     model = da.Model("flat", gravity=(0, 0, 0))
     A, B, C, D = (0, 0, 0), (0.3, 0.4, 0), (1.3, 0.4, 0), (1, 0, 0)
     for name, ends in {"left": (A, B), "top": (B, C), "right": (D, C)}.items():
-        model.body(name, **da.library.parts.bar(1.0, *ends, width=0.04))
+        model.body(name, **parts.bar(1.0, *ends, width=0.04))
     for name, pair, at in (("A", ("ground", "left"), A), ("B", ("left", "top"), B), ("C", ("top", "right"), C),
                            ("D", ("ground", "right"), D)):  # fmt: skip
         model.revolute(name, *pair, point=at, axis="z")
@@ -183,7 +184,7 @@ def test_the_workspace_of_a_five_bar_is_bounded_by_its_reach():
     A, B, C, D, E = (0, 0, 0), (-0.2, 0.5, 0), (0.35, 0.9, 0), (0.9, 0.5, 0), (0.7, 0, 0)
     ends = {"left": (A, B), "rod_left": (B, C), "rod_right": (D, C), "right": (E, D)}
     for name, (start, end) in ends.items():
-        model.body(name, **da.library.parts.bar(1.0, start, end, width=0.04))
+        model.body(name, **parts.bar(1.0, start, end, width=0.04))
     joints = [("A", "ground", "left", A), ("B", "left", "rod_left", B), ("C", "rod_left", "rod_right", C),
               ("D", "right", "rod_right", D), ("E", "ground", "right", E)]  # fmt: skip
     for name, first, second, at in joints:
