@@ -141,9 +141,10 @@ class _PlanarNames:
         self.asked: dict[str, None] = {}
 
     def named(self, given: Any) -> Any:
-        if isinstance(given, Mapping):
-            return {self._name(key): value for key, value in dict[Any, Any](given).items()}
-        return [self.named(one) for one in given] if isinstance(given, SEQUENCE) else given
+        if isinstance(given, SEQUENCE):
+            return [self.named(one) for one in given]
+        items: Any = getattr(given, "items", None)
+        return given if items is None else {self._name(key): value for key, value in items()}
 
     def locked(self, names: Any) -> Any:
         """Joints that close a loop have no coordinate of their own here: their quantity is locked."""

@@ -429,11 +429,11 @@ class Kinematics:
         from dalembert.view import write_png
         from dalembert.view.kinematics_plots import path_figure
 
-        tracks: dict[str, np.ndarray] = {}
+        tracks: dict[str, tuple[str, np.ndarray]] = {}
         for one in paths:
             body, at = (one, None) if isinstance(one, str) else one
             place = "" if at is None else f" at ({', '.join(f'{float(x):g}' for x in _place(at))})"
-            tracks[body + place] = self.path(body, at).values
+            tracks[body + place] = (body.partition(".")[0], self.path(body, at).values)
         figure = path_figure(self, tracks, positions, labels)
         if path is not None:
             write_png(figure, path)

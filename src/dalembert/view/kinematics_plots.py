@@ -64,16 +64,25 @@ class _Snapshot:
         return Pose(R, self._found.values("position")[self._k, i]), None
 
 
-def path_figure(found: Any, tracks: Mapping[str, np.ndarray], positions: int, labels: bool) -> Figure:
-    """The mechanism at some instants, the first one strong, with the paths of points."""
+def path_figure(found: Any, tracks: Mapping[str, tuple[str, np.ndarray]], positions: int, labels: bool) -> Figure:
+    """The mechanism at some instants, the first one strong, with the paths of points.
+
+    Args:
+        tracks: body and path of each point, by name.
+    """
     figure, panel = _panel(6.8, 5.6)
     sticks, count = Sticks(found.dynamics.coordinates), len(found.values("time"))
     for k in np.unique(np.linspace(0, count - 1, max(positions, 1)).astype(int))[1:]:
         sticks.draw(panel, _Snapshot(found, int(k)), color="#c6ccd4", labels=False, joints=False)
-    sticks.draw(panel, _Snapshot(found, 0), labels=labels)
-    for k, (name, track) in enumerate(tracks.items()):
+    first = _Snapshot(found, 0)
+    sticks.draw(panel, first, labels=labels)
+    for k, (name, (body, track)) in enumerate(tracks.items()):
         flat = track @ sticks.axes.T
         color = PALETTE[(k + 3) % len(PALETTE)]
+        for joint in sticks.around.get(body, []):
+            ends = np.array([flat[0], sticks.joint_place(first, joint, body)])
+            panel.plot(ends[:, 0], ends[:, 1], color=color, linewidth=1.0, linestyle=":", zorder=4)
+        panel.plot(flat[:1, 0], flat[:1, 1], color=color, marker="o", markersize=5, zorder=7)
         panel.plot(flat[:, 0], flat[:, 1], color=color, linewidth=1.6, label=name, zorder=7)
     if tracks:
         legend = panel.legend(frameon=False, fontsize=9, loc="best")
