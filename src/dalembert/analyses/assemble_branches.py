@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import Assembler
 from dalembert.analyses.assemble_given import Wishes
 from dalembert.analyses.assemble_search import Closures, Search
@@ -261,11 +262,11 @@ def places(state: State, mechanism: Mechanism, joint: str) -> tuple[np.ndarray, 
 
 
 def is_pin(coordinates: Coordinates, joint: str) -> bool:
-    """True if a joint has a point that both bodies share."""
-    placed = coordinates.nominal_joint(joint).joint
-    return (
-        "origin" in placed.common or placed.kind in ("spherical", "universal") or bool(placed.kind == "point-on-line")
-    )
+    """True if a joint turns and keeps its point on its own axis, as a hinge, a ball, or a pin of a planar mechanism."""
+    own = coordinates.nominal_joint(joint).joint
+    X = own.transform(NUMPY, own.random(np.random.default_rng(0)))
+    turned = np.abs(np.asarray(X.R, dtype=float) - np.eye(3)).max()
+    return bool(turned > CLEAR and np.abs(np.asarray(X.p, dtype=float)[:2]).max() < CLEAR)
 
 
 def _elbows(states: tuple[State, ...], search: Search) -> list[Elbow]:

@@ -10,10 +10,11 @@ from dalembert.analyses.assemble_branches import Branches, find_branches
 from dalembert.analyses.assemble_many import States, assemble_many, samples_of
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
-from dalembert.model import Model
+from dalembert.model import Mechanism, Model, flatten
 from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import compiled
 from dalembert.planar import Planar
+from dalembert.planar.planar_names import POSITION, quantities
 from dalembert.state import State
 from dalembert.values import NUMBER, SEQUENCE
 
@@ -151,16 +152,14 @@ class _PlanarNames:
         return [self._name(name) for name in names] if isinstance(names, SEQUENCE) else names
 
     def _name(self, key: Any) -> Any:
-        from dalembert.planar.planar_names import quantities
-
         name = getattr(key, "name", key)
         known = quantities(self.planar)
         joint = next((one for one in self.planar.joints if one.name == name), None)
         if joint is not None:
-            plain = {one.name: one for one in self.planar.to_model().joints}[joint.name]
-            if plain.kind in ("revolute", "prismatic", "custom"):
+            own = [key for key in joint.quantities() if known[f"{name}.{key}"] == POSITION]
+            if Mechanism.nominal(flatten(self.planar.to_model())).joint(joint.name).joint.nq == len(own):
                 return name
-            name = f"{joint.name}.{joint.quantities()[0]}"
+            name = f"{joint.name}.{own[0]}"
         if name in known:
             self.asked[name] = None
         return name
