@@ -55,6 +55,7 @@ _HOMES = {
     "simulate_many": "dalembert.analyses",
     "workspace": "dalembert.analyses",
     "load": "dalembert.analyses",
+    "mesh_body": "dalembert.io",
     "read": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
@@ -106,6 +107,7 @@ __all__ = [
     "linearize",
     "linearize_over",
     "load",
+    "mesh_body",
     "read",
     "redundancy",
     "simulate",
@@ -146,7 +148,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
-    from dalembert.io import read, write
+    from dalembert.io import mesh_body, read, write
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar

@@ -26,6 +26,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("netcdf",),
     ("values",),
     ("native",),
     ("codegen",),
@@ -34,7 +35,7 @@ LAYERS = (
     ("expressions",),
     ("spatial",),
     ("elements",),
-    ("joints", "constraints", "forces"),
+    ("solids", "joints", "constraints", "forces"),
     ("model",),
     ("topology",),
     ("tree",),

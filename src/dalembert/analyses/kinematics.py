@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.assemble_given import Wishes
 from dalembert.analyses.assemble_search import Search
+from dalembert.analyses.check_values import by_name
 from dalembert.analyses.follow import Followed, Following
 from dalembert.analyses.followed_run import followed_run
 from dalembert.analyses.kinematics_events import Found, Watch, find_events
@@ -69,14 +70,17 @@ def kinematics(
         DalembertError: a freedom is not driven, or drives contradict each other; the message names them.
     """
     times = instants(duration, output_step)
+    given = by_name("kinematics: motion", motion, '{"A": "2*pi*t"}')
+    if initial is not None and not isinstance(initial, State):
+        initial = by_name("kinematics: initial", initial, '{"A": 0.3}')
     planar = model if isinstance(model, Planar) else None
     if isinstance(model, Dynamics):
         model = model.model
     if isinstance(model, Planar):
-        model = model.prescribed_model(motion or {}, ())
+        model = model.prescribed_model(given, ())
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
-    given, made = dict(motion or {}), model
+    made = model
     if not given and not any(constraint.gives() for constraint, _ in flatten(made).constraints.values()):
         raise _undriven(made, dict(parameters or {}))
     prepared = kept_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))

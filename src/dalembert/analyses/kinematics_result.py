@@ -19,9 +19,9 @@ from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
+from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Certificate, Trajectory
 from dalembert.trajectory.recorded import AXES
-from dalembert.trajectory.trajectory import write_netcdf
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -398,7 +398,7 @@ class Kinematics:
         if Path(path).suffix == ".csv":
             return write_atomic(path, self.to_csv().encode(), DalembertError)
         facts = {"certificate": str(self.certificate), "kinematics": json.dumps([str(event) for event in self.events])}
-        return write_netcdf(self.data.assign_attrs(facts), path)
+        return write_sealed(path, self.data.assign_attrs(facts))
 
     def plot(self, path: str | Path | None = None, *, joints: Sequence[str] | str | None = None) -> Any:
         """Coordinate, velocity, acceleration and jerk over time, with a thin line at each event.
