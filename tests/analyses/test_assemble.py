@@ -75,6 +75,7 @@ def test_a_bad_guess_closes_and_decides_about_the_branch():
     assert np.hypot(*(place(again, "C") - place(both["crossed"], "C"))) < 0.2
 
 
+@pytest.mark.slow
 def test_the_stewart_platform_closes_from_a_guess_wrong_by_60_degrees_and_half_a_leg():
     model, rng = da.library.stewart_platform(), np.random.default_rng(3)
     length = 1.35  # of a leg as drawn, about

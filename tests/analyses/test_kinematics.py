@@ -93,9 +93,10 @@ def test_rates_of_random_closed_mechanisms_are_derivatives_of_each_other(loops, 
         tip = k.point(f"coupler{loops - 1}", (0.7, 1.1, 0.2))
         assert_rates([part[:, i] for part in tip], t)
     assert_rates([part[:, 2] for part in k.turning("crank1")], t)
-    assert_rates(list(k.output("reach"))[:3], t)
+    assert_rates(list(k.output("reach")), t)
 
 
+@pytest.mark.slow
 def test_rates_in_space_with_balls_and_moving_drives():
     k = da.kinematics(da.library.stewart_platform(), np.linspace(0.1, 0.5, 161))
     t = k.time.values

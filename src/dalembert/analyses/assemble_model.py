@@ -38,6 +38,19 @@ def assemble(
 ) -> Branches: ...
 @overload
 def assemble(
+    model: Model | Planar | Dynamics,
+    initial: Sequence[Mapping[Any, Any]],
+    initial_rates: Initial = None,
+    *,
+    branches: None = None,
+    guess: Mapping[str, Any] | State | None = None,
+    locked: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> States: ...
+@overload
+def assemble(
     model: Model | Planar | Dynamics | Subsystem,
     initial: Initial = None,
     initial_rates: Initial = None,

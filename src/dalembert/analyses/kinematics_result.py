@@ -94,6 +94,14 @@ class Moving(NamedTuple):
     jerk: xr.DataArray
 
 
+class Rated(NamedTuple):
+    """An output with two rates, over time; a third one would need more than jerks, if it is of a velocity."""
+
+    value: xr.DataArray
+    rate: xr.DataArray
+    second_rate: xr.DataArray
+
+
 class Turning(NamedTuple):
     """How a body turns: angular velocity with two rates, world axes."""
 
@@ -181,16 +189,15 @@ class Kinematics:
             self._labeled(second[:, k], f"{unit}/s³"),
         )
 
-    def output(self, name: str) -> Moving:
-        """An output with two rates; the third is not known, because it may be of a velocity."""
+    def output(self, name: str) -> Rated:
+        """An output with two rates."""
         known = list(self.dynamics.flat.outputs)
         if name not in known:
             raise DalembertError(f"unknown output {name!r}; the model has {', '.join(known) or 'none'}")
         k, value = known.index(name), self.motion.output(name)
         first, second = (part[:, k] for part in self._rates.outputs)
         unit = value.attrs.get("units", "")
-        none = self._labeled(np.full(len(first), np.nan), "")
-        return Moving(value, self._labeled(first, f"{unit}/s"), self._labeled(second, f"{unit}/s²"), none)
+        return Rated(value, self._labeled(first, f"{unit}/s"), self._labeled(second, f"{unit}/s²"))
 
     def _body(self, name: str) -> int:
         bodies = [str(body) for body in self.motion.values("body")]
