@@ -333,12 +333,6 @@ def test_several_states_are_those_found_one_by_one():
     assert longer[1].parameters == {"coupler": 1.05}
 
 
-def test_many_begin_many_simulations():
-    states = da.assemble(FOUR_BAR, {"A": [0.1, 0.2, 0.3]}, {"A": 1.0})
-    runs = da.simulate_many(da.compile(FOUR_BAR, coordinates="relative"), 0.05, q=states.q, u=states.u)
-    assert np.allclose(runs.data.q.values[:, 0], states.q)
-
-
 # The search itself
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -248,5 +249,6 @@ def test_what_is_wrong_is_said(call, expected):
         call()
 
 
+@cache
 def driven_run():
     return da.kinematics(da.library.four_bar(), 0.1, {"A": "t"}, output_step=0.05)

@@ -27,7 +27,8 @@ def assemble_model(name: str, *, options: dict[str, Any], branches: bool, plot: 
     console = Console(highlight=False, soft_wrap=True)
     with working(f"assembling {escape(name)}", messages()):
         model = get_model(name)
-        found: Any = assemble(model, branches="all", **options) if branches else assemble(model, **options)
+        call: Any = assemble
+        found: Any = call(model, branches="all" if branches else None, **options)
     console.print(f"[bold]{escape(model.name)}[/]")
     if isinstance(found, Branches):
         console.print(str(found), markup=False)
