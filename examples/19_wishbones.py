@@ -1,4 +1,4 @@
-"""Double wishbones: how a wheel leans and shifts over its travel, and where the arms cross as the designer draws them."""
+"""Double wishbones: how a wheel leans and shifts over its travel, checked by the point about which it turns."""
 
 import os
 from pathlib import Path
