@@ -1,4 +1,3 @@
-# pyright: basic
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
@@ -12,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,9 +93,10 @@ def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
     if isinstance(matrices[0], ARRAY):
         return np.concatenate(matrices)
-    from scipy.sparse import vstack
+    from scipy import sparse
 
-    return vstack(matrices, "csr")
+    library: Any = sparse
+    return library.vstack(matrices, "csr")
 
 
 def _scaled(A: Any, columns: np.ndarray) -> Any:
@@ -107,12 +107,15 @@ def _scaled(A: Any, columns: np.ndarray) -> Any:
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
     if isinstance(A, ARRAY):
-        return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
-    from scipy.sparse import eye_array
-    from scipy.sparse.linalg import splu
+        return np.linalg.lstsq(cast(np.ndarray, A), b, rcond=_RCOND)[0]
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    library: Any = sparse
+    solvers: Any = linalg
 
     # x = Aᵀ (A Aᵀ + ε)⁻¹ b, refined until A x = b as far as it goes.
-    factor = splu((A @ A.T + SOFTENING * eye_array(A.shape[0])).tocsc())
+    factor: Any = solvers.splu((A @ A.T + SOFTENING * library.eye_array(A.shape[0])).tocsc())
     x = np.zeros(A.shape[1])
     for _ in range(TURNS):
         x += A.T @ factor.solve(b - A @ x)
