@@ -23,7 +23,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["Driver"]
+__all__ = ["WATCH_PERIOD", "Driver", "overlooked", "watched_outputs"]
 
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
@@ -34,6 +34,22 @@ WATCH_PERIOD = 0.05
 LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 
 _COUNTS = ("steps", "rejected", "evaluations", "narrow")
+
+
+def watched_outputs(times: np.ndarray) -> int:
+    """At how many places steps are compared with the equations."""
+    return min(max(len(times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
+
+
+def overlooked(found: Result, spacing: float) -> list[str]:
+    """What the guard of steps had to do, in words."""
+    if not found.narrow:
+        return []
+    many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
+    return [
+        f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
+        f"{spacing:.2g} s may pass unseen (step=… bounds the steps)"
+    ]
 
 
 class Driver:
@@ -81,8 +97,7 @@ class Driver:
         made: tuple[Any, Any] = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.problem, self.context = made
         self.settle(self.context)
-        outputs = min(max(len(self.times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
-        self.problem.spacing = (self.times[-1] - self.times[0]) / outputs
+        self.problem.spacing = (self.times[-1] - self.times[0]) / watched_outputs(self.times)
         y = x
         if self.problem.encode is None:
             self.problem.staged = self.context.inner is not None
@@ -130,7 +145,7 @@ class Driver:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
-        notes = (*self.notes, *self._overlooked(found))
+        notes = (*self.notes, *overlooked(found, self.problem.spacing))
         return Outcome(found, self.segments, self.events, ended_by, trouble, notes, projects)
 
     # States of the run
@@ -159,16 +174,6 @@ class Driver:
             times, states = np.append(found.time, found.end), np.vstack([found.states, found.last])
             found = replace(found, time=times, states=states)
         return found
-
-    def _overlooked(self, found: Result) -> list[str]:
-        """What the guard of steps had to do, in words."""
-        if not found.narrow:
-            return []
-        many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
-        return [
-            f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
-            f"{self.problem.spacing:.2g} s may pass unseen (step=… bounds the steps)"
-        ]
 
     def _change_method(self) -> None:
         assert self.fallback is not None
