@@ -28,6 +28,9 @@ _HOMES = {
     "Batch": "dalembert.trajectory",
     "Certificate": "dalembert.trajectory",
     "Comparison": "dalembert.analyses",
+    "Design": "dalembert.analyses",
+    "Equilibria": "dalembert.analyses",
+    "Equilibrium": "dalembert.analyses",
     "LinearChart": "dalembert.analyses",
     "LinearModel": "dalembert.analyses",
     "Options": "dalembert.analyses",
@@ -40,6 +43,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
+    "equilibrium": "dalembert.analyses",
     "ignorable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
     "inverse_dynamics": "dalembert.analyses",
@@ -48,6 +52,7 @@ _HOMES = {
     "redundancy": "dalembert.analyses",
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
+    "sweep": "dalembert.analyses",
     "load": "dalembert.analyses",
     "read": "dalembert.io",
     "write": "dalembert.io",
@@ -64,7 +69,10 @@ __all__ = [
     "Comparison",
     "DalembertError",
     "Derivation",
+    "Design",
     "Dynamics",
+    "Equilibria",
+    "Equilibrium",
     "ExpressionError",
     "Generalized",
     "Inverse",
@@ -87,6 +95,7 @@ __all__ = [
     "compare",
     "compile",
     "derive",
+    "equilibrium",
     "ignorable",
     "inspect",
     "inverse_dynamics",
@@ -99,6 +108,7 @@ __all__ = [
     "redundancy",
     "simulate",
     "simulate_many",
+    "sweep",
     "write",
 ]
 
@@ -106,6 +116,9 @@ if TYPE_CHECKING:
     from dalembert import library
     from dalembert.analyses import (
         Comparison,
+        Design,
+        Equilibria,
+        Equilibrium,
         Inverse,
         LinearChart,
         LinearModel,
@@ -113,6 +126,7 @@ if TYPE_CHECKING:
         Samples,
         assemble,
         compare,
+        equilibrium,
         ignorable,
         inspect,
         inverse_dynamics,
@@ -122,6 +136,7 @@ if TYPE_CHECKING:
         redundancy,
         simulate,
         simulate_many,
+        sweep,
     )
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile

@@ -142,7 +142,10 @@ def test_closed_loops_are_assembled_for_each_sample(integrator: str, coordinates
 @pytest.mark.parametrize(
     ("model", "given"),
     [
-        (da.library.four_bar(), {"parameters": {"coupler": np.linspace(0.9, 1.1, 5)}, "initial": {"A": [0, 1, 2, 3, 4]}}),
+        (
+            da.library.four_bar(),
+            {"parameters": {"coupler": np.linspace(0.9, 1.1, 5)}, "initial": {"A": [0, 1, 2, 3, 4]}},
+        ),
         (da.library.bicycle(), {"parameters": {"speed": np.linspace(1, 5, 4), "lean": np.linspace(0.0, 0.2, 4)}}),
         (da.library.crank_rocker(), {"parameters": {"crank": np.linspace(0.2, 0.3, 4)}}),
         (da.library.desk_lamp(), {"initial": {"shoulder": np.linspace(-0.3, 0.3, 4)}}),

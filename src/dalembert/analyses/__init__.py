@@ -1,7 +1,9 @@
-"""What one does with a model: assemble, simulate, compare, inspect, inverse dynamics."""
+"""What one does with a model: assemble, simulate, compare, inspect, inverse dynamics, equilibria, sweeps."""
 
 from dalembert.analyses.assemble import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.equilibrium import equilibrium
+from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
@@ -16,10 +18,15 @@ from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
 from dalembert.analyses.simulate import simulate
 from dalembert.analyses.sizing import Sizing
+from dalembert.analyses.sweep import sweep
+from dalembert.analyses.sweep_design import Design
 
 __all__ = [
     "Comparison",
+    "Design",
     "Entry",
+    "Equilibria",
+    "Equilibrium",
     "Inspection",
     "Inverse",
     "LinearChart",
@@ -30,6 +37,7 @@ __all__ = [
     "Sizing",
     "assemble",
     "compare",
+    "equilibrium",
     "ignorable",
     "inspect",
     "inverse_dynamics",
@@ -39,4 +47,5 @@ __all__ = [
     "redundancy",
     "simulate",
     "simulate_many",
+    "sweep",
 ]

@@ -66,6 +66,9 @@ class Driver:
         interrupted: the user wants the run to end (Ctrl-C); it keeps what was computed.
     """
 
+    problem: Any
+    context: Any
+
     def __init__(
         self,
         dynamics: Dynamics | CompiledSystem,
@@ -94,8 +97,7 @@ class Driver:
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
-        made: tuple[Any, Any] = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
-        self.problem, self.context = made
+        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
         self.problem.spacing = (self.times[-1] - self.times[0]) / watched_outputs(self.times)
         y = x

@@ -22,6 +22,7 @@ from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.planar import Planar
 from dalembert.state import State
+from dalembert.values import MAPPING
 
 __all__ = ["equilibrium"]
 
@@ -105,7 +106,7 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
         values = {**guess.parameters, **parameters}
         q, u = guess.to(dynamics.coordinates)
         return State(guess.time, q, u, dynamics.coordinates, values)
-    if guess is not None and not isinstance(guess, Mapping):
+    if guess is not None and not isinstance(guess, MAPPING):
         raise DalembertError(f"guess must be a State or a dictionary by joint, got {guess!r}")
     given: dict[str, Any] = dict(guess or {})
     single = {name: given.pop(name) for name in list(given) if _component(dynamics, name)}
@@ -216,7 +217,8 @@ class _Search:
         rows: list[np.ndarray] = []
         for _ in range(PROBES):
             q = seen.shifted(self.start.q, rng.normal(size=d.nv))
-            T = seen.tangent(Candidate(q, *rng.normal(size=(2, d.nv)), rng.normal(size=len(d.rows)), self.p))
+            u, du, multipliers = rng.normal(size=d.nv), rng.normal(size=d.nv), rng.normal(size=len(d.rows))
+            T = seen.tangent(Candidate(q, u, du, multipliers, self.p))
             for key in ("r_q", "v_q", "g_q", "phi_q"):
                 J = T[key] @ T["W"]
                 rows.append(J / max(np.abs(J).max(initial=0.0), 1e-300))
@@ -381,7 +383,9 @@ class _Search:
         worst = np.argsort(-np.abs(forces))[:3]
         size = float(np.abs(forces).max(initial=0.0))
         parts = [
-            f"{d.u_names[i]!r} by {forces[i]:.6g} {_unit(d, i)}" for i in worst if abs(forces[i]) > 1e-6 * max(size, 1e-9)
+            f"{d.u_names[i]!r} by {forces[i]:.6g} {_unit(d, i)}"
+            for i in worst
+            if abs(forces[i]) > 1e-6 * max(size, 1e-9)
         ]
         if parts:
             lines.append(f"  At the best position nothing balances {', '.join(parts)}.")

@@ -105,12 +105,11 @@ class Balance:
         T = self.tangent(replace(at, multipliers=np.zeros(len(self.dynamics.rows))))
         carried, accelerations = self.roles.carried, at.du
         if carried.shape[1]:
-            found = np.linalg.lstsq(T["A"][self.acting] @ carried, -T["g"][self.acting], rcond=RANK)[0]
-            accelerations = accelerations + carried @ found
+            accelerations = accelerations + carried @ _least(T["A"][self.acting] @ carried, -T["g"][self.acting])
             T = self.tangent(replace(at, multipliers=np.zeros(len(self.dynamics.rows)), du=accelerations))
         multipliers = np.zeros(len(self.dynamics.rows))
         if self.acting:
-            multipliers[self.acting] = np.linalg.lstsq(T["A"][self.acting].T, T["r"], rcond=RANK)[0]
+            multipliers[self.acting] = _least(T["A"][self.acting].T, T["r"])
         return replace(at, multipliers=multipliers, du=accelerations)
 
     # The system
@@ -186,25 +185,31 @@ class Balance:
         for _ in range(NEWTON_STEPS):
             if not np.isfinite(best) or best < 1e-15:
                 break
-            scale = np.linalg.norm(J)
-            taken = False
-            for _ in range(12):
-                step = self._limited(_damped(J, F, damping * min(1.0, best) * scale if damping > 1e-12 else 0.0))
-                trial = self.moved(at, step, force)
-                F_trial, J_trial = self.system(trial, force)
-                size = float(np.linalg.norm(F_trial))
-                if np.isfinite(size) and size < best:
-                    taken = True
-                    break
-                damping = max(4 * damping, 1e-6)
-            if not taken:
+            taken, damping = self._step(at, (F, J, best), damping, force)
+            if taken is None:
                 break
-            done = size > 0.9 * best and size < BALANCED
-            at, F, J, best, damping = trial, F_trial, J_trial, size, damping / 10
-            if done:
+            at, F, J = taken
+            before, best, damping = best, float(np.linalg.norm(F)), damping / 10
+            if best > 0.9 * before and best < BALANCED:
                 break
         at = self.with_multipliers(at)
         return at, self.left(at)
+
+    def _step(
+        self, at: Candidate, now: tuple[np.ndarray, np.ndarray, float], damping: float, force: float
+    ) -> tuple[tuple[Candidate, np.ndarray, np.ndarray] | None, float]:
+        """A step that leaves less, with more damping until it does; None if none does."""
+        F, J, best = now
+        scale = float(np.linalg.norm(J))
+        for _ in range(12):
+            step = self._limited(_damped(J, F, damping * min(1.0, best) * scale if damping > 1e-12 else 0.0))
+            trial = self.moved(at, step, force)
+            F_trial, J_trial = self.system(trial, force)
+            size = float(np.linalg.norm(F_trial))
+            if np.isfinite(size) and size < best:
+                return (trial, F_trial, J_trial), damping
+            damping = max(4 * damping, 1e-6)
+        return None, damping
 
     def _limited(self, step: np.ndarray) -> np.ndarray:
         longest = np.abs(step[: len(self.roles.moves)]).max(initial=0.0)
@@ -212,7 +217,8 @@ class Balance:
 
     def descend(self, at: Candidate) -> tuple[Candidate, float]:
         """Along the forces until they vanish, as with much friction; for mechanisms at rest."""
-        radius, before = LARGEST_MOVE, None
+        radius = LARGEST_MOVE
+        before: tuple[float, np.ndarray] | None = None
         for _ in range(DOWN_STEPS):
             at = self.with_multipliers(at)
             T = self.tangent(at)
@@ -221,14 +227,14 @@ class Balance:
             free = [i not in self.roles.moves for i in range(self.dynamics.nv)]
             N = N @ null_space(N[free]) if any(free) else N
             f, K = -N.T @ T["r"] / force, N.T @ (T["r_q"] @ T["W"]) @ N / force
-            gap = np.linalg.lstsq(T["A"][self.holonomic], -T["phi"][self.holonomic], rcond=RANK)[0]
+            gap = _least(T["A"][self.holonomic], -T["phi"][self.holonomic])
             if before is not None and before[1] @ (N @ f) < -0.5 * before[0]:
                 radius *= 0.5
             else:
                 radius = min(LARGEST_MOVE, 1.5 * radius)
             if not np.isfinite(f).all() or np.abs(f).max(initial=0.0) < NEAR or radius < 1e-9:
                 break
-            step = N @ _downhill(K, f, radius)
+            step: np.ndarray = N @ _downhill(K, f, radius)
             before = float(step @ (N @ f)), step
             at = replace(at, q=self.shifted(at.q, step + gap))
         return self.solve(at)
@@ -273,7 +279,8 @@ class Balance:
 
 def _named(directions: np.ndarray, labels: Sequence[str]) -> list[tuple[str, ...]]:
     """What moves in each of the independent directions, after elimination with complete pivoting."""
-    rest, rows = directions.copy(), []
+    rest = directions.copy()
+    rows: list[tuple[int, np.ndarray]] = []
     while rest.size and np.abs(rest).max() > 1e-6:
         i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
         row = rest[i] / rest[i, j]
@@ -281,9 +288,15 @@ def _named(directions: np.ndarray, labels: Sequence[str]) -> list[tuple[str, ...
         rows = [(k, other - other[j] * row) for k, other in rows] + [(int(j), row)]
     found: list[tuple[str, ...]] = []
     for j, row in rows:
-        others = [k for k in np.flatnonzero(np.abs(row) > 1e-5) if k != j]
+        others = [k for k in np.flatnonzero(np.abs(row) > 1e-5).tolist() if k != j]
         found.append((labels[j], *(labels[k] for k in others)))
     return found
+
+
+def _least(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x of least norm that brings A x closest to b."""
+    found: Any = np.linalg.lstsq(A, b, rcond=RANK)
+    return found[0]
 
 
 def null_space(A: np.ndarray) -> np.ndarray:

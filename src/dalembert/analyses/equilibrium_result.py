@@ -131,7 +131,9 @@ class Equilibrium:
         ends = force.ends()
         if not ends:
             return size
-        places = [motion.body(body)[0].apply(motion.within(scope).local_point(body, at, frame)) for body, at, frame in ends]
+        places = [
+            motion.body(body)[0].apply(motion.within(scope).local_point(body, at, frame)) for body, at, frame in ends
+        ]
         along = places[0] - places[1]
         return float(np.sign(motion.body(last)[0].R @ wrench[3:] @ along) * size) if size else 0.0
 

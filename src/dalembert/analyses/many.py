@@ -89,7 +89,7 @@ def simulate_many(
 
 
 def _hold_ranks(dynamics: Dynamics, samples: Samples, time: float) -> None:
-    """Over-constrained mechanisms, such as Bennett's, need to know the rank of their constraints; others say so once."""
+    """Over-constrained mechanisms, such as Bennett's, need to know the rank of their constraints, all others do not."""
     if not dynamics.rows or dynamics.coordinates.name != "relative":
         return
     for i in np.flatnonzero(np.isfinite(samples.start).all(axis=1)):

@@ -103,6 +103,6 @@ def _arrays(records: list[Record]) -> list[np.ndarray]:
                 waiting.append(kept)
             elif isinstance(item, Function) and kept is not None:
                 waiting.append(kept.record)
-            elif isinstance(kept, ARRAY) and kept.size:
+            elif kept is not None and isinstance(kept, ARRAY) and kept.size:
                 found[kept.ctypes.data] = kept
     return list(found.values())

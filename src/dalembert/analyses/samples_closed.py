@@ -154,7 +154,7 @@ class _Closing:
             seen = kernels.constraint_kernel(self.time, q[going], np.zeros(d.nv), table[going])
             phi = np.asarray(seen.position).reshape(len(going), -1)
             A = np.asarray(seen.jacobian).reshape(len(going), -1, d.nv)[:, : d.holonomic]
-            residual = np.hstack([phi, q[np.ix_(going, places)] - targets[going]])
+            residual = np.hstack([phi, q[going][:, places] - targets[going]])
             error = np.abs(residual).max(axis=1, initial=0.0)
             closed = (error <= EXACT * size[going]) | (
                 (error <= CLOSED * size[going]) & (error > 0.1 * previous[going])

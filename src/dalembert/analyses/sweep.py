@@ -110,7 +110,7 @@ def _job(
         if duration is not None or outputs is not None:
             raise DalembertError("a sweep does runs (duration, outputs) or an analysis, not both")
         subject = options.equations(model) if isinstance(model, Model | Dynamics) else model
-        text = dumps(subject.model) if isinstance(subject, Dynamics) else repr(type(model))
+        text = dumps(subject.model) if isinstance(subject, Dynamics) else type(subject).__name__
         return Analysis(subject, analysis, design.names), fingerprint(text, _told(analysis), design.names, design.table)
     if not isinstance(model, Model | Dynamics):
         raise DalembertError(f"sweep takes a model, a planar mechanism or compiled equations, got {model!r}")
@@ -124,7 +124,9 @@ def _job(
     wanted = Outputs.read(dynamics, outputs)
     how = [dumps(dynamics.model), dynamics.recipe.to_json(), repr(choice.method), options.stabilization]
     how += [options.baumgarte, times, options.parameters, options.initial, options.initial_rates]
-    key = fingerprint(how, design.names, design.table, wanted.series, {k: _told(f) for k, f in wanted.functions.items()})
+    key = fingerprint(
+        how, design.names, design.table, wanted.series, {k: _told(f) for k, f in wanted.functions.items()}
+    )
     # The equations have their formulation and coordinates already.
     plain = Options.of(options, {"formulation": "auto", "coordinates": "auto"}, RunOptions)
     bounds = np.stack([design.table.min(axis=0), design.table.max(axis=0)])
@@ -136,7 +138,7 @@ def _told(function: Any) -> str:
     try:
         text = inspect.getsource(function)
     except (OSError, TypeError):
-        text = repr(type(function))
+        text = type(function).__name__
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{name} {hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -158,6 +160,7 @@ class _Work:
         self.bounds = [(first, min(first + size, len(design))) for first in range(0, len(design), size)]
         self.done: dict[int, Block] = {}
         self.notes: list[str] = []
+        self.together = 1  # samples that are done at a time
         for number, (first, last) in enumerate(self.bounds if store is not None else ()):
             assert store is not None
             found = store.read(first, last - first)
@@ -185,8 +188,8 @@ class _Work:
 
     def here(self, threads: int) -> None:
         """Several blocks at a time, so that all threads have work, and not so many that little is kept."""
-        together = 4 * threads
-        for numbers in self._groups(lambda: together):
+        self.together = 4 * threads
+        for numbers in self._groups():
             first, last = self.bounds[numbers[0]][0], self.bounds[numbers[-1]][1]
             began = time.monotonic()
             many = last - first
@@ -198,16 +201,16 @@ class _Work:
             self._tell()
             took = time.monotonic() - began
             if took < SHORT:
-                together = min(MOST_TOGETHER, 2 * together)
+                self.together = min(MOST_TOGETHER, 2 * self.together)
             elif took > LONG:
-                together = max(threads, together // 2)
+                self.together = max(threads, self.together // 2)
 
-    def _groups(self, together: Callable[[], int]) -> Iterator[list[int]]:
+    def _groups(self) -> Iterator[list[int]]:
         """Blocks that follow each other, with as many samples as are wanted."""
         missing = self.missing
         while missing:
             group = [missing.pop(0)]
-            while missing and missing[0] == group[-1] + 1 and self._samples(group) < together():
+            while missing and missing[0] == group[-1] + 1 and self._samples(group) < self.together:
                 group.append(missing.pop(0))
             yield group
 

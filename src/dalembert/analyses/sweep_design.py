@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.values import NUMBER, SEQUENCE
+from dalembert.values import MAPPING, NUMBER, SEQUENCE
 
 __all__ = ["Design"]
 
@@ -89,7 +89,7 @@ class Design:
 
 
 def _checked(over: Any) -> dict[str, Any]:
-    if not isinstance(over, Mapping) or not over:
+    if not isinstance(over, MAPPING) or not over:
         raise DalembertError(f"a sweep varies something.  Fix: over={{name: values}}, got {over!r}")
     wrong = [name for name in over if not isinstance(name, str)]
     if wrong:

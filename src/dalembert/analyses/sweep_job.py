@@ -189,7 +189,9 @@ def _role(dynamics: Dynamics, text: str) -> tuple[str, str]:
             )
         return ("initial_rates" if rate else "initial"), joint
     known = ", ".join([*dynamics.parameter_names, *dynamics.flat.joints])
-    raise DalembertError(f"a sweep cannot vary {text!r}.  Fix: a parameter, a joint, or joint.d for its velocity: {known}")
+    raise DalembertError(
+        f"a sweep cannot vary {text!r}.  Fix: a parameter, a joint, or joint.d for its velocity: {known}"
+    )
 
 
 def run_part(job: Job, tables: list[np.ndarray], threads: int) -> list[Block]:

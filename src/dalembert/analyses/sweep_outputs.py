@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.expressions import reference, references
 from dalembert.trajectory import Batch
+from dalembert.values import DICT, MAPPING, SEQUENCE
 
 __all__ = ["Outputs", "gathered", "numbers_of", "reason_of"]
 
@@ -65,9 +66,9 @@ class Outputs:
             given = {name: name for name in names}
         if isinstance(given, str) or callable(given):
             given = [given]
-        if isinstance(given, Sequence):
+        if isinstance(given, SEQUENCE):
             given = {one if isinstance(one, str) else getattr(one, "__name__", "value"): one for one in given}
-        if not isinstance(given, Mapping) or not given:
+        if not isinstance(given, MAPPING) or not given:
             raise DalembertError(f"outputs must be a list of names and formulas, or a dictionary, got {given!r}")
         series: dict[str, tuple[str, str]] = {}
         functions: dict[str, Callable[[Any], Any]] = {}
@@ -132,7 +133,7 @@ def gathered(name: str, values: Mapping[int, Any], count: int) -> dict[str, np.n
     """Numbers, arrays or dictionaries of them, one for each sample, as arrays; NaN where there is none."""
     parts: dict[str, dict[int, np.ndarray]] = {}
     for i, value in values.items():
-        for key, part in (value if isinstance(value, dict) else {name: value}).items():
+        for key, part in (value if isinstance(value, DICT) else {name: value}).items():
             parts.setdefault(key, {})[i] = part
     found: dict[str, np.ndarray] = {}
     for key, rows in parts.items():
@@ -147,7 +148,7 @@ def gathered(name: str, values: Mapping[int, Any], count: int) -> dict[str, np.n
 
 def numbers_of(value: Any) -> Any:
     """A number, an array, or a dictionary of them."""
-    if isinstance(value, Mapping):
+    if isinstance(value, MAPPING):
         return {str(key): numbers_of(part) for key, part in value.items()}
     found = np.asarray(getattr(value, "values", value))
     if found.dtype.kind not in "biufc":

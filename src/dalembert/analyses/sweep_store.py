@@ -91,9 +91,9 @@ class Store:
         variables: dict[str, Any] = {}
         for key, array in zip(names, block.arrays.values(), strict=True):
             dims = ["sample", *(f"{key}_{axis}" for axis in range(1, array.ndim))]
-            variables[f"v_{key}"] = (dims, array.real)
+            variables[f"v_{key}"] = (dims, np.real(array))
             if np.iscomplexobj(array):
-                variables[f"i_{key}"] = (dims, array.imag)
+                variables[f"i_{key}"] = (dims, np.imag(array))
         attrs = {"failed": json.dumps(block.failed), "names": json.dumps(names)}
         with atomic_file(self._file(first)) as part:
             xr.Dataset(variables, attrs=attrs).to_netcdf(part, engine="h5netcdf")

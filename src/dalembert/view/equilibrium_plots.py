@@ -123,9 +123,7 @@ def _draw(panel: Axes, scene: Scene, view: np.ndarray) -> None:
         _coil(panel, *ends)
 
 
-def _outline(
-    panel: Axes, shape: Shape, pose: tuple[np.ndarray, np.ndarray], view: np.ndarray, color: str
-) -> None:
+def _outline(panel: Axes, shape: Shape, pose: tuple[np.ndarray, np.ndarray], view: np.ndarray, color: str) -> None:
     from matplotlib.patches import Polygon
 
     points = _points(shape)

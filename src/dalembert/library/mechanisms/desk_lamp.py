@@ -19,6 +19,8 @@ balance it everywhere. With l₀ > 0 there is one such angle, and it is stable: 
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from dalembert.library import parts
@@ -53,7 +55,8 @@ def desk_lamp(
     )
     a1, b1, a2, b2, w = 0.06, 0.12, 0.05, 0.12, 0.05
     # Drawn with the lower arm 30° to the left of the vertical and the upper one 75° to its right.
-    s1, c1, s2, c2 = -sp.Rational(1, 2), sp.sqrt(3) / 2, sp.sin(5 * sp.pi / 12), sp.cos(5 * sp.pi / 12)
+    pi: Any = sp.pi
+    s1, c1, s2, c2 = sp.sin(-pi / 6), sp.cos(-pi / 6), sp.sin(5 * pi / 12), sp.cos(5 * pi / 12)
     P1, P2 = (0, 0, 0), (-w, 0, 0)
     Q1, Q2 = (l1 * s1, l1 * c1, 0), (l1 * s1 - w, l1 * c1, 0)
     R2 = (Q1[0], Q1[1] + w, 0)
@@ -64,8 +67,20 @@ def desk_lamp(
     model.body("elbow", **parts.bar(0.10, Q2, R2, width=0.03, level=1))
     model.body("upper arm", **parts.bar(0.15, Q1, S1, width=0.022, level=2))
     model.body("upper rod", **parts.bar(0.10, R2, S2, width=0.012, level=2))
-    shade = {"kind": "cone", "radius": 0.09, "length": 0.12, "axis": "y", "pose": {"position": (S1[0], S1[1] - 0.09, 0)}}
-    post = {"kind": "capsule", "radius": 0.012, "length": w, "axis": "y", "pose": {"position": (S1[0], S1[1] + w / 2, 0)}}
+    shade = {
+        "kind": "cone",
+        "radius": 0.09,
+        "length": 0.12,
+        "axis": "y",
+        "pose": {"position": (S1[0], S1[1] - 0.09, 0)},
+    }
+    post = {
+        "kind": "capsule",
+        "radius": 0.012,
+        "length": w,
+        "axis": "y",
+        "pose": {"position": (S1[0], S1[1] + w / 2, 0)},
+    }
     J = head * 0.05**2
     model.body("head", mass=head, com=S1, inertia=(J, J, J), shapes=(shade, post), color="#de8f05")
 
@@ -78,11 +93,10 @@ def desk_lamp(
     model.revolute("neck", "upper arm", "head", point=S1, axis="z")
     model.revolute("neck rod", "upper rod", "head", point=S2, axis="z")
 
-    model.spring("lower spring", model.ground, "lower arm", at=((0, a1, 0), (b1 * s1, b1 * c1, 0)), stiffness=k1, length=free)
-    on_arm = (Q1[0] + b2 * s2, Q1[1] + b2 * c2, 0)
-    model.spring(
-        "upper spring", "elbow", "upper arm", at=((Q1[0], Q1[1] + a2, 0), on_arm), stiffness=k2, length=1.5 * free
-    )
+    first, second = ((0, a1, 0), (b1 * s1, b1 * c1, 0)), (Q1[0] + b2 * s2, Q1[1] + b2 * c2, 0)
+    model.spring("lower spring", model.ground, "lower arm", at=first, stiffness=k1, length=free)
+    high = (Q1[0], Q1[1] + a2, 0)
+    model.spring("upper spring", "elbow", "upper arm", at=(high, second), stiffness=k2, length=1.5 * free)
     model.torsional_spring("friction 1", "shoulder", damping=c)
     model.torsional_spring("friction 2", "elbow high", damping=c)
 
