@@ -19,8 +19,6 @@ balance it everywhere. With l₀ > 0 there is one such angle, and it is stable: 
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
 from dalembert.library import parts
@@ -55,8 +53,7 @@ def desk_lamp(
     )
     a1, b1, a2, b2, w = 0.06, 0.12, 0.05, 0.12, 0.05
     # Drawn with the lower arm 30° to the left of the vertical and the upper one 75° to its right.
-    pi: Any = sp.pi
-    s1, c1, s2, c2 = sp.sin(-pi / 6), sp.cos(-pi / 6), sp.sin(5 * pi / 12), sp.cos(5 * pi / 12)
+    s1, c1, s2, c2 = -sp.Rational(1, 2), sp.sqrt(3) / 2, (sp.sqrt(6) + sp.sqrt(2)) / 4, (sp.sqrt(6) - sp.sqrt(2)) / 4
     P1, P2 = (0, 0, 0), (-w, 0, 0)
     Q1, Q2 = (l1 * s1, l1 * c1, 0), (l1 * s1 - w, l1 * c1, 0)
     R2 = (Q1[0], Q1[1] + w, 0)
