@@ -37,7 +37,7 @@ def desk_lamp(
     free_length: float = 0.04,
     damping: float = 0.05,
 ) -> Model:
-    """A lamp that comes to rest where its springs balance it.
+    """A lamp that is let go and comes to rest where its springs balance it.
 
     Args:
         lower, upper: lengths of the arms (m).
@@ -100,6 +100,8 @@ def desk_lamp(
     model.shape(model.ground, "cylinder", radius=0.09, length=0.02, axis="y", pose=(-w / 2, -0.05, 0))
     model.shape(model.ground, "box", size=(0.08, 0.05, 0.02), pose=(-w / 2, -0.02, -0.02))
     model.shape(model.ground, "cylinder", radius=0.006, length=a1, axis="y", pose=(0, a1 / 2, 0))
+    model.initial("shoulder", 0.3)
+    model.initial("elbow high", -0.4)
     model.output("height of the lamp", "y(head)", unit="m")
     model.output("reach of the lamp", "x(head)", unit="m")
     return model
