@@ -231,7 +231,8 @@ class _Work:
                     number = waiting.pop(0)
                     first, last = self.bounds[number]
                     running[executor.submit(run_part, self.job, [self.table[first:last]], threads)] = number
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(done, key=lambda one: one.exception() is not None):
                     number = running.pop(future)
                     self._keep(number, future.result()[0])
                     self._tell()
