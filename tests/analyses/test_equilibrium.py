@@ -282,7 +282,7 @@ def governor(speed: float) -> da.Model:
 
 def test_a_driven_governor_lifts_its_bob():
     speed = 6.0
-    with pytest.raises(DalembertError, match="'spindle' moves by 6|moves by 6"):
+    with pytest.raises(DalembertError, match="moves by 6 per second, so nothing rests"):
         da.equilibrium(governor(speed))
     found = da.equilibrium(governor(speed), {"hinge": 0.5}, steady={"spindle": None}, starts=8)
     heights = {round(float(np.cos(one.joint("hinge")[0])), 9): one.kind for one in found}
@@ -335,7 +335,7 @@ def test_mistakes_are_explained(options: dict[str, Any], message: str):
 
 
 def test_other_things_are_refused():
-    with pytest.raises(DalembertError, match="takes a model.*got a int"):
+    with pytest.raises(DalembertError, match=r"takes a model.*got a int"):
         da.equilibrium(3)  # type: ignore[arg-type]
     with pytest.raises(DalembertError, match="a model with other joints"):
         da.equilibrium(da.library.four_bar(), da.assemble(da.library.pendulum()))

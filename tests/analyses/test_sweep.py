@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_a_grid_gives_what_single_runs_give(four_bar: da.Dynamics):
     np.testing.assert_allclose(one.peak, run.joint("A").u.max(), rtol=1e-11)
     np.testing.assert_allclose(one.x, run.body("coupler").position[:, 0], atol=1e-11)
     np.testing.assert_allclose(one.energy, sweep_work.peak(run), rtol=1e-11)
-    assert seen[-1] == 1.0 and all(a <= b for a, b in zip(seen, seen[1:], strict=False))
+    assert seen[-1] == 1.0 and all(a <= b for a, b in pairwise(seen))
     assert data.attrs["failed"] == 0 and float(data.drift.max()) < 1e-4 and (data.end == 0.4).all()
 
 
@@ -281,7 +282,8 @@ def test_a_sweep_goes_on_after_kill_9(tmp_path: Path):
     script = textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
         import numpy as np, dalembert as da, sweep_work
-        data = da.sweep({str(marks)!r}, {{"x": np.arange(60.0)}}, analysis=sweep_work.slow, store={str(tmp_path / "s")!r})
+        over = {{"x": np.arange(60.0)}}
+        data = da.sweep({str(marks)!r}, over, analysis=sweep_work.slow, store={str(tmp_path / "s")!r})
         assert (data.value == np.arange(60.0) + 1).all()
     """)
     process = subprocess.Popen([sys.executable, "-c", script])
@@ -305,7 +307,7 @@ def test_processes_give_the_same_numbers_and_a_killed_worker_loses_nothing(tmp_p
     here = da.sweep(four_bar, design, 0.2, outputs=WANTED, **OPTIONS)
     with ProcessPoolExecutor(2, mp_context=context) as pool:
         assert da.sweep(four_bar, design, 0.2, outputs=WANTED, executor=pool, **OPTIONS).identical(here)
-        with pytest.raises(DalembertError, match="cannot be sent to the workers.*Fix: "):
+        with pytest.raises(DalembertError, match=r"cannot be sent to the workers.*Fix: "):
             da.sweep(four_bar, design, 0.2, outputs={"a": lambda run: 1.0}, executor=pool, **OPTIONS)
     with ProcessPoolExecutor(2, mp_context=context) as pool, pytest.warns(UserWarning, match="workers died"):
         found = da.sweep(str(tmp_path), {"x": np.arange(20.0)}, analysis=sweep_work.deadly, executor=pool)

@@ -50,9 +50,7 @@ def equilibrium_model(name: str, options: dict[str, Any], plot: Path | None, tab
     if table is not None:
         text = io.StringIO()
         csv.writer(text).writerows([["kind", *first.dynamics.q_names, *(f"{n}.d" for n in first.dynamics.u_names)]])
-        csv.writer(text).writerows(
-            [[one.kind, *map(repr, map(float, (*one.state.q, *one.state.u)))] for one in found]
-        )
+        csv.writer(text).writerows([[one.kind, *map(repr, map(float, (*one.state.q, *one.state.u)))] for one in found])
         write_atomic(table, text.getvalue().encode(), DalembertError)
         console.print(f"  wrote {table}", style="dim", markup=False)
 

@@ -34,7 +34,8 @@ def sweep_model(
         raise DalembertError(f"--write {wrong[0]}: expected a file that ends in {', '.join(writers)}")
     console, stderr = Console(highlight=False, soft_wrap=True), messages(quiet)
     made = _design(*design)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+    texts = TextColumn("{task.description}"), TextColumn("{task.percentage:.0f} %")
+    columns = texts[0], BarColumn(), texts[1], TimeRemainingColumn()
     with Progress(*columns, console=stderr, disable=not stderr.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{len(made)} samples of {escape(name)}", total=1.0)
         found = sweep(
@@ -107,8 +108,8 @@ def _summary(found: Any) -> Table:
     for name in list(found.data_vars)[:MOST_LINES]:
         values = found[name].values
         if values.dtype.kind == "f" and np.isfinite(values).any():
-            numbers = np.nanmin(values), np.nanmean(values), np.nanmax(values)
-            table.add_row(escape(str(name)), *(f"{value:.6g}" for value in numbers))
+            kept: Any = values[np.isfinite(values)]
+            table.add_row(escape(str(name)), f"{kept.min():.6g}", f"{kept.mean():.6g}", f"{kept.max():.6g}")
     return table
 
 

@@ -59,7 +59,7 @@ def _panel(figure: Figure, panel: Axes, values: Any, name: str, names: list[str]
     over = [axis for axis in values.dims if axis in names]
     rest = [axis for axis in values.dims if axis not in names and axis not in ("sample", "time")]
     if rest:
-        values = values.isel({axis: 0 for axis in rest})
+        values = values.isel(dict.fromkeys(rest, 0))
     if "time" in values.dims:
         _series(panel, values, name)
     elif len([axis for axis in over if values.sizes[axis] > 1]) == 2:
