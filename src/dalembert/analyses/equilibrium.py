@@ -22,7 +22,7 @@ from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.planar import Planar
 from dalembert.state import State
-from dalembert.values import MAPPING
+from dalembert.values import MAPPING, NUMBER
 
 __all__ = ["equilibrium"]
 
@@ -114,7 +114,7 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
     state = assemble_state(dynamics.relative, given, rates, parameters, 0.0)
     q, u = state.to(dynamics.coordinates)
     for name, value in single.items():
-        if not np.isscalar(value) or not np.isfinite(float(value)):  # type: ignore[arg-type]
+        if not isinstance(value, NUMBER) or not np.isfinite(value):
             raise DalembertError(f"guess: {name!r} must be a finite number, got {value!r}")
         if name.endswith(".d"):
             u[dynamics.u_names.index(name.removesuffix(".d"))] = value

@@ -108,7 +108,7 @@ class _Closing:
             if TIME in getattr(formula, "free_symbols", ()):
                 formula = formula.subs(TIME, t)
             symbols = dict(zip(kernels.parameter_names, kernels.symbols["p"][1], strict=True))
-            return evaluate(CASADI, formula, lambda atom: symbols[atom.name])  # pyright: ignore[reportAttributeAccessIssue]
+            return evaluate(CASADI, formula, lambda atom: symbols[str(getattr(atom, "name", atom))])
 
         def column(formulas: list[Any]) -> Any:
             return CASADI.to_sx(np.array([number(f) for f in formulas], dtype=object).reshape(-1))

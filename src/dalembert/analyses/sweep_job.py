@@ -59,10 +59,16 @@ class Simulation(Job):
         rest = self.duration, self.options, self.outputs, self.names, self.roles, self.bounds
         return _again, (self.key, (d.model, d.recipe), *rest)
 
+    @property
+    def initial(self) -> dict[str, Any]:
+        """Coordinates at the start that are the same for all."""
+        given: Any = self.options.initial
+        return dict(given or {})
+
     def compute(self, table: np.ndarray, threads: int, progress: Callable[[float], None] | None = None) -> Block:
         given: dict[str, dict[str, Any]] = {
             "parameters": dict(self.options.parameters or {}),
-            "initial": dict(self.options.initial or {}),  # type: ignore[call-overload]
+            "initial": self.initial,
             "initial_rates": dict(self.options.initial_rates or {}),
         }
         invalid = self._invalid(table)

@@ -90,17 +90,19 @@ def _joined(bodies: Sequence[SceneBody]) -> SceneBody:
 
 
 def _common_axis(scene: Scene) -> np.ndarray | None:
-    """The direction of all joints, if they have one."""
+    """The direction of most joints, if all others are across it."""
     poses = {body.name: body.quaternion[0] for body in scene.bodies}
     axes = [
         (_rotation(poses[j.body]) if j.body in poses else np.eye(3)) @ np.asarray(j.axis, dtype=float)
         for j in scene.joints
-        if j.kind == "revolute"
     ]
-    if not axes or len(axes) < len(scene.joints):
+    axes = [axis / np.linalg.norm(axis) for axis in axes]
+    if not axes:
         return None
-    across = [np.linalg.norm(np.cross(axes[0], axis)) for axis in axes]
-    return axes[0] if max(across) < 1e-6 else None
+    cosines = np.abs(np.array(axes) @ np.array(axes).T)
+    best = int(np.argmax(np.sum(cosines > 1 - 1e-9, axis=1)))
+    flat = np.all((cosines[best] > 1 - 1e-9) | (cosines[best] < 1e-6))
+    return axes[best] if flat else None
 
 
 def _rotation(turn: Any) -> np.ndarray:
