@@ -23,7 +23,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["WATCH_PERIOD", "Driver", "overlooked", "watched_outputs"]
+__all__ = ["WATCH_PERIOD", "Driver", "guard_spacing", "overlooked"]
 
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
@@ -36,9 +36,10 @@ LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 _COUNTS = ("steps", "rejected", "evaluations", "narrow")
 
 
-def watched_outputs(times: np.ndarray) -> int:
-    """At how many places steps are compared with the equations."""
-    return min(max(len(times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
+def guard_spacing(times: np.ndarray) -> float:
+    """Distance (s) of the places at which steps are compared with the equations."""
+    outputs = min(max(len(times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
+    return float(times[-1] - times[0]) / outputs
 
 
 def overlooked(found: Result, spacing: float) -> list[str]:
@@ -99,7 +100,7 @@ class Driver:
         """A new start of the method at t with x = (q, u, W)."""
         self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
-        self.problem.spacing = (self.times[-1] - self.times[0]) / watched_outputs(self.times)
+        self.problem.spacing = guard_spacing(self.times)
         y = x
         if self.problem.encode is None:
             self.problem.staged = self.context.inner is not None
@@ -148,7 +149,9 @@ class Driver:
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
         notes = (*self.notes, *overlooked(found, self.problem.spacing))
-        return Outcome(found, self.segments, self.events, ended_by, trouble, notes, projects)
+        return Outcome(
+            found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
+        )  # fmt: skip
 
     # States of the run
 

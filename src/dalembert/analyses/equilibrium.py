@@ -16,9 +16,9 @@ from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize
 from dalembert.analyses.minimal_state import divide
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
-from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.planar import Planar
 from dalembert.state import State
