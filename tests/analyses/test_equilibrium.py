@@ -120,7 +120,7 @@ def sprung_four_bar(stiffness: float) -> da.Model:
     return model
 
 
-@pytest.mark.parametrize("stiffness", [0.0, 60.0])
+@pytest.mark.parametrize("stiffness", [pytest.param(0.0, marks=pytest.mark.slow), 60.0])
 def test_a_four_bar_rests_where_its_energy_is_stationary(stiffness: float):
     """The oracle scans the energy over the crank's angle on the branch in which it is drawn."""
     model = sprung_four_bar(stiffness)
@@ -156,7 +156,7 @@ def test_a_four_bar_rests_where_its_energy_is_stationary(stiffness: float):
 TREES = [("revolute", "prismatic", "universal"), ("spherical", "revolute", "cylindrical"), ("revolute",) * 4]
 
 
-@pytest.mark.parametrize("kinds", TREES, ids="-".join)
+@pytest.mark.parametrize("kinds", [TREES[0], *(pytest.param(kinds, marks=pytest.mark.slow) for kinds in TREES[1:])])
 def test_random_trees_rest_in_every_formulation(kinds: tuple[str, ...]):
     """Nothing accelerates in absolute coordinates by another formulation, and the energy is stationary."""
     model = tree_model(5, kinds, forces=False)
@@ -164,6 +164,7 @@ def test_random_trees_rest_in_every_formulation(kinds: tuple[str, ...]):
     check_rest(model)
 
 
+@pytest.mark.slow
 def test_random_loops_rest_in_every_formulation():
     model = loop_model(3, ("revolute", "universal", "revolute", "spherical"), ("spherical",), forces=False)
     hold_by_springs(model, 80.0)
@@ -255,7 +256,9 @@ def test_a_disc_finds_its_lean_for_given_rates():
     assert abs(1.5 * r**2 * (spin + turn * s) * turn * c - r**2 / 4 * turn**2 * s * c + G * r * s) < 1e-9
 
 
-@pytest.mark.parametrize(("speed", "kind"), [(3.0, "unstable"), (5.0, "stable"), (8.0, "unstable")])
+@pytest.mark.parametrize(
+    ("speed", "kind"), [pytest.param(3.0, "unstable", marks=pytest.mark.slow), (5.0, "stable"), (8.0, "unstable")]
+)
 def test_a_bicycle_runs_straight(speed: float, kind: str):
     """Between 4.292 and 6.024 m/s it is stable; the eigenvalues are those of the linearization."""
     model = da.library.bicycle(lean=0.0)

@@ -28,7 +28,7 @@ import sweep_work
 
 sweep_module: Any = importlib.import_module("dalembert.analyses.sweep")
 
-OPTIONS: dict[str, Any] = {"rtol": 1e-6, "output_step": 0.05}
+OPTIONS: dict[str, Any] = {"rtol": 1e-6, "output_step": 0.05, "certify": False}
 WANTED = {"peak": "max: A.d", "x": "x(coupler)", "energy": sweep_work.peak}
 
 
