@@ -42,7 +42,7 @@ FREEDOM = {
 }
 # The same with the drives taken out.
 MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3}
-DRIVEN = {*MOBILITY, "andrews", "snakeboard"}  # by a motion, a force or a torque
+DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp"}  # by a motion, a force or a torque, or damped
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
