@@ -139,6 +139,27 @@ def bicycle_modes(path: Path) -> None:
     da.linearize(da.library.bicycle(lean=0.0, speed=5.0)).reduced().plot_modes(path)
 
 
+def equilibria(path: Path) -> None:
+    """The four equilibria of the four-bar."""
+    import dalembert as da
+
+    da.equilibrium(da.library.four_bar(), starts=12).plot(path)
+
+
+def desk_lamp(path: Path) -> None:
+    """The desk lamp at rest."""
+    import dalembert as da
+
+    da.equilibrium(da.library.desk_lamp()).plot(path)
+
+
+def tolerances(path: Path) -> None:
+    """What tolerances do to a four-bar."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run(str(ROOT / "examples" / "16_tolerances.py"), DALEMBERT_EXAMPLES_OUT=folder)
+        shutil.copy(Path(folder) / "16_tolerances.png", path)
+
+
 def benchmark(name: str, *arguments: str) -> Callable[[Path], None]:
     """A benchmark that draws; those without arguments know the place of their picture."""
     return lambda path: _run(str(ROOT / "benchmarks" / f"{name}.py"), *(a.format(path=path) for a in arguments))
@@ -150,8 +171,10 @@ PICTURES = {
     "branches": Picture(branches, "seconds"),
     "compare": Picture(compare, "a minute"),
     "coupler-curve": Picture(coupler_curve, "seconds"),
+    "desk-lamp": Picture(desk_lamp, "seconds"),
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
+    "equilibria": Picture(equilibria, "seconds"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
     "five-bar": Picture(parts_to_whole("five_bar_with_motors"), "seconds"),
     "friction": Picture(parts_to_whole("friction_in_a_guide"), "seconds"),
@@ -162,6 +185,7 @@ PICTURES = {
     "planar-whitworth": Picture(planar_whitworth, "seconds"),
     "quick-return": Picture(quick_return, "seconds"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
+    "tolerances": Picture(tolerances, "seconds"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),
 }
 

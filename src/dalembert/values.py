@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 __all__ = [
-    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "NUMBER", "SEQUENCE", "SET", "TUPLE",
+    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE", "SET",
+    "TUPLE",
 ]  # fmt: skip
 
 Classes = tuple[type[Any], ...]
@@ -20,6 +22,7 @@ FLOATING: Classes = (float, np.floating)
 # A bool counts as an integer here, as in Python.
 INTEGER: Classes = (int, np.integer)
 LIST: Classes = (list,)
+MAPPING: Classes = (Mapping,)
 NUMBER: Classes = (int, float, np.number)
 SEQUENCE: Classes = (list, tuple)
 SET: Classes = (set, frozenset)

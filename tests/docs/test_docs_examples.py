@@ -17,6 +17,7 @@ TIMEOUT = 1800  # seconds for one page: only one that hangs takes so long
 SLOW = {
     "docs/how-to/choosing.md",
     "docs/how-to/compare.md",
+    "docs/how-to/equilibrium.md",
     "docs/how-to/ignorable-coordinates.md",
     "docs/how-to/inverse-dynamics.md",
     "docs/how-to/linearize.md",
@@ -24,10 +25,12 @@ SLOW = {
     "docs/how-to/planar.md",
     "docs/how-to/redundancy.md",
     "docs/how-to/saving.md",
+    "docs/how-to/sweep.md",
     "docs/theory/analytical.md",
     "docs/theory/formulations/hamilton.md",
     "docs/theory/formulations/modular.md",
     "docs/tutorials/motor.md",
+    "docs/tutorials/rest.md",
 }
 
 # Pages that a reader meets first run in a new interpreter, the others in one that has NumPy and the like imported.

@@ -34,6 +34,7 @@ FREEDOM = {
     "satellite": 4,
     "andrews": 1,
     "parallelogram": 1,
+    "desk-lamp": 2,
     "n-four-bar": 1,
     "sarrus": 1,
     "bennett": 1,
@@ -41,7 +42,7 @@ FREEDOM = {
 }
 # The same with the drives taken out.
 MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3}
-DRIVEN = {*MOBILITY, "andrews", "snakeboard"}  # by a motion, a force or a torque
+DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp"}  # by a motion, a force or a torque, or damped
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
@@ -64,6 +65,7 @@ CHANGES = {
     "satellite": {"length": 0.4, "boom": 0.2},
     "andrews": {"torque": 0.05},
     "parallelogram": {"length": 1.3, "distance": 0.5},
+    "desk-lamp": {"lower": 0.35, "head_mass": 0.6},
     "n-four-bar": {"length": 0.8, "mass": 2.0},
     "sarrus": {"width": 0.5, "stiffness": 400.0},
     "bennett": {"height": 0.4, "density": 3.0},

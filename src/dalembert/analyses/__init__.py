@@ -1,9 +1,11 @@
-"""What one does with a model: assemble, simulate, compare, inspect, inverse dynamics."""
+"""What one does with a model: assemble, simulate, compare, inspect, inverse dynamics, equilibria, sweeps."""
 
 from dalembert.analyses.assemble_branches import Branches
 from dalembert.analyses.assemble_many import States
 from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.equilibrium import equilibrium
+from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
@@ -20,12 +22,17 @@ from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
 from dalembert.analyses.simulate import simulate
 from dalembert.analyses.sizing import Sizing
+from dalembert.analyses.sweep import sweep
+from dalembert.analyses.sweep_design import Design
 from dalembert.analyses.workspace import Workspace, workspace
 
 __all__ = [
     "Branches",
     "Comparison",
+    "Design",
     "Entry",
+    "Equilibria",
+    "Equilibrium",
     "Inspection",
     "Inverse",
     "Kinematics",
@@ -39,6 +46,7 @@ __all__ = [
     "Workspace",
     "assemble",
     "compare",
+    "equilibrium",
     "ignorable",
     "inspect",
     "inverse_dynamics",
@@ -49,5 +57,6 @@ __all__ = [
     "redundancy",
     "simulate",
     "simulate_many",
+    "sweep",
     "workspace",
 ]

@@ -23,7 +23,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["Driver", "guard_spacing"]
+__all__ = ["WATCH_PERIOD", "Driver", "guard_spacing", "overlooked"]
 
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
@@ -42,6 +42,17 @@ def guard_spacing(times: np.ndarray) -> float:
     return float(times[-1] - times[0]) / outputs
 
 
+def overlooked(found: Result, spacing: float) -> list[str]:
+    """What the guard of steps had to do, in words."""
+    if not found.narrow:
+        return []
+    many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
+    return [
+        f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
+        f"{spacing:.2g} s may pass unseen (step=… bounds the steps)"
+    ]
+
+
 class Driver:
     """One run through all output times.
 
@@ -55,6 +66,9 @@ class Driver:
         seconds: wall time that the time loop took so far.
         interrupted: the user wants the run to end (Ctrl-C); it keeps what was computed.
     """
+
+    problem: Any
+    context: Any
 
     def __init__(
         self,
@@ -84,8 +98,7 @@ class Driver:
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
-        made: tuple[Any, Any] = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
-        self.problem, self.context = made
+        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
         self.problem.spacing = guard_spacing(self.times)
         y = x
@@ -135,7 +148,7 @@ class Driver:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
-        notes = (*self.notes, *self._overlooked(found))
+        notes = (*self.notes, *overlooked(found, self.problem.spacing))
         return Outcome(
             found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
         )  # fmt: skip
@@ -166,16 +179,6 @@ class Driver:
             times, states = np.append(found.time, found.end), np.vstack([found.states, found.last])
             found = replace(found, time=times, states=states)
         return found
-
-    def _overlooked(self, found: Result) -> list[str]:
-        """What the guard of steps had to do, in words."""
-        if not found.narrow:
-            return []
-        many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
-        return [
-            f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
-            f"{self.problem.spacing:.2g} s may pass unseen (step=… bounds the steps)"
-        ]
 
     def _change_method(self) -> None:
         assert self.fallback is not None

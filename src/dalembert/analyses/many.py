@@ -17,9 +17,11 @@ import numpy as np
 from dalembert.analyses.certify import certify, ending
 from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.companion import estimate_motion
-from dalembert.analyses.drive import WATCH_PERIOD, Driver
+from dalembert.analyses.drive import WATCH_PERIOD, Driver, guard_spacing, overlooked
 from dalembert.analyses.options import Options, RunOptions, show_options
+from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
+from dalembert.analyses.sample_bench import Bench, BenchRun
 from dalembert.analyses.samples import Samples, read_samples
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -80,12 +82,24 @@ def simulate_many(
     if not isinstance(threads, int) or threads < 1:
         raise DalembertError(f"threads must be a positive integer, got {threads!r}")
     samples = read_samples(dynamics, options, q, u)
+    _hold_ranks(dynamics, samples, float(times[0]))
     free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
     fast = free and Lanes.takes(choice.method, times)
     crew: _Crew = (_LaneCrew if fast else _DriverCrew)(dynamics, samples, times, choice)
     crew.options = replace(options, initial=None, initial_rates=None, parameters=None)
     crew.work(threads, progress)
     return crew.batch()
+
+
+def _hold_ranks(dynamics: Dynamics, samples: Samples, time: float) -> None:
+    """Over-constrained mechanisms, such as Bennett's, need to know the rank of their constraints, all others do not."""
+    if not dynamics.rows or dynamics.coordinates.name != "relative":
+        return
+    for i in np.flatnonzero(np.isfinite(samples.start).all(axis=1)):
+        q, u = np.split(samples.start[i], [dynamics.nq])
+        hold_rank(dynamics, State(time, q, u, dynamics.coordinates, samples.values(int(i))))
+        if not dynamics.rows.held:
+            return
 
 
 class _Crew(ABC):
@@ -253,7 +267,8 @@ class _LaneCrew(_Crew):
 
 
 class _DriverCrew(_Crew):
-    """One sample after the other, each as ``simulate`` would run it."""
+    """One sample after the other on each thread, each as ``simulate`` would run it: on a bench where the method allows
+    it and nothing happens, else by a driver."""
 
     looked = (*_Crew.looked, "runs")
 
@@ -261,13 +276,31 @@ class _DriverCrew(_Crew):
         super().__init__(dynamics, samples, times, choice)
         self.lock = threading.Lock()
         self.running: dict[int, _SampleDriver] = {}
-        self.runs: dict[int, SampleRun] = {}
+        self.runs: dict[int, SampleRun | BenchRun] = {}
         self.queue = np.flatnonzero(self.ready).tolist()
+        self.own = threading.local()
+        self.benches: list[Bench] = []
 
     def tasks(self, threads: int) -> list[Callable[[], None]]:
         return [lambda i=i: self._run(i) for i in self.queue]
 
+    def _bench(self, i: int) -> Bench | None:
+        """That of this thread; none where drivers must do it."""
+        if not Bench.takes(self.dynamics, self.choice):
+            return None
+        if not hasattr(self.own, "bench"):
+            with self.lock:
+                self.own.bench = Bench(self.dynamics, self.choice, self.times, self.out[i, 0], self.samples.values(i))
+                self.benches.append(self.own.bench)
+        return self.own.bench
+
     def _run(self, i: int) -> None:
+        bench = self._bench(i)
+        if bench is not None and not self.stopped:
+            found = bench.run(self.out[i, 0].copy(), self.samples.parameters[i], self.out[i])
+            if found is not None:
+                self.written[i], self.runs[i] = len(self.times), found
+                return
         with self.lock:
             start, values = self.out[i, 0].copy(), self.samples.values(i)
             driver = _SampleDriver(self.dynamics, self.choice, self.times, start, values)
@@ -283,17 +316,27 @@ class _DriverCrew(_Crew):
 
     def fraction(self) -> float:
         first, span = self.times[0], self.times[-1] - self.times[0]
-        going = sum((driver.monitor.reached - first) / span for driver in list(self.running.values()))
+        watched = [*self.running.values(), *(self.benches if self.queue and len(self.runs) < len(self.queue) else ())]
+        going = sum((one.monitor.reached - first) / span for one in watched if one.monitor.reached < self.times[-1])
         return float((len(self.runs) + going) / max(1, len(self.queue)))
 
     def stop(self) -> None:
         super().stop()
-        for driver in list(self.running.values()):
-            driver.monitor.wish = loop.STOP
+        for one in [*self.running.values(), *self.benches]:
+            one.monitor.wish = loop.STOP
 
     def look(self, i: int) -> SampleRun:
-        if i in self.runs:
-            return self.runs[i]
+        found = self.runs.get(i)
+        if isinstance(found, BenchRun):
+            result = found.result(self.times, self.out[i])
+            notes = tuple(overlooked(result, guard_spacing(self.times)))
+            outcome = Outcome(
+                result, [(0, self.samples.values(i))], notes=notes, projects=found.projects, method=self.method,
+                times=self.times,
+            )  # fmt: skip
+            return SampleRun(outcome, found.seen(), self.method.name, partial(self.begun, i))
+        if found is not None:
+            return found
         y = self.out[i, 0]
         found = Result(self.times[:1], self.out[i, :1], Status.STOPPED, float(self.times[0]), y, 0, 0, 0)
         outcome = Outcome(found, [(0, self.samples.values(i))], method=self.method, times=self.times)

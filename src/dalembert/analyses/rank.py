@@ -11,7 +11,10 @@ from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.state import State
 
-__all__ = ["Positions", "Ranks", "dependent_rows", "hold_rank", "null_rows", "ranks", "settled_rank"]
+__all__ = [
+    "Positions", "Ranks", "dependent_rows", "hold_rank", "null_rows", "rank_to_hold", "ranks",
+    "settled_rank",
+]  # fmt: skip
 
 # Of singular values, rows being of length one. A position that an over-constrained mechanism has to ε leaves a residual
 # of ε² only: at 1e-14 it is known to 1e-7, and dependent rows look independent to that order.
@@ -205,7 +208,7 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
     only; the stages of an integrator are never quite closed. Nothing is said where the rank is the same off them, as
     in planar mechanisms, or can change with an event.
     """
-    found = _rank_to_hold(dynamics, state)
+    found = rank_to_hold(dynamics, state)
     key = dynamics.parameters(state.parameters).tobytes()
     # A former run with the same parameters may have begun in a position where the rank had to be held.
     if found is None:
@@ -214,7 +217,7 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
         dynamics.rows.held[key] = found
 
 
-def _rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
+def rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
     """Rank of A and of its holonomic rows, where native code would see another one off the constraints."""
     relative = dynamics.relative
     if not relative.rows or relative.flat.switches or relative.is_large:

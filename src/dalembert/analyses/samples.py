@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assemble import assemble_state, reference
 from dalembert.analyses.options import Options
+from dalembert.analyses.samples_closed import close_many
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -181,19 +182,18 @@ def _assembled(
     given: dict[str, Any],
     table: np.ndarray,
 ) -> Samples:
-    """One assembly for each sample; those that cannot be assembled have no start."""
-    start = np.full((n, dynamics.nq + dynamics.nv), np.nan)
-    states: list[State | None] = []
+    """All samples at once where that is possible, else one assembly for each; those that fail have no start."""
+    start = close_many(dynamics, time, positions, rates, table)
+    states: list[State | None] = [None] * n
     without: dict[int, str] = {}
-    for i in range(n):
+    for i in np.flatnonzero(~np.isfinite(start).all(axis=1)).tolist():
         wanted, speeds = ({name: _row(v, i) for name, v in part.items()} for part in (positions, rates))
         values = {name: float(column[i]) for name, column in given.items()}
         try:
-            state = assemble_state(dynamics.relative, wanted, speeds, values, time)
+            states[i] = state = assemble_state(dynamics.relative, wanted, speeds, values, time)
             start[i] = np.concatenate(state.to(dynamics.coordinates))
         except ModelError as error:
-            state, without[i] = None, str(error)
-        states.append(state)
+            without[i] = str(error)
     return Samples(start, given, table, states, without)
 
 

@@ -252,6 +252,64 @@ def linearize(
 
 
 @app.command()
+def equilibrium(
+    model: ModelArgument,
+    set_: ParameterOption = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Guess of a joint's coordinate, as joint=number.")] = None,
+    starts: Annotated[int, typer.Option(help="How many starts; the first is the guess, the others are random.")] = 1,
+    steady: Annotated[
+        list[str] | None,
+        typer.Option(help="Constant velocity of a steady motion, as name=number, or a name alone to find it."),
+    ] = None,
+    hold: Annotated[list[str] | None, typer.Option(help="Coordinate that keeps the value of the guess.")] = None,
+    unknown: Annotated[list[str] | None, typer.Option(help="Parameter that is to be found; repeat for more.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random starts.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for all coordinates.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Where a model rests, or how it moves steadily: every solution with its stability."""
+    from dalembert.cli.equilibrium_command import equilibrium_model, steady_pairs
+
+    options: dict[str, Any] = {
+        "guess": pairs("--initial", initial), "parameters": pairs("--set", set_), "starts": starts,
+        "steady": steady_pairs(steady), "hold": hold or [], "unknowns": unknown or [], "seed": seed,
+    }  # fmt: skip
+    equilibrium_model(model, options, plot, csv, quiet)
+
+
+@app.command()
+@run_options("formulation", "coordinates")
+def sweep(
+    model: ModelArgument,
+    options: dict[str, Any],
+    duration: DurationOption = 10.0,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(help="What varies: name=first:last:count or name=a,b,c; random: name=low:high, name=normal:m:s."),
+    ] = None,
+    how: Annotated[str, typer.Option(help="grid, lists, latin or random.")] = "grid",
+    samples: Annotated[int | None, typer.Option(help="How many, of latin and random.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    output: Annotated[
+        list[str] | None, typer.Option(help="Output, joint or formula, or 'max: A.d'; repeat for more.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="How many; all processors by default.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder that keeps what is done; the same call goes on.")] = None,
+    write: Annotated[
+        list[Path] | None, typer.Option(help="File: .nc (all), .csv (a line for each sample), .png (picture).")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a model for many values of parameters and initial states."""
+    from dalembert.cli.sweep_command import sweep_model
+
+    options |= {"outputs": output, "threads": threads, "store": store}
+    if not sweep_model(model, duration, (over or [], how, samples, seed), options, write or [], quiet):
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def bench(
     problem: Annotated[
         list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")

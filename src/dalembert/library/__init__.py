@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.delta_robot import delta_robot
+    from dalembert.library.mechanisms.desk_lamp import desk_lamp
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.knife_edge import knife_edge
@@ -58,6 +59,7 @@ __all__ = [
     "cart_pendulum",
     "crank_rocker",
     "delta_robot",
+    "desk_lamp",
     "double_pendulum",
     "four_bar",
     "knife_edge",
@@ -130,6 +132,7 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "satellite",
         "andrews",
         "parallelogram",
+        "desk-lamp",
         "n-four-bar",
         "sarrus",
         "bennett",

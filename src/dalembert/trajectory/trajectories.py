@@ -119,16 +119,15 @@ class Batch(Labeled):
         """|Δ(T + V − W)| of each sample over the energy that moves in it, as in a certificate."""
         import xarray as xr
 
-        energy = self.energy
-
-        def range_of(name: str) -> xr.DataArray:
-            return energy[name].max("time") - energy[name].min("time")
-
-        moved = xr.concat(
-            [range_of("kinetic"), range_of("potential"), range_of("work"), energy.kinetic.max("time")], "of"
-        ).max("of")
-        drift = np.abs(energy.balance - energy.balance.isel(time=0)).max("time")
-        return xr.where(moved > 0, drift / moved, drift).rename("drift")
+        kinetic, potential, work, balance = (
+            self.energy[name].values for name in ("kinetic", "potential", "work", "balance")
+        )
+        # fmax and fmin pass over the NaN that follows where a sample ended.
+        ranges = [np.fmax.reduce(x, axis=1) - np.fmin.reduce(x, axis=1) for x in (kinetic, potential, work)]
+        moved: np.ndarray = np.fmax.reduce([*ranges, np.fmax.reduce(kinetic, axis=1)], axis=0)
+        drift: np.ndarray = np.fmax.reduce(np.abs(balance - balance[:, :1]), axis=1)
+        values: np.ndarray = np.where(moved > 0, drift / np.where(moved > 0, moved, 1.0), drift)
+        return xr.DataArray(values, dims="sample", coords={"sample": self.data.sample}, name="drift")
 
     def trajectory(self, sample: int) -> Trajectory:
         """All quantities of one sample, with its certificate."""

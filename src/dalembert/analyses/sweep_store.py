@@ -1,0 +1,99 @@
+"""A folder that keeps the blocks of a sweep: whole files only, so that a sweep that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.atomic import atomic_file, write_atomic
+from dalembert.errors import DalembertError
+
+__all__ = ["Block", "Store"]
+
+_FORMAT = 1
+_NOTES = "sweep.json"
+
+
+class Block:
+    """Results of consecutive samples.
+
+    Attributes:
+        arrays: with an axis of samples first, by name.
+        failed: why samples failed, by number within the block.
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray], failed: dict[int, str]):
+        self.arrays, self.failed = arrays, failed
+
+
+class Store:
+    """One folder, one sweep.
+
+    Args:
+        path: the folder; it is made if it is not there.
+        fingerprint: of all that the results depend on; a folder of another sweep is refused.
+    """
+
+    def __init__(self, path: str | Path, fingerprint: str, samples: int):
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DalembertError(f"store: cannot make the folder {path}: {error.strerror or error}") from None
+        notes = {"format": _FORMAT, "fingerprint": fingerprint, "samples": samples}
+        file = self.path / _NOTES
+        if file.exists():
+            try:
+                found = json.loads(file.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                found = None
+            if found != notes:
+                raise DalembertError(
+                    f"store: {path} keeps another sweep: its model, samples, outputs or options differ.  "
+                    "Fix: another folder, or remove this one"
+                )
+        else:
+            if any(self.path.iterdir()):
+                raise DalembertError(f"store: {path} is no folder of a sweep and is not empty.  Fix: another folder")
+            write_atomic(file, json.dumps(notes, indent=1))
+
+    def _file(self, first: int) -> Path:
+        return self.path / f"samples-{first:09d}.nc"
+
+    def read(self, first: int, count: int) -> Block | None:
+        """A block that was written; None if it is missing or cannot be read."""
+        import xarray as xr
+
+        file = self._file(first)
+        if not file.exists():
+            return None
+        try:
+            data = xr.load_dataset(file, engine="h5netcdf")
+            failed = {int(i): str(text) for i, text in json.loads(data.attrs["failed"]).items()}
+            arrays = {name[2:]: np.asarray(data[name]) for name in map(str, data) if name.startswith("v_")}
+            for name in [name for name in arrays if f"i_{name}" in data]:
+                arrays[name] = arrays[name] + 1j * np.asarray(data[f"i_{name}"])
+            names: dict[str, str] = json.loads(data.attrs["names"])
+        except (OSError, ValueError, KeyError):
+            return None
+        if any(len(array) != count for array in arrays.values()):
+            return None
+        return Block({names[key]: array for key, array in arrays.items()}, failed)
+
+    def write(self, first: int, block: Block) -> None:
+        """A file for a block, whole or not at all."""
+        import xarray as xr
+
+        names = {str(k): name for k, name in enumerate(block.arrays)}
+        variables: dict[str, Any] = {}
+        for key, array in zip(names, block.arrays.values(), strict=True):
+            dims = ["sample", *(f"{key}_{axis}" for axis in range(1, array.ndim))]
+            variables[f"v_{key}"] = (dims, np.real(array))
+            if np.iscomplexobj(array):
+                variables[f"i_{key}"] = (dims, np.imag(array))
+        attrs = {"failed": json.dumps(block.failed), "names": json.dumps(names)}
+        with atomic_file(self._file(first)) as part:
+            xr.Dataset(variables, attrs=attrs).to_netcdf(part, engine="h5netcdf")

@@ -1,0 +1,67 @@
+"""Commands ``equilibrium`` and ``sweep``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_cli import call
+
+
+@pytest.fixture
+def dalembert(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:
+    return lambda *arguments: call(*arguments, monkeypatch=monkeypatch, capsys=capsys)
+
+
+def test_equilibrium_shows_where_a_model_rests(dalembert: Any, tmp_path: Path):
+    files = str(tmp_path / "rest.png"), str(tmp_path / "rest.csv")
+    code, text = dalembert("equilibrium", "pendulum", "--starts", "6", "--plot", files[0], "--csv", files[1])
+    assert code == 0 and "2 equilibria from 6 starts" in text and "unstable" in text
+    lines = Path(files[1]).read_text().splitlines()
+    assert lines[0] == "kind,pivot,pivot.d" and lines[1].startswith("stable,") and Path(files[0]).is_file()
+    steady = ["--steady", "contact[2]", "--steady", "contact[4]=6", "--hold", "contact[3]"]
+    code, text = dalembert("equilibrium", "rolling-disc", "--set", "lean=0.3", *steady)
+    assert code == 0 and "-1.18119" in text
+    code, text = dalembert("equilibrium", "desk-lamp", "--initial", "shoulder=0.2", "--hold", "shoulder", "--unknown",
+                           "stiffness_1", "--hold", "elbow high", "--unknown", "stiffness_2")  # fmt: skip
+    assert code == 0 and "found: stiffness_1 = 1004.74611" in text and "lower spring" in text
+    assert dalembert("equilibrium", "pendulum", "--steady", "pivot=x")[0] == 2
+
+
+def test_sweep_writes_numbers_and_pictures(dalembert: Any, tmp_path: Path):
+    files = [str(tmp_path / name) for name in ("a.nc", "a.csv", "a.png")]
+    writes = [part for file in files for part in ("--write", file)]
+    grid = ["--over", "crank=0.35:0.4:2", "--over", "coupler=0.9,1"]
+    short = ["--duration", "0.2", "--output-step", "0.05", "--output", "max: A.d", "--output", "D"]
+    code, text = dalembert("sweep", "four-bar", *grid, *short, *writes)
+    assert code == 0 and "4 samples, 0 failed" in text
+    data = xr.load_dataset(files[0])
+    assert data["max: A.d"].shape == (2, 2) and data.D.dims == ("crank", "coupler", "time")
+    assert len(Path(files[1]).read_text().splitlines()) == 5 and Path(files[2]).stat().st_size > 10_000
+    random = ["--over", "crank=normal:0.4:0.01", "--over", "A.d=7:9", "--how", "latin", "--samples", "5"]
+    code, text = dalembert("sweep", "four-bar", *random, *short, "--store", str(tmp_path / "kept"))
+    assert code == 0 and "5 samples" in text and (tmp_path / "kept" / "sweep.json").is_file()
+    code, text = dalembert("sweep", "four-bar", "--over", "coupler=1,5", *short)
+    assert code == 1 and "2 samples, 1 failed" in text and "has no finite value" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "what is varied"),
+        (["--over", "crank"], "expected name=first:last:count"),
+        (["--over", "crank=1:2"], "expected name=first:last:count"),
+        (["--over", "crank=a:b", "--how", "latin", "--samples", "3"], "expected name=low:high"),
+        (["--over", "crank=1:2", "--how", "latin"], "how many samples"),
+        (["--over", "crank=1:2", "--how", "dice"], "expected one of grid"),
+        (["--over", "crank=0.4", "--write", "x.txt"], "ends in .nc, .png, .csv"),
+    ],
+)
+def test_wrong_sweeps_are_explained(dalembert: Any, arguments: list[str], message: str):
+    code, text = dalembert("sweep", "four-bar", *arguments)
+    assert code == 2 and message in text
