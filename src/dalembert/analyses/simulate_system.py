@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import CompiledSystem, compiled
 from dalembert.modular.system_functions import SystemContext, solve_tops
 from dalembert.trajectory import Certificate, Check
-from dalembert.trajectory.outcome import Outcome
+from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import SystemTrajectory
 
@@ -44,7 +46,7 @@ def simulate_system(
         inputs: formulas of t by name; those that are left out are zero.
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
-    system = compiled(subsystem.equations(), inputs, initial)
+    system = compiled(subsystem.equations(), inputs, initial, subsystem.events())
     vector = system.parameters(parameters)
     y = system.start(options.start, initial, vector)
     choice = _choice(system, options)
@@ -52,7 +54,7 @@ def simulate_system(
     outcome = driver.run()
     data, residual = _recorded(system, outcome, driver)
     data.attrs["reason"] = choice.reason
-    certificate = _certificate(system, outcome, driver.context, data, residual, vector)
+    certificate = _certificate(system, outcome, driver.context, data, residual)
     run = SystemTrajectory(data, certificate, system.equations)
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
@@ -103,7 +105,10 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
     """States, highest derivatives and inputs at the outputs; and how well the latter meet the invariants."""
     result = outcome.result
     tops, residual = np.full((len(result.time), len(system.top)), np.nan), np.full(len(result.time), np.nan)
-    solve_tops(driver.context, result.time, np.ascontiguousarray(result.states), tops, residual)
+    for part, parameters in pieces(outcome.segments, len(result.time)):
+        driver.context.parameters[:] = system.parameters(parameters)
+        mine = np.ascontiguousarray(result.states[part])
+        solve_tops(driver.context, result.time[part].copy(), mine, tops[part], residual[part])
     names = list(system.equations.inputs)
     values = np.zeros((len(result.time), len(names)))
     for j, name in enumerate(names):
@@ -115,19 +120,19 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         labels={"state": system.state, "top": system.top, "input": names},
         attrs={
             "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.seconds,
-            "order": system.equations.order,
+            "order": system.equations.order, "events": json.dumps([asdict(event) for event in outcome.events]),
         },
     )  # fmt: skip
     return data, float(np.max(residual, initial=0.0))
 
 
 def _certificate(
-    system: CompiledSystem, outcome: Outcome, context: SystemContext, data: Recorded, residual: float, p: np.ndarray
+    system: CompiledSystem, outcome: Outcome, context: SystemContext, data: Recorded, residual: float
 ) -> Certificate:
     result, seen = outcome.result, context.statistics
     checks, size = [], 1.0 + float(np.abs(data["states"]).max(initial=0.0))
-    for order, values in system.lower_residuals(data["time"], data["states"], p).items():
-        left, about = float(np.abs(values).max()) / size, "relative to the largest variable"
+    for order, worst in _largest_residuals(system, outcome, data).items():
+        left, about = worst / size, "relative to the largest variable"
         checks.append(Check(f"invariants of order {order}", left, RESIDUAL_LIMIT, "", about))
     if context.rows:
         about = f"|A q⟨{system.equations.order}⟩ + b|, relative"
@@ -142,5 +147,26 @@ def _certificate(
         checks.append(Check("contradiction", seen.largest_conflict, TOP_LIMIT, "", "of redundant invariants, relative"))
     remarks.append("no energy balance: variables of a subsystem need not be mechanical")
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    finished = result.status == Status.FINISHED and bool(np.all(np.isfinite(data["states"])))
-    return Certificate(finished, ending_words(result, context.failure()), tuple(checks), tuple(remarks), counts)
+    ended = result.status == Status.FINISHED or outcome.ended_by is not None
+    finished = ended and outcome.trouble is None and bool(np.all(np.isfinite(data["states"])))
+    return Certificate(finished, _ending(outcome, context), tuple(checks), tuple(remarks), counts)
+
+
+def _ending(outcome: Outcome, context: SystemContext) -> str:
+    """How a run ended, in words."""
+    end = f"t = {outcome.result.end:.6g} s"
+    if outcome.ended_by is not None:
+        return f"ended by event {outcome.ended_by!r} at {end}"
+    if outcome.trouble is not None:
+        return f"stopped at {end}: {outcome.trouble}"
+    return ending_words(outcome.result, context.failure())
+
+
+def _largest_residuals(system: CompiledSystem, outcome: Outcome, data: Recorded) -> dict[int, float]:
+    """The worst of the invariants by order, with the parameters that held."""
+    found: dict[int, float] = {}
+    for part, parameters in pieces(outcome.segments, len(data["time"])):
+        vector = system.parameters(parameters)
+        for order, values in system.lower_residuals(data["time"][part], data["states"][part], vector).items():
+            found[order] = max(found.get(order, 0.0), float(np.abs(values).max(initial=0.0)))
+    return found
