@@ -26,7 +26,9 @@ from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import SystemTrajectory
 
-__all__ = ["simulate_system"]
+__all__ = ["WAYS", "simulate_system"]
+
+WAYS = ("modular", "null space")
 
 RESIDUAL_LIMIT = 1e-9
 TOP_LIMIT = 1e-6
@@ -39,14 +41,17 @@ def simulate_system(
     inputs: Mapping[str, Any] | None,
     progress: Callable[[float], None] | None,
     strict: bool,
+    way: str = "modular",
 ) -> SystemTrajectory:
     """Move a subsystem through time.
 
     Args:
         inputs: formulas of t by name; those that are left out are zero.
+        way: one of ``WAYS``: equations are solved from the leaves to the root, or all at once.
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
     system = compiled(subsystem.equations(), inputs, initial, subsystem.events())
+    system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
     y = system.start(options.start, initial, vector)
     choice = _choice(system, options)

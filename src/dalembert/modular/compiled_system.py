@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -288,6 +289,12 @@ class CompiledSystem:
             )
         couplings = [(i, int(j)) for i, line in enumerate(inertia) for j in line if i != j]
         return plan_of(nodes, rows, couplings)
+
+    def at_once(self) -> CompiledSystem:
+        """The same, solved by the null space of all invariants at once."""
+        made = copy.copy(self)
+        made.__dict__["plan"] = flat_plan(len(self.top), self._blocks[2].shape[0])
+        return made
 
     def parameters(self, values: Mapping[str, float] | None) -> np.ndarray:
         """The vector of parameters with these values instead of the subsystem's.
