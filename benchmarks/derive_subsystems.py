@@ -6,8 +6,8 @@ The five-bar mechanism with a payload and the 3-RRR mechanism, from the finished
 
     K q̈ + k = 0    (forces on the independent variables),        A q̈ + b = 0    (invariants)
 
-as mathematics, for SymPy: ``KanesMethod(…).kanes_equations(…)``, then ``mass_matrix`` and ``forcing``, which are the same
-rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes), and its
+as mathematics, for SymPy: ``KanesMethod(…).kanes_equations(…)``, then ``mass_matrix`` and ``forcing``, which are the
+same rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes), and its
 best way, with angles as coordinates and nothing else. Descriptions (bodies, frames, subsystems) are made before the
 clock starts, on both sides; nothing is simplified, on both sides. Every derivation begins with empty caches. Times are
 those of the processor, the shortest of several. Accelerations of all three must be equal to 1e-8.
@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 import sympy.physics.mechanics as me
-from sympy import cos, sin
 from sympy.core.cache import clear_cache
 
 import dalembert as da
@@ -360,16 +359,19 @@ def compare(name: str, ours: Any, by_nodes: Any, by_angles: Any, repeats: int) -
     tops = {"theta": "U_omega", "phi": "B_omega"}
     for speed, value in (*accelerations(nodes, values).items(), *accelerations(angles, values).items()):
         head, _, tail = speed.removesuffix("_d").rpartition("_")
-        speed = {"L_x_d": "L_v_x", "L_y_d": "L_v_y", "L_th_d": "L_omega"}.get(speed, speed) if "L_v_x_d" in exact else speed
+        speed = (
+            {"L_x_d": "L_v_x", "L_y_d": "L_v_y", "L_th_d": "L_omega"}.get(speed, speed) if "L_v_x_d" in exact else speed
+        )
         key = f"{head}_{tops[tail]}_d" if tail in tops else f"{speed}d" if speed.endswith("_d") else f"{speed}_d"
         assert abs(exact[key] - value) <= SAME * (1 + abs(value)), (name, speed, exact[key], value)
     n = len(equations.top)
     print(f"{name}: {n} variables of the highest order, {equations.degrees_of_freedom} independent")
     print(f"  ours, the graph of all equations       {1e3 * ours_time:8.1f} ms")
     print(f"  ours, f̄ as SymPy expressions            {1e3 * read_time:8.1f} ms")
-    print(f"  SymPy, the same variables              {1e3 * nodes_time:8.1f} ms   {nodes_time / ours_time:6.1f} times ours")
-    print(f"  SymPy, {len(angles[2])} speeds of angles              {1e3 * angles_time:8.1f} ms   {angles_time / ours_time:6.1f}")
-    return nodes_time / ours_time, angles_time / ours_time
+    ratios = nodes_time / ours_time, angles_time / ours_time
+    print(f"  SymPy, the same variables              {1e3 * nodes_time:8.1f} ms   {ratios[0]:6.1f} times ours")
+    print(f"  SymPy, {len(angles[2])} speeds of angles              {1e3 * angles_time:8.1f} ms   {ratios[1]:6.1f}")
+    return ratios
 
 
 def main() -> None:

@@ -411,7 +411,10 @@ def rolling_wheel() -> da.Subsystem:
 
 def slider_crank() -> da.Subsystem:
     """A closed loop of two parts, held together by invariants of the whole; a spring and a damper at the slider."""
-    crank, rod = da.leaves.planar_body("crank", "newton-euler", "-y"), da.leaves.planar_body("rod", "newton-euler", "-y")
+    crank, rod = (
+        da.leaves.planar_body("crank", "newton-euler", "-y"),
+        da.leaves.planar_body("rod", "newton-euler", "-y"),
+    )
     S = da.Subsystem("S")
     r, l, k, c = S.parameters(r=0.3, l=1.0, k=40.0, c=3.0)
     A, B = S.include(crank), S.include(rod)

@@ -45,7 +45,7 @@ def row(n: int, mark: str) -> tuple[da.Subsystem, list[da.Subsystem]]:
 def nest(n: int) -> da.Subsystem:
     """A chain of n links: each holds the next."""
     link = da.Subsystem("link")
-    m, inertia, a = link.parameters(m=1.0, I=0.1, a=1.0)
+    m, inertia, _a = link.parameters(m=1.0, I=0.1, a=1.0)
     x, y, th = link.coordinates("x y th")
     link.effective_forces({x: -m * x.dd, y: -m * y.dd - 9.8 * m, th: -inertia * th.dd})
     inner: Any = None

@@ -112,7 +112,7 @@ def test_native_numbers_symbols_and_graph_agree(grouping: str) -> None:
     """Check 24: accelerations by machine code, by numbers, by the graph and by SymPy expressions."""
     Q, _ = three_rrr(grouping)
     eq = Q.equations()
-    torques = {name: value for name, value in zip(eq.inputs, (1.0, -0.5, 0.7), strict=True)}
+    torques = dict(zip(eq.inputs, (1.0, -0.5, 0.7), strict=True))
     state = eq.consistent({"L.v.x": 0.3, "L.v.y": -0.2, "L.omega": 0.4, **torques})
     by_numbers = np.array(list(eq.acceleration(state).values()))
     scale = np.abs(by_numbers).max()

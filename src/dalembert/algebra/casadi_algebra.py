@@ -177,7 +177,7 @@ class CasadiAlgebra(Algebra):
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
         for i, element in enumerate((column if column.is_dense() else ca.densify(column)).elements()):
-            out[i] = _element(element)
+            out[i] = _element(element)  # pyright: ignore[reportArgumentType]
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:

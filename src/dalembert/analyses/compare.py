@@ -255,8 +255,8 @@ def compare(
     if isinstance(model, Subsystem):
         if formulations != "all" or coordinates != "all" or reference is not None:
             raise DalembertError(
-                f"subsystem {model.name!r} has its own variables and equations; leave out formulations, coordinates and "
-                f"reference"
+                f"subsystem {model.name!r} has its own variables and equations; leave out formulations, coordinates "
+                f"and reference"
             )
         against, measured = measure_system(model, times, options, repeats, progress)
         return Comparison(model.name, float(duration), str(options), against, tuple(map(_system_entry, measured)))

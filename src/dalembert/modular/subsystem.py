@@ -214,7 +214,7 @@ class Subsystem(Declarations):
     def event(
         self, name: str, when: Any, *, direction: str = "any", stop: bool = False, set: Mapping[Any, Any] | None = None
     ) -> None:
-        """Do something when a formula passes through zero, e.g. ``S.event("floor", y, direction="falling", stop=True)``.
+        """Do something when a formula passes through zero: ``S.event("floor", y, direction="falling", stop=True)``.
 
         Args:
             when: a formula of variables below the highest order, parameters, inputs and t.
@@ -235,7 +235,9 @@ class Subsystem(Declarations):
             )
         if not stop and not set:
             raise ModelError(
-                Problem(f"subsystem {self.name!r}: event {name!r} does nothing", fix="stop=True, or set={variable: value}")
+                Problem(
+                    f"subsystem {self.name!r}: event {name!r} does nothing", fix="stop=True, or set={variable: value}"
+                )
             )
         given: dict[str, sp.Expr] = {}
         for key, value in (set or {}).items():

@@ -54,8 +54,8 @@ def check_event(owner: str, event: SystemEvent, state: list[str], parameters: Ma
         if strange:
             raise ModelError(
                 Problem(
-                    f"subsystem {owner!r}, event {event.name!r}: {strange[0]!r} is no variable below the highest order, "
-                    f"parameter or input",
+                    f"subsystem {owner!r}, event {event.name!r}: {strange[0]!r} is no variable below the highest "
+                    f"order, parameter or input",
                     fix="e.g. positions and velocities; accelerations are known after a step only",
                 )
             )

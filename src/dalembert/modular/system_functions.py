@@ -67,7 +67,8 @@ class SystemContext(Record):
         n, rows, size, lower: lengths of x, b, y and h;  orders: σ.
         row_start, column_start: where in h, and in y, each order begins.
         x, multipliers: of the last evaluation.
-        blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p); event: of (t, y, p).
+        blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p).
+        event: kernel of (t, y, p), its values rise through zero where something happens.
         plan: of the elimination from the leaves to the root.
         rhs, retract: as an integrator calls them;  inner: none.
     """
