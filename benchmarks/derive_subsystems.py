@@ -7,10 +7,10 @@ The five-bar mechanism with a payload and the 3-RRR mechanism, from the finished
     K q̈ + k = 0    (forces on the independent variables),        A q̈ + b = 0    (invariants)
 
 as mathematics, for SymPy: ``KanesMethod(…).kanes_equations(…)``, then ``mass_matrix`` and ``forcing``, which are the
-same rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes), and its
-best way, with angles as coordinates and nothing else. Descriptions (bodies, frames, subsystems) are made before the
-clock starts, on both sides; nothing is simplified, on both sides. Every derivation begins with empty caches. Times are
-those of the processor, the shortest of several. Accelerations of all three must be equal to 1e-8.
+same rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes),
+and its best way, with angles as coordinates and nothing else. Descriptions (bodies, frames, subsystems) are made before
+the clock starts, on both sides; nothing is simplified, on both sides. Every derivation begins with empty caches. Times
+are those of the processor, the shortest of several. Accelerations of all three must be equal to 1e-8.
 
 Ours is the graph that is compiled; what it takes to read the same equations as SymPy expressions is printed, too.
 """

@@ -206,19 +206,22 @@ def _read(name: str, function: ca.Function, places: array[int], n_results: int) 
     build = _Builder(int(function.nnz_in(0)))
     slot: dict[int, int] = {}
     given = array("q", [0]) * int(function.nnz_out(0))
+    code_of, target_of, operands_of = function.instruction_id, function.instruction_output, function.instruction_input
     for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        where = function.instruction_output(k)
-        if code == ca.OP_OUTPUT:
-            given[where[1]] = slot[function.instruction_input(k)[0]]
+        code = code_of(k)
+        name_of_code = _NAME_OF.get(code)
+        if name_of_code is not None:
+            operands = operands_of(k)
+            second = slot[operands[1]] if len(operands) > 1 else -1
+            slot[target_of(k)[0]] = build.value(name_of_code, slot[operands[0]], second)
+        elif code == ca.OP_OUTPUT:
+            given[target_of(k)[1]] = slot[operands_of(k)[0]]
         elif code == ca.OP_INPUT:
-            slot[where[0]] = build.value("input", function.instruction_input(k)[1])
+            slot[target_of(k)[0]] = build.value("input", operands_of(k)[1])
         elif code == ca.OP_CONST:
-            slot[where[0]] = build.constant(function.instruction_constant(k))
+            slot[target_of(k)[0]] = build.constant(function.instruction_constant(k))
         elif code == ca.OP_ASSIGN:
-            slot[where[0]] = slot[function.instruction_input(k)[0]]
-        elif code in _NAME_OF:
-            slot[where[0]] = build.value(_NAME_OF[code], *(slot[i] for i in function.instruction_input(k)))
+            slot[target_of(k)[0]] = slot[operands_of(k)[0]]
         else:
             raise CompileError(
                 f"kernel '{name}': operation '{_ANY_NAME_OF.get(code, code)}' cannot be compiled.  "

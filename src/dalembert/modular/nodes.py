@@ -89,8 +89,8 @@ class Node:
         placed, expressions = self._placed(order)
         key = ("traced", self.path, order)
         before = self.description.memo.get(key)
-        symbols_in: set[Any] = set().union(*(e.free_symbols for e in expressions))
-        names: list[str] = [symbol.name for symbol in symbols_in]
+        found: Any = (symbol for expression in expressions for symbol in expression.free_symbols)
+        names: set[str] = {symbol.name for symbol in found}
         if before is not None and before[0] == expressions and all(symbols[n] is before[1].get(n) for n in names):
             return before[2]
         used = {name: symbols[name] for name in names}
