@@ -192,7 +192,8 @@ class CasadiAlgebra(Algebra):
         """The entries of a Jacobian that are no structural zeros: row, column, value; column by column."""
         J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True)]  # pyright: ignore[reportArgumentType]
+        entries: Any = J.nonzeros()
+        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, entries, strict=True)]
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
         along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))
@@ -213,8 +214,9 @@ class CasadiAlgebra(Algebra):
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
-        for i, element in enumerate((column if column.is_dense() else ca.densify(column)).elements()):
-            out[i] = _element(element)  # pyright: ignore[reportArgumentType]
+        elements: Any = (column if column.is_dense() else ca.densify(column)).elements()
+        for i, element in enumerate(elements):
+            out[i] = _element(element)
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:

@@ -111,7 +111,7 @@ class SystemInverse(SystemTrajectory):
     _reversals: list[Reversal]
 
     @property
-    def events(self) -> list[Reversal]:  # type: ignore[override]
+    def events(self) -> list[Any]:
         """Velocities that change their sign, and with it friction."""
         return self._reversals
 

@@ -204,7 +204,7 @@ class CompiledSystem:
         symbols = self.equations.casadi.symbols
         values: list[Any] = []
         for event in self.events.values():
-            value = evaluate(CASADI, event.when, lambda s: symbols[s.name])  # type: ignore[union-attr]
+            value = evaluate(CASADI, event.when, lambda s: symbols[str(s)])
             values += [sign * value for sign in event.signs]
         return self._compiled("events", ("t", "y", "p"), {"g": CASADI.to_sx(np.array(values, dtype=object))})
 

@@ -107,11 +107,11 @@ class Node:
         return Label(label.path[len(self.path) :], label.name, label.order, label.base)
 
 
-def _scalars(al: Algebra, expressions: list[sp.Expr], known: Mapping[str, Any]) -> list[Any]:
+def _scalars(al: Algebra, expressions: list[Any], known: Mapping[str, Any]) -> list[Any]:
     def lookup(symbol: Any) -> Any:
         return known[symbol.name]
 
-    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]  # type: ignore[attr-defined]
+    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]
 
 
 def tree_of(description: Description) -> Node:

@@ -50,7 +50,7 @@ def check_event(owner: str, event: SystemEvent, state: list[str], parameters: Ma
     """
     readable = {TIME.name, *state, *parameters, *inputs}
     for formula in (event.when, *(value for _, value in event.set)):
-        strange = sorted(s.name for s in formula.free_symbols if s.name not in readable)  # type: ignore[attr-defined]
+        strange = sorted(set(map(str, formula.free_symbols)) - readable)
         if strange:
             raise ModelError(
                 Problem(
