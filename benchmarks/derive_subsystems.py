@@ -6,11 +6,11 @@ The five-bar mechanism with a payload and the 3-RRR mechanism, from the finished
 
     K q̈ + k = 0    (forces on the independent variables),        A q̈ + b = 0    (invariants)
 
-as mathematics, for SymPy: ``KanesMethod(…).kanes_equations(…)``, then ``mass_matrix`` and ``forcing``, which are the same
-rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes), and its
-best way, with angles as coordinates and nothing else. Descriptions (bodies, frames, subsystems) are made before the
-clock starts, on both sides; nothing is simplified, on both sides. Every derivation begins with empty caches. Times are
-those of the processor, the shortest of several. Accelerations of all three must be equal to 1e-8.
+as mathematics, for SymPy: ``KanesMethod(…).kanes_equations(…)``, then ``mass_matrix`` and ``forcing``, which are the
+same rows. SymPy is asked twice: for the same variables and constraints as the subsystems have (bars by their nodes),
+and its best way, with angles as coordinates and nothing else. Descriptions (bodies, frames, subsystems) are made before
+the clock starts, on both sides; nothing is simplified, on both sides. Every derivation begins with empty caches. Times
+are those of the processor, the shortest of several. Accelerations of all three must be equal to 1e-8.
 
 Ours is the graph that is compiled; what it takes to read the same equations as SymPy expressions is printed, too.
 """
@@ -368,13 +368,10 @@ def compare(name: str, ours: Any, by_nodes: Any, by_angles: Any, repeats: int) -
     print(f"{name}: {n} variables of the highest order, {equations.degrees_of_freedom} independent")
     print(f"  ours, the graph of all equations       {1e3 * ours_time:8.1f} ms")
     print(f"  ours, f̄ as SymPy expressions            {1e3 * read_time:8.1f} ms")
-    print(
-        f"  SymPy, the same variables              {1e3 * nodes_time:8.1f} ms   {nodes_time / ours_time:6.1f} times ours"
-    )
-    print(
-        f"  SymPy, {len(angles[2])} speeds of angles              {1e3 * angles_time:8.1f} ms   {angles_time / ours_time:6.1f}"
-    )
-    return nodes_time / ours_time, angles_time / ours_time
+    ratios = nodes_time / ours_time, angles_time / ours_time
+    print(f"  SymPy, the same variables              {1e3 * nodes_time:8.1f} ms   {ratios[0]:6.1f} times ours")
+    print(f"  SymPy, {len(angles[2])} speeds of angles              {1e3 * angles_time:8.1f} ms   {ratios[1]:6.1f}")
+    return ratios
 
 
 def main() -> None:

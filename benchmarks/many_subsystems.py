@@ -3,10 +3,9 @@
     python benchmarks/many_subsystems.py [10 50 100 200 400]
 
 *Row*: slider-cranks side by side in groups of ten, each tied to the next by a spring, no two of them equal (equal ones
-are derived once). *Nest*: a chain in which every
-link holds the rest of the chain, as deep as it is long (up to 100). Times are those of the processor, per subsystem;
-flat means that they do not grow with the number. *Again*: one slider-crank gets another force, and the row is derived anew: the share of the
-first time.
+are derived once). *Nest*: a chain in which every link holds the rest of the chain, as deep as it is long (up to 100).
+Times are those of the processor, per subsystem; flat means that they do not grow with the number. *Again*: one
+slider-crank gets another force, and the row is derived anew: the share of the first time.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def row(n: int, mark: str) -> tuple[da.Subsystem, da.Subsystem]:
 def nest(n: int, mark: str) -> tuple[da.Subsystem, da.Subsystem]:
     """A chain of n links: each holds the next, which hangs on it; and the innermost."""
     link = da.Subsystem("link")
-    m, inertia, a, _ = link.parameters(m=1.0, I=0.1, a=1.0, **{mark: 0})
+    m, inertia, _a, _ = link.parameters(m=1.0, I=0.1, a=1.0, **{mark: 0})
     x, y, th = link.coordinates("x y th")
     link.effective_forces({x: -m * x.dd, y: -m * y.dd - 9.8 * m, th: -inertia * th.dd})
     inner = last = None

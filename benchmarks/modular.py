@@ -2,6 +2,7 @@
 
     python benchmarks/modular.py                      10 … 100 windows in relative, 5 … 20 in absolute coordinates
     python benchmarks/modular.py absolute 5 10 40     these
+    python benchmarks/modular.py rhs                  whole right-hand sides, beside those of lagrange-multipliers
 
 Every window is a sub-model of two bodies; the time is that of the solution for u̇ and λ alone, without the kernel that
 gives M, f, A and γ. The least of many, in microseconds.
@@ -87,7 +88,33 @@ def measure(n: int, coordinates: str) -> None:
     )
 
 
+def right_hand_side(model: da.Model, formulation: str, coordinates: str) -> float:
+    """Seconds of one evaluation, the least of many."""
+    dynamics = da.compile(model, formulation=formulation, coordinates=coordinates)
+    y = np.concatenate([*da.assemble(model).to(dynamics.coordinates), [0.0]])
+    problem, _ = dynamics.problem(None, ("rhs",), (0.0, y), None)
+    out, best = np.empty(len(y)), np.inf
+    for _ in range(200):
+        begin = time.perf_counter()
+        problem.rhs(0.0, y, out)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def beside_multipliers() -> None:
+    """The table of right-hand sides."""
+    models = {"four-bar": da.library.four_bar(), "5 windows": windows(5), "20 windows": windows(20)}
+    for name, model in models.items():
+        for coordinates in ("relative", "absolute"):
+            ours, other = (right_hand_side(model, one, coordinates) for one in ("modular", "lagrange-multipliers"))
+            times = f"modular {1e6 * ours:7.1f}   multipliers {1e6 * other:7.1f}   {ours / other:5.2f}"
+            print(f"{name:10} {coordinates:9} {times}")
+
+
 def main() -> None:
+    if sys.argv[1:] == ["rhs"]:
+        beside_multipliers()
+        return
     asked = {sys.argv[1]: [int(n) for n in sys.argv[2:]]} if len(sys.argv) > 2 else {}
     for coordinates, sizes in (asked or {"relative": [10, 20, 50, 100], "absolute": [5, 10, 20]}).items():
         for n in sizes:

@@ -298,3 +298,19 @@ def test_files_and_pictures(slider, tmp_path):
     saved = da.load(found.save(tmp_path / "a.nc"))
     np.testing.assert_array_equal(saved.values("u1"), found.values("u1"))
     assert "u1 up to" in repr(found)
+
+
+def test_inverse_dynamics_is_saved_and_read_back(tmp_path):
+    S = da.Subsystem("cart")
+    m, k = S.parameters(m=2.0, k=3.0)
+    x = S.coordinates("x")
+    u = S.input("u")
+    S.effective_forces({x: u - m * x.dd - k * x})
+    found = da.inverse_dynamics(S, {"x": "sin(t)"}, 1.0)
+    again = da.load(found.save(tmp_path / "cart.nc"))
+    assert type(again) is type(found) and again.unknowns == ("u",) and again.equations is None
+    assert again.certificate == found.certificate and again.events == found.events
+    for name in ("unique", "residual", "multipliers"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+    np.testing.assert_array_equal(again.values("u"), found.values("u"))
+    np.testing.assert_array_equal(again.power.values, found.power.values)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import casadi as ca
+import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.algebra import NUMPY
+from dalembert.expressions import evaluate
+from dalembert.modular.compiled_system import compiled
 from dalembert.modular.own_rows import COUNTS
+from dalembert.modular.system_functions import solve_tops
 
 BASE = [(3 * math.sqrt(3) / 2, -1.5), (0.0, 3.0), (-3 * math.sqrt(3) / 2, -1.5)]
 TIPS = [(math.sqrt(3) / 2, -0.5), (0.0, 1.0), (-math.sqrt(3) / 2, -0.5)]
@@ -99,3 +105,35 @@ def test_arms_are_derived_once() -> None:
     # Crank and coupler differ in values only, so they are one; arm, platform, Q.
     assert COUNTS["composed"] - before["composed"] == 4
     assert len(eq.nodes) == 11
+
+
+@pytest.mark.parametrize("grouping", ["flat", "arms"])
+def test_native_numbers_symbols_and_graph_agree(grouping: str) -> None:
+    """Check 24: accelerations by machine code, by numbers, by the graph and by SymPy expressions."""
+    Q, _ = three_rrr(grouping)
+    eq = Q.equations()
+    torques = dict(zip(eq.inputs, (1.0, -0.5, 0.7), strict=True))
+    state = eq.consistent({"L.v.x": 0.3, "L.v.y": -0.2, "L.omega": 0.4, **torques})
+    by_numbers = np.array(list(eq.acceleration(state).values()))
+    scale = np.abs(by_numbers).max()
+
+    system = compiled(eq, torques)
+    _, context = system.problem(None, ("rhs",))
+    y, x, residual = np.array([[state[name] for name in system.state]]), np.empty((1, len(eq.top))), np.empty(1)
+    assert solve_tops(context, np.zeros(1), y, x, residual) == 0
+    np.testing.assert_allclose(x[0], by_numbers, rtol=0, atol=1e-12 * scale)
+
+    K, k, A, b = eq.casadi.matrices
+    inputs = ca.symvar(ca.veccat(K, k, A, b))
+    numbers = ca.Function("rows", inputs, [K, k, A, b])(*[state[symbol.name()] for symbol in inputs])
+    K, k, A, b = (np.asarray(one.full()) for one in numbers)
+    by_graph = np.linalg.lstsq(np.concatenate([K, A]), -np.concatenate([k, b])[:, 0], rcond=1e-11)[0]
+    np.testing.assert_allclose(by_graph, by_numbers, rtol=0, atol=1e-12 * scale)
+
+    # The expressions that are read, at any values of the accelerations.
+    known = {**state, **{str(label): value for label, value in zip(eq.top, by_numbers, strict=True)}}
+    for symbol, value in eq.definitions.items():
+        known[symbol.name] = float(evaluate(NUMPY, value, lambda s: known[s.name]))
+    for row in eq.f_bar.rows:
+        terms = float(evaluate(NUMPY, eq.f_bar[row], lambda s: known[s.name]))
+        assert abs(terms) < 1e-12 * (1 + scale), row

@@ -215,7 +215,8 @@ class CasadiAlgebra(Algebra):
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
-        for i, element in enumerate((column if column.is_dense() else ca.densify(column)).elements()):
+        elements: Any = (column if column.is_dense() else ca.densify(column)).elements()
+        for i, element in enumerate(elements):
             out[i] = _element(element)
         return out.reshape(shape)
 

@@ -161,7 +161,7 @@ class _Run:
     def acts(self, name: str) -> bool:
         """Whether an event does more than to be noted."""
         if not isinstance(self.dynamics, Dynamics):
-            return True
+            return True  # those of subsystems always act
         event, _ = self.dynamics.flat.events[name]
         return bool(event.set or event.switch or event.rates or event.stop)
 

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dalembert.analyses.compare_system import SystemMeasure, measure_system
 from dalembert.analyses.options import MethodOptions, Options, show_options
 from dalembert.analyses.simulate import DEFAULT_OUTPUTS, simulate
 from dalembert.atomic import write_atomic
@@ -21,6 +22,7 @@ from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Model
+from dalembert.modular import Subsystem
 from dalembert.trajectory import Trajectory
 
 __all__ = ["Comparison", "Entry", "compare"]
@@ -219,7 +221,7 @@ def _cell(value: float | None, form: str) -> str:
 
 @show_options(MethodOptions)
 def compare(
-    model: Model,
+    model: Model | Subsystem,
     duration: float,
     *,
     formulations: str | Formulation | Sequence[str | Formulation] = "all",
@@ -235,7 +237,7 @@ def compare(
     A pair that refuses the model, or fails, is reported in words and does not stop the others.
 
     Args:
-        model: the mechanism.
+        model: the mechanism; or a subsystem, which is solved from its parts to the whole and all at once.
         duration: how long (s).
         formulations: ``all``, or names, or objects with their options such as ``Penalty(alpha=1e6)``.
         coordinates: ``all``, or names, or ``da.Generalized`` with options. A formulation is run in those that it takes.
@@ -250,6 +252,14 @@ def compare(
     times = options.times(duration, DEFAULT_OUTPUTS)
     if not (isinstance(repeats, int) and repeats > 0):
         raise DalembertError(f"repeats must be a positive whole number, got {repeats!r}")
+    if isinstance(model, Subsystem):
+        if formulations != "all" or coordinates != "all" or reference is not None:
+            raise DalembertError(
+                f"subsystem {model.name!r} has its own variables and equations; leave out formulations, coordinates "
+                f"and reference"
+            )
+        against, measured = measure_system(model, times, options, repeats, progress)
+        return Comparison(model.name, float(duration), str(options), against, tuple(map(_system_entry, measured)))
     pairs = _pairs(formulations, coordinates)
     best = Dynamics(model)
     options.choice(best)  # bad options fail before anything runs
@@ -270,6 +280,19 @@ def compare(
             progress(total - len(pairs) + len(entries), total, f"{label(formulation)}, {kind}")
         entries.append(_entry(model, formulation, kind, duration, options, reference, repeats))
     return Comparison(model.name, float(duration), str(options), _described(reference), tuple(entries))
+
+
+def _system_entry(one: SystemMeasure) -> Entry:
+    """A way to solve a subsystem as an entry of the table."""
+    if one.run is None:
+        return Entry(one.way, "own", "error", one.reason)
+    certificate, residual = one.run.certificate, one.residual
+    return Entry(
+        one.way, "own", "trusted" if certificate.trusted else "not trusted", one.reason, one.unknowns, one.states,
+        one.constraints, one.seconds, one.compile_seconds, certificate.counts["steps"],
+        certificate.counts["evaluations"], None, residual("invariants of order 0"), residual("invariants of order 1"),
+        residual("invariants, highest order"), *one.differences, residual("conditioning"),
+    )  # fmt: skip
 
 
 def label(formulation: Formulation) -> str:

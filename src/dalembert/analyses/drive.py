@@ -255,9 +255,12 @@ class Driver:
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
         t, y, index = self.time, self.state, self.memory.event
-        assert isinstance(self.dynamics, Dynamics)
-        name = self.dynamics.flat.event_owners[index - 1]
-        event, _ = self.dynamics.flat.events[name]
+        if isinstance(self.dynamics, Dynamics):
+            name = self.dynamics.flat.event_owners[index - 1]
+            event = self.dynamics.flat.events[name][0]
+        else:
+            name = self.dynamics.event_owners[index - 1]
+            event = self.dynamics.events[name]
         self.events.append(Happening(t, name))
         if event.stop:
             return name, None
@@ -268,8 +271,11 @@ class Driver:
                 f"event {name!r} happens faster and faster ({len(self.events)} events): what bounces comes to rest. "
                 f"Fix: let an event switch on a constraint that holds it, or make the stop a stiff spring and damper"
             )
-        self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
-        if event.set or event.switch:
+        if isinstance(self.dynamics, Dynamics):
+            self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
+        else:
+            self.parameters, trouble = self.dynamics.carry_out(name, t, y, self.parameters)
+        if event.set or getattr(event, "switch", None):
             self.segments.append((self.written, dict(self.parameters)))
         if trouble:
             return None, trouble

@@ -374,8 +374,8 @@ class _Run:
             direction = np.abs(np.linalg.svd(A)[2][-1])
             loose = [str(o.top[i]) for i in np.argsort(-direction) if direction[i] > 0.3 * direction.max()][:4]
             return SimulationError(
-                f"{when} the prescribed motion does not determine {', '.join(loose)}.  Fix: prescribe more, or avoid "
-                f"this position (a dead point)"
+                f"{when} the prescribed motion does not determine {', '.join(loose)}.  Fix: prescribe more (what "
+                f"follows from dynamics alone, such as a current, too), or avoid this position (a dead point)"
             )
         h = np.abs(np.asarray(seen.h))
         worst = [f"{o.traced.lower[i][0].text} is off by {h[i]:.3g}" for i in np.argsort(-h)[:3] if h[i] > 1e-9]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.analyses.resample import resample
+from dalembert.analyses.system_inverse import INVERSE, SystemInverse
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed
 from dalembert.trajectory import Trajectory
@@ -21,7 +22,7 @@ _MODELS = (".yaml", ".yml", ".urdf", ".xml", ".json")
 
 def load(path: str | Path) -> Trajectory | SystemTrajectory:
     """A trajectory that was saved, with the equations that were integrated: all options are as they were. The motion of
-    a subsystem comes without its equations.
+    a subsystem, and its inverse dynamics, come without equations.
 
     Raises:
         DalembertError: there is no such file, it is no result, or it was changed or damaged since it was written.
@@ -33,5 +34,6 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
         raise DalembertError(f"{path} is a model, not a result.  Fix: da.read({str(path)!r})")
     data, sealed = read_sealed(path)
     if "dalembert_system" in data.attrs:
-        return system_run_of(path, data, sealed)
+        run = system_run_of(path, data, sealed)
+        return SystemInverse.loaded(run) if INVERSE in run.attrs else run
     return run_of(path, data, sealed, resample)

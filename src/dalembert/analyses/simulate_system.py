@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,13 @@ from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import CompiledSystem, compiled
 from dalembert.modular.system_functions import SystemContext, solve_tops
 from dalembert.trajectory import Certificate, Check, Estimate
-from dalembert.trajectory.outcome import Outcome
+from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import SystemTrajectory
 
-__all__ = ["simulate_system"]
+__all__ = ["WAYS", "simulate_system"]
+
+WAYS = ("modular", "null space")
 
 TOP_LIMIT = 1e-6
 
@@ -36,14 +40,17 @@ def simulate_system(
     inputs: Mapping[str, Any] | None,
     progress: Callable[[float], None] | None,
     strict: bool,
+    way: str = "modular",
 ) -> SystemTrajectory:
     """Move a subsystem through time.
 
     Args:
         inputs: formulas of t by name; those that are left out are zero.
+        way: one of ``WAYS``: equations are solved from the leaves to the root, or all at once.
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
-    system = compiled(subsystem.equations(), inputs, initial)
+    system = compiled(subsystem.equations(), inputs, initial, subsystem.events())
+    system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
     y = system.start(options.start, initial, vector)
     choice = _choice(system, options)
@@ -52,7 +59,7 @@ def simulate_system(
     data, residual = _recorded(system, outcome, driver)
     data.attrs["reason"] = choice.reason
     judged = _judged(system, choice, outcome, options.accuracy) if options.certify else None
-    certificate = _certificate(system, outcome, driver.context, data, (residual, vector, judged))
+    certificate = _certificate(system, outcome, driver.context, data, (residual, judged))
     run = SystemTrajectory(data, certificate, system.equations)
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
@@ -103,7 +110,10 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
     """States, highest derivatives and inputs at the outputs; and how well the latter meet the invariants."""
     result = outcome.result
     tops, residual = np.full((len(result.time), len(system.top)), np.nan), np.full(len(result.time), np.nan)
-    solve_tops(driver.context, result.time, np.ascontiguousarray(result.states), tops, residual)
+    for part, parameters in pieces(outcome.segments, len(result.time)):
+        driver.context.parameters[:] = system.parameters(parameters)
+        mine = np.ascontiguousarray(result.states[part])
+        solve_tops(driver.context, result.time[part].copy(), mine, tops[part], residual[part])
     names = list(system.equations.inputs)
     values = np.zeros((len(result.time), len(names)))
     for j, name in enumerate(names):
@@ -115,7 +125,7 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         labels={"state": system.state, "top": system.top, "input": names},
         attrs={
             "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.seconds,
-            "order": system.equations.order,
+            "order": system.equations.order, "events": json.dumps([asdict(event) for event in outcome.events]),
         },
     )  # fmt: skip
     return data, float(np.max(residual, initial=0.0))
@@ -126,19 +136,19 @@ def _certificate(
     outcome: Outcome,
     context: SystemContext,
     data: Recorded,
-    measured: tuple[float, np.ndarray, tuple[float, Estimate | None] | None],
+    measured: tuple[float, tuple[float, Estimate | None] | None],
 ) -> Certificate:
-    """What was ``measured``: the residual of the highest order, with which parameters, and the error."""
+    """What was ``measured``: the residual of the highest order, and the error."""
     result, seen = outcome.result, context.statistics
-    residual, p, judged = measured
+    residual, judged = measured
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    message = ending_words(result, context.failure())
+    message = _ending(outcome, context)
     if judged is None:
         return Certificate(outcome.finished, message, (), tuple(outcome.notes), counts, None, False)
     accuracy, estimate = judged
     checks, size = [], 1.0 + float(np.abs(data["states"]).max(initial=0.0))
-    for order, values in system.lower_residuals(data["time"], data["states"], p).items():
-        left, about = float(np.abs(values).max()) / size, "relative to the largest variable"
+    for order, worst in _largest_residuals(system, outcome, data).items():
+        left, about = worst / size, "relative to the largest variable"
         checks.append(Check(f"invariants of order {order}", left, accuracy, "", about))
     if context.rows:
         about = f"|A q⟨{system.equations.order}⟩ + b|, relative"
@@ -155,6 +165,26 @@ def _certificate(
     if estimate is not None:
         checks.insert(0, estimate.check)
     return Certificate(outcome.finished, message, tuple(checks), tuple(remarks), counts, estimate)
+
+
+def _ending(outcome: Outcome, context: SystemContext) -> str:
+    """How a run ended, in words."""
+    end = f"t = {outcome.result.end:.6g} s"
+    if outcome.ended_by is not None:
+        return f"ended by event {outcome.ended_by!r} at {end}"
+    if outcome.trouble is not None:
+        return f"stopped at {end}: {outcome.trouble}"
+    return ending_words(outcome.result, context.failure())
+
+
+def _largest_residuals(system: CompiledSystem, outcome: Outcome, data: Recorded) -> dict[int, float]:
+    """The worst of the invariants by order, with the parameters that held."""
+    found: dict[int, float] = {}
+    for part, parameters in pieces(outcome.segments, len(data["time"])):
+        vector = system.parameters(parameters)
+        for order, values in system.lower_residuals(data["time"][part], data["states"][part], vector).items():
+            found[order] = max(found.get(order, 0.0), float(np.abs(values).max(initial=0.0)))
+    return found
 
 
 def _judged(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from dalembert.analyses.allocate import Allocation
     from dalembert.analyses.friction import Friction
 
-__all__ = ["Quality", "Reversal", "SystemInverse"]
+__all__ = ["INVERSE", "Quality", "Reversal", "SystemInverse"]
 
 RESIDUAL_LIMIT = 1e-9
 LEFT_LIMIT = 1e-8
 FORWARD_LIMIT = 1e-6
 INTEGRATED_LIMIT = 1e-8
+INVERSE = "dalembert_inverse"  # attribute of a saved file
 CHECKED = 5  # instants at which forward dynamics is asked
 
 
@@ -66,7 +68,6 @@ class SystemInverse(SystemTrajectory):
     unknowns: tuple[str, ...]
     unique: np.ndarray
     friction: np.ndarray | None
-    events: list[Reversal]
     residual: np.ndarray
     multipliers: np.ndarray
 
@@ -99,7 +100,7 @@ class SystemInverse(SystemTrajectory):
             },
         )
         made = cls(data, Certificate(False, ""), equations)
-        made.unknowns, made.events = owner.unknowns, events
+        made.unknowns, made._reversals = owner.unknowns, events
         made.unique, made.residual, made.multipliers = found.unique, found.left, found.multipliers
         made.friction = None if forces.friction is None else forces.friction.number
         made._speeds = _speeds(owner, forces.B, states)
@@ -107,6 +108,12 @@ class SystemInverse(SystemTrajectory):
         return made
 
     _speeds: np.ndarray
+    _reversals: list[Reversal]
+
+    @property
+    def events(self) -> list[Any]:
+        """Velocities that change their sign, and with it friction."""
+        return self._reversals
 
     def __repr__(self) -> str:
         peaks = ", ".join(f"{name} up to {np.nanmax(np.abs(self.values(name))):.4g}" for name in self.unknowns)
@@ -116,6 +123,35 @@ class SystemInverse(SystemTrajectory):
             f"{peaks}; "
             f"{self.certificate.verdict}>"
         )
+
+    def save(self, path: str | Path) -> Path:
+        """NetCDF with motion, forces and certificate; ``da.load`` reads it back."""
+        more = {
+            "unknowns": self.unknowns, "unique": self.unique.tolist(), "residual": self.residual.tolist(),
+            "multipliers": self.multipliers.tolist(), "speeds": self._speeds.tolist(),
+            "friction": None if self.friction is None else self.friction.tolist(),
+            "reversals": [event._asdict() for event in self._reversals],
+        }  # fmt: skip
+        return super().save(path, {INVERSE: json.dumps(more)})
+
+    @classmethod
+    def loaded(cls, run: SystemTrajectory) -> SystemInverse:
+        """From a file that ``save`` wrote, read as a trajectory.
+
+        Raises:
+            DalembertError: if the file is damaged.
+        """
+        made = cls(run._recorded, run.certificate, None)
+        try:
+            more = json.loads(made.attrs.pop(INVERSE))
+            made.unknowns = tuple(map(str, more["unknowns"]))
+            made.unique, made.residual = np.array(more["unique"], dtype=bool), np.array(more["residual"], dtype=float)
+            made.multipliers, made._speeds = np.array(more["multipliers"]), np.array(more["speeds"], dtype=float)
+            made.friction = None if more["friction"] is None else np.array(more["friction"], dtype=float)
+            made._reversals = [Reversal(**event) for event in more["reversals"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DalembertError(f"the saved inverse dynamics is damaged: {error}.  Fix: solve it again") from None
+        return made
 
     def values(self, name: str) -> np.ndarray:
         try:

@@ -35,20 +35,32 @@ class _Decided:
 class _Sample:
     """A subsystem in numbers at one consistent state; composed when a parent looks into it."""
 
-    def __init__(self, system: ModularSystem, node: Node, state: int, choice: Choice, parts: dict[str, _Sample]):
-        self.system, self.node, self.state, self.choice, self.parts = system, node, state, choice, parts
+    def __init__(self, system: ModularSystem, node: Node, state: int, parts: dict[str, _Sample]):
+        self.system, self.node, self.state, self.parts = system, node, state, parts
+        self.choice: Choice | None = None
+        self._composed: Composed | None = None
+
+    def choose(self, choice: Choice) -> None:
+        """Compose by this choice from now on."""
+        if choice is not self.choice:
+            self.choice, self._composed = choice, None
 
     @property
     def columns(self) -> tuple[Label, ...]:
+        assert self.choice is not None
         return self.choice.independent
 
     @cached_property
     def own(self) -> OwnRows:
         return self.node.rows(NUMPY, self.system.order, self.system.witnesses[self.state])
 
-    @cached_property
+    @property
     def composed(self) -> Composed:
-        return compose(self.own, self.parts, lambda _: self.choice, depth=len(self.node.path))
+        choice = self.choice
+        assert choice is not None
+        if self._composed is None:
+            self._composed = compose(self.own, self.parts, lambda _: choice, depth=len(self.node.path), forces=False)
+        return self._composed
 
     @property
     def f_bar(self) -> Labelled:
@@ -58,26 +70,41 @@ class _Sample:
         return self.composed.S_rows(labels)
 
 
-def decide_all(system: ModularSystem) -> dict[tuple[str, ...], Choice]:
-    """For every subsystem, seen from it: independent variables, pivots, redundant rows.
+def decide_all(system: ModularSystem) -> tuple[dict[tuple[str, ...], Choice], dict[tuple[str, ...], Choice]]:
+    """For every subsystem independent variables, pivots, redundant rows: seen from it, and seen from the system.
 
     What was decided before for the same subsystem at the same place, of the same parts and with the same parameters, is
     kept; an equal subsystem elsewhere lends its choice if that serves.
     """
     found: dict[tuple[str, ...], Choice] = {}
+    placed: dict[tuple[str, ...], Choice] = {}
     decided: dict[tuple[str, ...], _Decided] = {}
     samples: dict[tuple[str, ...], list[_Sample]] = {}
     for node in system.nodes:
         memo, place = node.description.memo, ("decided", node.path, system.order, system.strategy)
         parts = tuple(decided[child.path] for child in node.children.values())
         values = _values(system, node)
+        # Two at most: there are no more consistent states to look at.
+        samples[node.path] = mine = [
+            _Sample(system, node, k, {name: samples[child.path][k] for name, child in node.children.items()})
+            for k in range(2)
+        ]
         before = memo.get(place)
         if before is None or not before.rests_on(values, parts):
-            before = memo[place] = _Decided(values, parts, _new_choice(system, node, samples))
+            before = memo[place] = _Decided(values, parts, _new_choice(system, node, mine))
+        else:
+            _take(mine, moved(before.choice, node.place))
         decided[node.path] = before
         found[node.path] = before.choice
-        samples[node.path] = _samples(system, node, moved(before.choice, node.place), samples)
-    return found
+        choice = mine[0].choice
+        assert choice is not None
+        placed[node.path] = choice
+    return found, placed
+
+
+def _take(samples: list[_Sample], choice: Choice) -> None:
+    for sample in samples:
+        sample.choose(choice)
 
 
 def _values(system: ModularSystem, node: Node) -> Any:
@@ -87,31 +114,27 @@ def _values(system: ModularSystem, node: Node) -> Any:
     return [system.parameters.get(".".join((*node.path, name))) for name in node.description.parameters]
 
 
-def _samples(
-    system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]
-) -> list[_Sample]:
-    """Two at most: there are no more consistent states to look at."""
-    return [
-        _Sample(system, node, k, choice, {name: samples[child.path][k] for name, child in node.children.items()})
-        for k in range(2)
-    ]
-
-
-def _new_choice(system: ModularSystem, node: Node, samples: dict[tuple[str, ...], list[_Sample]]) -> Choice:
+def _new_choice(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice:
     key = ("choice", system.order, system.strategy)
     known = node.description.memo.get(key)
-    if known is None or not _serves(system, node, moved(known, node.place), samples):
-        known = node.description.memo[key] = moved(_choose(system, node, samples), node.unplace)
-    return known
+    if known is not None:
+        _take(samples, moved(known, node.place))
+        if _serves(system, samples):
+            return known
+    made = _choose(system, node, samples)
+    _take(samples, made)
+    node.description.memo[key] = moved(made, node.unplace)
+    return node.description.memo[key]
 
 
-def _serves(system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]) -> bool:
+def _serves(system: ModularSystem, samples: list[_Sample]) -> bool:
     """True if the choice made for an equal subsystem serves at these states, too."""
-    for sample in _samples(system, node, choice, samples)[: len(system.witnesses)]:
+    for sample in samples[: len(system.witnesses)]:
         try:
-            one = sample.composed
+            one, choice = sample.composed, sample.choice
         except (np.linalg.LinAlgError, KeyError):
             return False
+        assert choice is not None
         if {*one.free} != {*choice.independent, *(column for _, column in choice.pivots)}:
             return False
         left = (one.B @ one.C).to_array().astype(float)
@@ -120,18 +143,16 @@ def _serves(system: ModularSystem, node: Node, choice: Choice, samples: dict[tup
     return True
 
 
-def _choose(system: ModularSystem, node: Node, samples: dict[tuple[str, ...], list[_Sample]]) -> Choice:
+def _choose(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice:
     d, Bs = node.description, []
-    for k in range(len(system.witnesses) if d.invariants else 1):
-        children = {name: samples[child.path][k] for name, child in node.children.items()}
+    for sample in samples[: len(system.witnesses)] if d.invariants else samples[:1]:
         if d.invariants:
-            own = node.rows(NUMPY, system.order, system.witnesses[k])
-            bare = Composed(own, children, len(node.path))
+            own, bare = sample.own, Composed(sample.own, sample.parts, len(node.path))
             touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
             Bs.append(Labelled(NUMPY, own.rows, bare.free, (own.A @ bare.R_rows(touched)).entries))
         else:
             free = [node.place(label) for label in d.own_labels(system.order)]
-            free += [column for child in children.values() for column in child.columns]
+            free += [column for part in sample.parts.values() for column in part.columns]
             Bs.append(Labelled(NUMPY, (), free, {}))
     asked = [".".join((*node.path, variable)) for variable in d.independent]
     strategy = d.strategy or system.strategy

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,6 +14,7 @@ import casadi as ca
 import numpy as np
 import sympy as sp
 
+from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import ExpressionError, ModelError, Problem
@@ -21,7 +24,14 @@ from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.modular_system import CONSISTENT
-from dalembert.modular.system_functions import SystemContext, system_jacobian, system_retract, system_rhs
+from dalembert.modular.system_events import SystemEvent, check_event, new_values
+from dalembert.modular.system_functions import (
+    SystemContext,
+    system_events,
+    system_jacobian,
+    system_retract,
+    system_rhs,
+)
 from dalembert.modular.traced import to_sx
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics
@@ -44,6 +54,7 @@ class CompiledSystem:
         inputs: formulas of time by name; an input that is left out is zero.
         near: values of variables by name; where forces are differentiated, independent variables are those that are
             best there.
+        events: by name; what happens on the way.
 
     Attributes:
         state, top: names of the variables below the order of the system, and at it.
@@ -54,12 +65,20 @@ class CompiledSystem:
         equations: ModularEquations,
         inputs: Mapping[str, Any] | None = None,
         near: Mapping[str, float] | None = None,
+        events: Mapping[str, SystemEvent] | None = None,
     ):
         self.equations = equations
         self.inputs = self._formulas(inputs or {})
         self.state = [str(label) for label in equations.state]
         self.top = [str(label) for label in equations.top]
         self.is_large = False
+        d = equations.description
+        self.events = {
+            name: replace(e, when=d.lively(e.when), set=tuple((key, d.lively(value)) for key, value in e.set))
+            for name, e in (events or {}).items()
+        }
+        for event in self.events.values():
+            check_event(equations.name, event, self.state, equations.parameters, equations.inputs)
         self.choices = equations.choices_at(near or {}) if self.is_prolonged else {}
         missing = [name for name, value in equations.parameters.items() if value is None]
         if missing:
@@ -175,6 +194,57 @@ class CompiledSystem:
         y = self._arguments("y")["y"]
         return self._compiled("invariants", ("t", "y", "p"), {"h": h, "J": ca.jacobian(h, y)})
 
+    @property
+    def event_owners(self) -> list[str]:
+        """The event behind each of the values that rise through zero where one happens."""
+        return [name for name, event in self.events.items() for _ in event.signs]
+
+    @cached_property
+    def event_kernel(self) -> Kernel:
+        symbols = self.equations.casadi.symbols
+        values: list[Any] = []
+        for event in self.events.values():
+            value = evaluate(CASADI, event.when, lambda s: symbols[str(s)])
+            values += [sign * value for sign in event.signs]
+        return self._compiled("events", ("t", "y", "p"), {"g": CASADI.to_sx(np.array(values, dtype=object))})
+
+    def carry_out(
+        self, name: str, t: float, y: np.ndarray, parameters: Mapping[str, float]
+    ) -> tuple[dict[str, float], str | None]:
+        """Let an event act on the state, which is changed in place.
+
+        Returns:
+            the parameters afterwards, and in words why the event cannot act, if so.
+        """
+        event, eq = self.events[name], self.equations
+        vector = self.parameters(parameters)
+        known = {TIME.name: t, **dict(zip(self.state, y, strict=True)), **dict(zip(eq.parameters, vector, strict=True))}
+        for key in eq.inputs:
+            known[key] = float(evaluate(NUMPY, self.inputs.get(key, sp.S.Zero), lambda _: t))
+        found = new_values(event, known)
+        after = {**parameters, **{key: value for key, value in found.items() if key in eq.parameters}}
+        moved = {key: value for key, value in found.items() if key in self.state}
+        for key, value in moved.items():
+            y[self.state.index(key)] = value
+        if not moved or not self._lower:
+            return after, None
+        first = min(label.order for label in eq.state if str(label) in moved)
+        free = np.array([label.order >= first and str(label) not in moved for label in eq.state])
+        y[:], left = consistent(self._residual_at(t, self.parameters(after)), y.copy(), np.empty(0), free)
+        if np.abs(left).max(initial=0.0) > CONSISTENT * (1.0 + np.abs(y).max(initial=0.0)):
+            shown = worst(left, [label for label, _ in self._lower])
+            return after, f"event {name!r} sets values that no state with these invariants has; left over: {shown}"
+        return after, None
+
+    def _residual_at(self, t: float, parameters: np.ndarray) -> Callable[..., Any]:
+        """Invariants of all orders below the highest and their derivatives, as a function of the state."""
+
+        def lower(state: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = self.invariants_kernel(t, np.asarray(state, dtype=float).reshape(-1), parameters)
+            return np.asarray(found.h), np.asarray(found.J)
+
+        return lower
+
     @cached_property
     def tangent_kernel(self) -> Kernel:
         a = self._arguments("y", "x", "multipliers")
@@ -220,6 +290,12 @@ class CompiledSystem:
         couplings = [(i, int(j)) for i, line in enumerate(inertia) for j in line if i != j]
         return plan_of(nodes, rows, couplings)
 
+    def at_once(self) -> CompiledSystem:
+        """The same, solved by the null space of all invariants at once."""
+        made = copy.copy(self)
+        made.__dict__["plan"] = flat_plan(len(self.top), self._blocks[2].shape[0])
+        return made
+
     def parameters(self, values: Mapping[str, float] | None) -> np.ndarray:
         """The vector of parameters with these values instead of the subsystem's.
 
@@ -258,10 +334,7 @@ class CompiledSystem:
         if not self._lower:
             return np.array([begun.get(name, 0.0) for name in self.state])
 
-        def lower(state: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self.invariants_kernel(t, np.asarray(state, dtype=float).reshape(-1), parameters)
-            return np.asarray(found.h), np.asarray(found.J)
-
+        lower = self._residual_at(t, parameters)
         free, y, left = np.array([name not in given for name in self.state]), np.empty(0), np.empty(0)
         for offset in OFFSETS:  # where all is zero, gradients may vanish
             first = [begun.get(str(label), offset if label.order == 0 else 0.0) for label in eq.state]
@@ -294,7 +367,7 @@ class CompiledSystem:
         orders = self.equations.order
         context = SystemContext(
             n=len(self.top), rows=self._blocks[2].shape[0], size=len(self.state), lower=len(self._lower),
-            orders=orders, n_parameters=len(values), parameters=values,
+            orders=orders, n_events=len(self.event_owners), n_parameters=len(values), parameters=values,
             row_start=_starts([label.order for label, _ in self._lower], orders),
             column_start=_starts([label.order for label in self.equations.state], orders),
             statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf), plan=self.plan, blocks=self.blocks_kernel,
@@ -303,7 +376,10 @@ class CompiledSystem:
         if self._lower:
             context.invariants = self.invariants_kernel
         context.rhs, context.retract = system_rhs.bind(context), system_retract.bind(context)
-        problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract)
+        problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract, n_events=context.n_events)
+        if self.events:
+            context.event = self.event_kernel
+            problem.events = system_events.bind(context)
         if "jacobian" in needs:
             context.tangent = self.tangent_kernel
             problem.jacobian = system_jacobian.bind(context)
@@ -311,12 +387,15 @@ class CompiledSystem:
 
 
 def compiled(
-    equations: ModularEquations, inputs: Mapping[str, Any] | None = None, near: Mapping[str, float] | None = None
+    equations: ModularEquations,
+    inputs: Mapping[str, Any] | None = None,
+    near: Mapping[str, float] | None = None,
+    events: Mapping[str, SystemEvent] | None = None,
 ) -> CompiledSystem:
-    """The compiled system of these equations; the same one for the same inputs and independent variables."""
-    made = CompiledSystem(equations, inputs, near)
+    """The compiled system of these equations; the same one for the same inputs, events and independent variables."""
+    made = CompiledSystem(equations, inputs, near, events)
     chosen = [(path, choice.independent, choice.pivots) for path, choice in made.choices.items()]
-    return _KEPT.setdefault(equations, {}).setdefault(repr((sorted(made.inputs.items()), chosen)), made)
+    return _KEPT.setdefault(equations, {}).setdefault(repr((sorted(made.inputs.items()), chosen, made.events)), made)
 
 
 def _number(value: Any) -> bool:

@@ -87,7 +87,8 @@ class Composed:
                 product = product.map(self._tidy)
             for label in new:
                 self._known[label] = product.entries.get(label, {})
-        return Labelled(self.al, labels, self.columns, {label: self._known[label] for label in labels})
+        known = {label: self._known[label] for label in labels}
+        return Labelled.made(self.al, tuple(known), self.columns, known)
 
 
 def compose(
@@ -99,6 +100,7 @@ def compose(
     short: Tidy | None = None,
     tidy: Tidy | None = None,
     rules: Tidy | None = None,
+    forces: bool = True,
 ) -> Composed:
     """The matrices of a subsystem from its own rows and its parts.
 
@@ -106,25 +108,33 @@ def compose(
         decide: what the complement of B is written by.
         short: gives long expressions names.
         tidy: how entries of matrices are to read;  rules: the same for forces.
+        forces: whether f and f̄ are wanted.
     """
     al, found = own.al, Composed(own, children, depth, tidy)
     free = found.free
     touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
-    found.B = Labelled(al, own.rows, free, (own.A @ found.R_rows(touched)).entries)
+    found.B = Labelled.made(al, own.rows, tuple(free), (own.A @ found.R_rows(touched)).entries)
     if tidy is not None:
         found.B = found.B.map(tidy)
     found.choice = decide(found.B)
     found.C = found.choice.columns(found.B, short)
     if short is not None:
         found.C = found.C.map(short)
+    if forces:
+        _project(found, short, rules)
+    return found
+
+
+def _project(found: Composed, short: Tidy | None, rules: Tidy | None) -> None:
+    """f and f̄."""
+    own, children, depth, al = found.own, found.children, found.depth, found.al
     mine = [row for row in own.forces.rows if len(row.path) == depth]
     foreign = [row for row in own.forces.rows if len(row.path) > depth]
     parts = [own.forces.part(mine), *(child.f_bar for child in children.values())]
     if foreign:  # forces on variables of parts reach what these leave free
         parts.append(found.R_rows(foreign).T @ own.forces.part(foreign))
     total = assemble(*parts, al=al)  # a column of forces, or of their coefficients
-    f = Labelled(al, free, total.columns or (ONE,), total.entries)
+    f = Labelled.made(al, tuple(found.free), total.columns or (ONE,), total.entries)
     found.f = f if rules is None else f.map(rules)
     f_bar = found.C.T @ found.f
     found.f_bar = f_bar if short is None else f_bar.map(short)
-    return found

@@ -14,7 +14,7 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.accelerations import acceleration
-from dalembert.modular.choices import decide_all, moved
+from dalembert.modular.choices import decide_all
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, Strategy, choose
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.invariants import Classified, classify
@@ -61,12 +61,17 @@ class ModularEquations(ModularSystem):
     """
 
     @cached_property
-    def _choices(self) -> dict[tuple[str, ...], Choice]:
+    def _decided(self) -> tuple[dict[tuple[str, ...], Choice], dict[tuple[str, ...], Choice]]:
         return decide_all(self)
+
+    @property
+    def _choices(self) -> dict[tuple[str, ...], Choice]:
+        """What was decided for every subsystem, seen from it."""
+        return self._decided[0]
 
     def choice(self, node: Node) -> Choice:
         """What was decided for a subsystem, in labels of the system."""
-        return moved(self._choices[node.path], node.place)
+        return self._decided[1][node.path]
 
     # Symbolic matrices
 

@@ -89,7 +89,8 @@ class Node:
         placed, expressions = self._placed(order)
         key = ("traced", self.path, order)
         before = self.description.memo.get(key)
-        names = {s.name for e in expressions for s in e.free_symbols}  # type: ignore[attr-defined]
+        found: Any = (symbol for expression in expressions for symbol in expression.free_symbols)
+        names: set[str] = {symbol.name for symbol in found}
         if before is not None and before[0] == expressions and all(symbols[n] is before[1].get(n) for n in names):
             return before[2]
         used = {name: symbols[name] for name in names}
@@ -106,11 +107,11 @@ class Node:
         return Label(label.path[len(self.path) :], label.name, label.order, label.base)
 
 
-def _scalars(al: Algebra, expressions: list[sp.Expr], known: Mapping[str, Any]) -> list[Any]:
+def _scalars(al: Algebra, expressions: list[Any], known: Mapping[str, Any]) -> list[Any]:
     def lookup(symbol: Any) -> Any:
         return known[symbol.name]
 
-    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]  # type: ignore[attr-defined]
+    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]
 
 
 def tree_of(description: Description) -> Node:

@@ -116,7 +116,7 @@ class _Levels:
         expressions = [d.lively(invariant.value) for invariant in d.invariants]
         self.starts = [max(d.order_of(expression), 0) for expression in expressions]
         self.affine = [constraint_order_of(d, invariant) for invariant in d.invariants]
-        self.names: list[set[str]] = [{symbol.name for symbol in e.free_symbols} for e in expressions]  # type: ignore[attr-defined]
+        self.names: list[set[str]] = [set(map(str, e.free_symbols)) for e in expressions]
         self.values = [scope.value(expression) for expression in expressions]
         self.lower: list[list[tuple[int, Any]]] = [[] for _ in expressions]
         self.gradients: list[dict[Label, Any]] = [{} for _ in expressions]

@@ -67,7 +67,7 @@ class Scope:
         speed = self.description.next(local(name))
         if speed == 0:
             return None
-        return self.value(speed), {symbol.name for symbol in speed.free_symbols}  # type: ignore[attr-defined]
+        return self.value(speed), set(map(str, speed.free_symbols))
 
     def gradients(self, values: list[Any], names: list[list[str]]) -> list[dict[str, Any]]:
         """Derivatives of each scalar by symbols of its own, those that are not zero as they stand."""

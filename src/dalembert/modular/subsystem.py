@@ -19,6 +19,7 @@ from dalembert.modular.inertia_forces import appell_forces, energy_forces, niels
 from dalembert.modular.invariants import top_places
 from dalembert.modular.labels import split_rate
 from dalembert.modular.quasi import solve_kinematics
+from dalembert.modular.system_events import SIGNS, SystemEvent
 from dalembert.modular.variables import Family, check_name, generic_value, local
 
 __all__ = ["PartView", "Subsystem"]
@@ -51,6 +52,7 @@ class Subsystem(Declarations):
         self._guess: dict[str, float] = {}
         self._described: tuple[Any, Description] | None = None
         self._sequence: str | None = None  # of the angles of a rigid body
+        self._events: dict[str, SystemEvent] = {}
 
     def __repr__(self) -> str:
         parts = f", {len(self._parts)} parts" if self._parts else ""
@@ -208,6 +210,56 @@ class Subsystem(Declarations):
             if not isinstance(plain, sp.Symbol):
                 raise ModelError(Problem(f"subsystem {self.name!r}: a guess is given for a variable, got {symbol}"))
             self._guess[plain.name] = self._number(plain.name, value)
+
+    def event(
+        self, name: str, when: Any, *, direction: str = "any", stop: bool = False, set: Mapping[Any, Any] | None = None
+    ) -> None:
+        """Do something when a formula passes through zero: ``S.event("floor", y, direction="falling", stop=True)``.
+
+        Args:
+            when: a formula of variables below the highest order, parameters, inputs and t.
+            direction: ``rising``, ``falling`` or ``any``: which way the formula passes.
+            stop: end the run.
+            set: new values of variables and parameters. Variables of the same order and above that are not named change
+                as little as the invariants allow.
+        """
+        check_name(self.name, name)
+        if name in self._events:
+            raise ModelError(Problem(f"subsystem {self.name!r}: two events are called {name!r}"))
+        if direction not in SIGNS:
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.name!r}, event {name!r}: unknown direction {direction!r}",
+                    fix=f"one of {', '.join(SIGNS)}",
+                )
+            )
+        if not stop and not set:
+            raise ModelError(
+                Problem(
+                    f"subsystem {self.name!r}: event {name!r} does nothing", fix="stop=True, or set={variable: value}"
+                )
+            )
+        given: dict[str, sp.Expr] = {}
+        for key, value in (set or {}).items():
+            symbol = self._formula(key)
+            if not isinstance(symbol, sp.Symbol):
+                raise ModelError(
+                    Problem(f"subsystem {self.name!r}, event {name!r}: {key} is no variable and no parameter")
+                )
+            given[symbol.name] = self._formula(value)
+        self._events[name] = SystemEvent(name, self._formula(when), direction, stop, tuple(given.items()))
+
+    def events(self) -> dict[str, SystemEvent]:
+        """All events, those of parts by their paths, in symbols of this subsystem."""
+        d, found = self.description(), dict(self._events)
+        for name, included in self._parts.items():
+            part = d.part[name]
+            for key, event in included.part.events().items():
+                values = tuple((f"{name}.{what}", d.seen(part, value)) for what, value in event.set)
+                found[f"{name}.{key}"] = SystemEvent(
+                    f"{name}.{key}", d.seen(part, event.when), event.direction, event.stop, values
+                )
+        return found
 
     # Parts
 

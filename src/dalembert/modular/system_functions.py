@@ -27,7 +27,7 @@ from dalembert.numerics.elimination_plan import Plan
 from dalembert.numerics.linear import solve_constrained
 from dalembert.numerics.tree_elimination import solve_hierarchy
 
-__all__ = ["SystemContext", "solve_tops", "system_jacobian", "system_retract", "system_rhs"]
+__all__ = ["SystemContext", "solve_tops", "system_events", "system_jacobian", "system_retract", "system_rhs"]
 
 # Newton's method back onto the invariants of one order, close to rounding.
 TOLERANCE, NEWTON_STEPS = 1e-14, 12
@@ -68,6 +68,7 @@ class SystemContext(Record):
         row_start, column_start: where in h, and in y, each order begins.
         x, multipliers: of the last evaluation.
         blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p).
+        event: kernel of (t, y, p), its values rise through zero where something happens.
         plan: of the elimination from the leaves to the root.
         rhs, retract: as an integrator calls them;  inner: none.
     """
@@ -77,6 +78,7 @@ class SystemContext(Record):
     size = Int()
     lower = Int()
     orders = Int()
+    n_events = Int()
     n_parameters = Int()
     parameters = Vector("n_parameters")
     x = Vector("n")
@@ -89,6 +91,7 @@ class SystemContext(Record):
     rates = Kernel()
     invariants = Kernel()
     tangent = Kernel()
+    event = Kernel()
     rhs = Function(float, Vector, Vector)
     inner = Function(float, Vector, Vector)
     retract = Function(float, Vector, Vector)
@@ -157,6 +160,13 @@ def system_jacobian(c: SystemContext, t: float, y: np.ndarray, J: np.ndarray) ->
             for k in range(c.n):
                 s += d.r_x[i, k] * dx[k]
             J[i, j] = s
+    return OK
+
+
+@native
+def system_events(c: SystemContext, t: float, y: np.ndarray, g: np.ndarray) -> int:
+    """The values of all events."""
+    g[:] = c.event(t, y, c.parameters)
     return OK
 
 

@@ -194,11 +194,13 @@ class TracedSystem:
         """The matrices of one subsystem; those of before if nothing in it changed."""
         own, memo = self.own[node.path], node.description.memo
         key = ("graph", node.path, self.order, choice.independent, choice.pivots, choice.strategy)
-        before = memo.get(key)
-        same = before is not None and before.own is own and before.choice.residual == choice.residual
-        if not same or any(before.children[name] is not child for name, child in children.items()):
-            before = memo[key] = compose(own, children, lambda _: choice, depth=len(node.path))
-        return before
+        before: Composed | None = memo.get(key)
+        if before is not None and before.own is own and before.choice is not None:
+            same = all(before.children[name] is child for name, child in children.items())
+            if same and before.choice.residual == choice.residual:
+                return before
+        memo[key] = compose(own, children, lambda _: choice, depth=len(node.path))
+        return memo[key]
 
     @cached_property
     def f_bar(self) -> Labelled:

@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory.certificate import Certificate
+from dalembert.trajectory.outcome import Happening
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.trajectory import read_certificate, understood
 
@@ -53,6 +54,11 @@ class SystemTrajectory:
     def attrs(self) -> dict[str, Any]:
         """What holds for the whole run."""
         return self._recorded.attrs
+
+    @property
+    def events(self) -> list[Happening]:
+        """The events that happened, with ``time`` and ``name``."""
+        return [Happening(**event) for event in json.loads(str(self.attrs.get("events", "[]")))]
 
     @property
     def names(self) -> list[str]:
@@ -106,9 +112,13 @@ class SystemTrajectory:
             write_png(figure, path)
         return figure
 
-    def save(self, path: str | Path) -> Path:
-        """NetCDF with the data and the certificate; ``da.load`` reads it back."""
-        more = {"dalembert_system": _FORMAT, "certificate": json.dumps(asdict(self.certificate))}
+    def save(self, path: str | Path, attrs: dict[str, Any] | None = None) -> Path:
+        """NetCDF with the data and the certificate; ``da.load`` reads it back.
+
+        Args:
+            attrs: more to keep, numbers or text.
+        """
+        more = {**(attrs or {}), "dalembert_system": _FORMAT, "certificate": json.dumps(asdict(self.certificate))}
         return write_sealed(path, replace(self._recorded, attrs=self.attrs | more))
 
 
