@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.atomic import atomic_file
+from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.trajectory.outcome import Happening
 
 if TYPE_CHECKING:
     from dalembert.analyses.drive import Driver
-    from dalembert.dynamics import Recipe
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 5
+_FORMAT = 6
 
 
 def fingerprint(*parts: Any) -> str:
@@ -63,6 +63,7 @@ class Checkpoint:
         notes: dict[str, Any] = {
             "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
             "method": run.method.name, "written": run.written,
+            "choices": run.choices, "chosen": run.chosen.recipe.to_data() if isinstance(run.chosen, Dynamics) else None,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
             "active": run.context.active.tolist(), "statistics": run.context.statistics.values(),
@@ -108,6 +109,9 @@ class Checkpoint:
         if notes["method"] != run.method.name:
             assert run.fallback is not None
             run.method, run.fallback = run.fallback, None
+        run.choices = notes["choices"]
+        if run.choices:
+            run.take(Recipe.from_data(notes["chosen"]).formulation)
         run.counts = np.array(notes["counts"])
         run.statistics = notes["statistics"]
         memory, states = _values("memory", data), data.states.values

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
 
 __all__ = [
+    "CHOOSE",
     "CONFLICT",
     "FAILED",
     "FAILURES",
@@ -36,8 +37,8 @@ __all__ = [
 ]  # fmt: skip
 
 # What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods
-# that remember former steps must know.
-OK, FAILED, RESTART = 0, 1, -1
+# that remember former steps must know. CHOOSE: it succeeded, and the velocities that the state is in wear out.
+OK, FAILED, RESTART, CHOOSE = 0, 1, -1, -2
 
 # Why it failed, in ``Statistics.failure``.
 NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF = 1, 2, 3, 4, 5, 6, 7
