@@ -21,7 +21,8 @@ from dalembert.errors import ModelError
 from dalembert.kinematics import Coordinates
 
 __all__ = [
-    "Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "named_plan", "offered", "plan_at", "plan_of",
+    "Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "named_plan", "offered", "plan_at",
+    "plan_of",
 ]  # fmt: skip
 
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
