@@ -54,6 +54,7 @@ _HOMES = {
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
     "ModelError": "dalembert.errors",
+    "ModelWarning": "dalembert.errors",
     "ReadWarning": "dalembert.errors",
     "SimulationError": "dalembert.errors",
 }
@@ -72,6 +73,7 @@ __all__ = [
     "LinearModel",
     "Model",
     "ModelError",
+    "ModelWarning",
     "Options",
     "Placement",
     "Planar",
@@ -126,7 +128,7 @@ if TYPE_CHECKING:
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
-    from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
+    from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
     from dalembert.io import read, write
     from dalembert.kinematics import Generalized
     from dalembert.model import Model, System
@@ -149,4 +151,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(["__version__", *__all__])

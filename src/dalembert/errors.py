@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    "CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "ReadWarning", "SimulationError",
-    "ViewError",
+    "CompileError", "DalembertError", "ExpressionError", "ModelError", "ModelWarning", "Problem", "ReadWarning",
+    "SimulationError", "ViewError",
 ]  # fmt: skip
 
 
@@ -59,6 +59,10 @@ class ExpressionError(DalembertError):
 
 class CompileError(DalembertError):
     """An expression graph cannot be turned into machine code."""
+
+
+class ModelWarning(UserWarning):
+    """A model can be computed with, and something in it is unlikely to be meant."""
 
 
 class ReadWarning(UserWarning):

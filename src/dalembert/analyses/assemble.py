@@ -8,6 +8,7 @@ little as the loops allow. Velocities are those of least norm that fit the given
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -23,7 +24,7 @@ from dalembert.joints import Joint
 from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
 from dalembert.state import State
-from dalembert.values import ARRAY
+from dalembert.values import ARRAY, NUMBER
 
 __all__ = ["assemble", "assemble_state", "reference"]
 
@@ -35,10 +36,11 @@ NEWTON_STEPS = 40
 _RCOND = 1e-10
 SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
 TURNS = 6
+_ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
 
 def assemble(
-    model: Model,
+    model: Model | Dynamics,
     initial: dict[str, Any] | None = None,
     initial_rates: dict[str, Any] | None = None,
     *,
@@ -48,15 +50,16 @@ def assemble(
     """A state of the model with the given joint coordinates and velocities, all loops closed.
 
     Args:
+        model: the mechanism, or its compiled equations (``da.compile``).
         initial: coordinates by joint name (rad, m; quaternions as four numbers).
-        initial_rates: velocities by joint name.
+        initial_rates: velocities by joint name; of one entry by ``"name[2]"``, the others follow.
         parameters: values to use instead of the model's.
         time: for drives.
 
     Raises:
         ModelError: naming the joints that stay open, or the values that contradict the constraints.
     """
-    dynamics = kept_dynamics(model, "auto", "relative")
+    dynamics = model.relative if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
     return assemble_state(dynamics, initial, initial_rates, parameters, time)
 
 
@@ -155,7 +158,8 @@ class _Assembler:
         for name, value in wanted.items():
             q[self.coordinates.slot_of_joint[name].q] = value
         for name, value in rates.items():
-            u[self.coordinates.slot_of_joint[name].u] = value
+            given = np.isfinite(value)
+            u[self.coordinates.slot_of_joint[name].u][given] = value[given]
         return q, u
 
     def _closed(self, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
@@ -185,6 +189,7 @@ class _Assembler:
 
     def _wanted(self, given: dict[str, Any], of_model: dict[str, Any], what: str, length: Any) -> dict[str, np.ndarray]:
         merged = {name: np.array([self._number(v) for v in values]) for name, values in of_model.items()}
+        given, parts = self._entries(given, what, length)
         for name, value in given.items():
             if name not in self.flat.joints:
                 known = ", ".join(self.flat.joints)
@@ -205,7 +210,25 @@ class _Assembler:
                 )
             if what == "initial":
                 merged[name] = joint.normalize(NUMPY, value)
-        return merged
+        return merged | parts
+
+    def _entries(self, given: dict[str, Any], what: str, length: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What is given for whole joints, and velocities given by entry, ``name[2]``; those that are free are NaN."""
+        whole: dict[str, Any] = {}
+        parts: dict[str, np.ndarray] = {}
+        for name, value in given.items():
+            found = _ENTRY.fullmatch(name)
+            if what != "initial_rates" or found is None or found[1] not in self.flat.joints or name in self.flat.joints:
+                whole[name] = value
+                continue
+            joint, index, count = found[1], int(found[2]), length(self._joint(found[1]))
+            if index >= count or joint in given:
+                why = "is given as a whole too" if joint in given else f"has {count} velocities"
+                raise ModelError(Problem(f"{what}: {name!r}: joint {joint!r} {why}", what))
+            if not isinstance(value, NUMBER) or not np.isfinite(value):
+                raise ModelError(Problem(f"{what} of {name!r}: expected a finite number, got {value!r}", what))
+            parts.setdefault(joint, np.full(count, np.nan))[index] = value
+        return whole, parts
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
@@ -365,9 +388,11 @@ class _Assembler:
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
+        wanted = {name: value for name, value in wanted.items() if np.isfinite(value).any()}
         for name, value in wanted.items():
-            matrices.append(self._rates_matrix(q, name))
-            rhs.append(value)
+            given = np.isfinite(value)
+            matrices.append(self._rates_matrix(q, name)[given])
+            rhs.append(value[given])
         A, b = _stacked(matrices), np.concatenate(rhs)
         if not len(b):
             return np.zeros(d.nv), None
@@ -382,7 +407,7 @@ class _Assembler:
         worst = int(np.argmax(np.abs(off)))
         names = [str(row) for row in d.rows]
         for name, value in wanted.items():
-            names += [f"initial rate of {name}"] * len(value)
+            names += [f"initial rate of {name}"] * int(np.isfinite(value).sum())
         return u, Problem(
             f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
             "initial_rates",

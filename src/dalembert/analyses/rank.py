@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
+from dalembert.errors import ModelError
 from dalembert.state import State
 
 __all__ = ["Positions", "Ranks", "dependent_rows", "hold_rank", "null_rows", "ranks", "settled_rank"]
@@ -217,6 +218,11 @@ def _rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
     q, A, rank = settled_rank(positions, state.q)
     if rank == len(A):
         return None
+    if not dynamics.formulation.supports().redundant_constraints:
+        raise ModelError(
+            f"formulation {dynamics.formulation.name!r} cannot take redundant constraints, and {len(A) - rank} of "
+            f"{len(A)} constraint equations depend on the others.  Fix: formulation='lagrange-multipliers'"
+        )
     more = dynamics.nv - relative.nv
     loose = max(
         _loose_rank(positions, q), _loose_rank(Positions(dynamics, state), state.to(dynamics.coordinates)[0]) - more

@@ -115,6 +115,8 @@ class Dynamics:
             refused.append(f"position constraints ({', '.join(self.rows.owners(Level.POSITION))})")
         if self.holonomic < len(self.rows) and not support.nonholonomic:
             refused.append(f"nonholonomic constraints ({', '.join(self.rows.owners(Level.VELOCITY))})")
+        if self.coordinates.rheonomic and not support.rheonomic:
+            refused.append("coordinates that are given functions of time")
         if refused:
             raise ModelError(
                 f"formulation {self.formulation.name!r} cannot take {' and '.join(refused)}. "
@@ -159,6 +161,15 @@ class Dynamics:
         return self.rows.held
 
     # Calls
+
+    def index(self, name: str) -> int:
+        """Where a velocity is in u, by its name in ``u_names``; of a joint with several, that of the first."""
+        if name in self.u_names:
+            return self.u_names.index(name)
+        first = f"{name}[0]"
+        if first in self.u_names:
+            return self.u_names.index(first)
+        raise DalembertError(f"no velocity is called {name!r}; expected one of {', '.join(self.u_names)}")
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
         """The parameter vector, with some values replaced."""
@@ -265,10 +276,10 @@ class Dynamics:
     def point_jacobian(
         self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None
     ) -> Any:
-        """J(q) with the world velocity J u of a point of a body, and its rate J̇ for velocities u.
+        """J(q) with the velocity J u of a point of a body in world axes, and its rate J̇ for velocities u.
 
         Args:
-            point: in the body's frame (m).
+            point: of the body, in the body's own axes from its origin (m).
             u: velocities for the rate; zero if left out.
 
         Returns:

@@ -20,6 +20,7 @@ from dalembert.numerics.context import (
     give_up,
 )  # fmt: skip
 from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, partition_step, solve_constrained
+from dalembert.numerics.solver_steps import move_what_has_mass
 
 __all__ = [
     "PROJECTIONS", "along_dependent", "approach", "correct", "events", "normalize", "retract", "shortest",
@@ -68,7 +69,10 @@ def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> i
     """The shortest way in the metric of the mass matrix."""
     e = _latest(c)
     residual, A = _present(c, e, positions)
-    status, _, seen[1], seen[0] = solve_constrained(e.M, np.zeros(c.nv), A, residual, du, np.empty(A.shape[0]))
+    still, multipliers = np.zeros(c.nv), np.empty(A.shape[0])
+    status, _, seen[1], seen[0] = solve_constrained(e.M, still, A, residual, du, multipliers)
+    if status != OK:
+        status = move_what_has_mass(e.M, still, A, residual, du, multipliers)
     return status if status == OK else give_up(c, NO_MASS)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
 from dalembert.elements import Placement
+from dalembert.errors import ModelWarning
 from dalembert.model.data import Body, Shape
 from dalembert.model.validate_scope import Place
 
@@ -53,10 +55,11 @@ def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
     if a < -tolerance:
         message = f"{title}: inertia must not be negative in any direction, got {moments}"
         place.report(f"{path}.inertia", message, "entries are those of the tensor: Ixy = −∫xy dm")
-    elif a + b < c - tolerance:
+    elif a + b < c - tolerance and max(abs(a), abs(b)) > tolerance:
+        # Published data of robots break this rule, and a moment about one axis alone is that of planar motion.
         rule = "no rigid body has this inertia: the largest moment exceeds the sum of the others"
-        message = f"{title}: {rule}, got {moments}"
-        place.report(f"{path}.inertia", message, "check units and axes; a thin rod along x has (0, J, J)")
+        advice = "It is taken as given; check units and axes: a thin rod along x has (0, J, J)"
+        warnings.warn(f"{title}: {rule}, got {moments}. {advice}", ModelWarning, stacklevel=2)
 
 
 def check_placement(place: Place, path: str, title: str, placement: Placement) -> None:
