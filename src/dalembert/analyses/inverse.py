@@ -23,10 +23,10 @@ from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
 from dalembert.codegen import Kernel
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar

@@ -14,11 +14,11 @@ import numpy as np
 
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
-from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
 from dalembert.trajectory import Trajectory

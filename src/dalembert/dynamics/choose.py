@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.dynamics.recipe import Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.recursive import Recursive
-from dalembert.kinematics import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.model import Flat
 
 __all__ = ["choose", "is_rolled"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.coordinates import Generalized
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
@@ -21,7 +22,6 @@ from dalembert.equations import Equations, Level
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
-from dalembert.kinematics import Generalized
 from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 

@@ -22,9 +22,9 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel as Compiled
+from dalembert.coordinates.moving import TreeMotion, moving
 from dalembert.equations import Level
 from dalembert.equations.mechanism_equations import part_of
-from dalembert.kinematics.moving import TreeMotion, moving
 from dalembert.native import Flag, Int, Kernel, Matrix, Outputs, Real, Record, Vector, native
 from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained

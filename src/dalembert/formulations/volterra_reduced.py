@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations.ignorable_coordinates import reduced_choice
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import Plan, named_plan, offered, plan_at, plan_of
 from dalembert.formulations.base import Formulation
 from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
 from dalembert.formulations.volterra import volterra_terms
-from dalembert.kinematics import Coordinates
 from dalembert.numerics.solver_steps import reduced_mass
 
 __all__ = ["VolterraReduced"]
