@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.expressions import parse
 
 
 def test_elements_can_be_removed():
@@ -73,3 +74,50 @@ def test_compiled_equations_can_be_assembled():
 
 def test_the_package_shows_its_own_names_only():
     assert set(dir(da)) == {*da.__all__, "__version__"}
+
+
+# Words of others
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("90°", "90*pi/180"), ("17 deg", "17*pi/180"), ("sin(30 degrees)", "30*pi/180"), ("0,5", "0.5"),
+        ("-1,25*x", "1.25"),
+    ],
+)  # fmt: skip
+def test_other_notations_get_a_hint(text: str, fix: str):
+    with pytest.raises(da.ExpressionError) as error:
+        parse(text)
+    assert fix in str(error.value)
+    with pytest.raises(da.ExpressionError) as error:
+        parse("2 +* x")
+    assert "Fix" not in str(error.value)
+
+
+def test_a_dot_is_meant_as_a_quantity():
+    model = da.library.pendulum()
+    body = model.bodies[0].name
+    model.output("height", f"{body}.z")
+    with pytest.raises(da.ModelError, match=rf"did you mean z\({body}\)"):
+        model.validate()
+
+
+@pytest.mark.parametrize(
+    ("data", "fix"),
+    [
+        ("joints:\n  - {name: j, kind: hinge, bodies: [ground, a], axis: z}", "revolute"),
+        ("constraints:\n  - {kind: motor, joint: j}", "drive"),
+        ("initial_conditions: {a: 1}", "initial"),
+    ],
+)
+def test_words_of_other_programs_get_a_hint(data: str, fix: str):
+    from dalembert.io import loads
+
+    with pytest.raises(da.ModelError, match=f"did you mean {fix}"):
+        loads(f"name: m\nbodies:\n  - {{name: a, mass: 1}}\n{data}\n")
+
+
+def test_bundled_models_know_how_long_they_are_worth_watching():
+    assert da.library.duration("andrews") == 0.03
+    assert da.library.duration("four_bar") == da.library.duration("model.yaml") == 10.0
