@@ -36,7 +36,7 @@ class MethodOptions(TypedDict, total=False):
 
     integrator: str | Integrator
     stabilization: str
-    baumgarte: float | None
+    baumgarte: float | tuple[float, float] | None
     rtol: float | None
     atol: float | None
     step: float | None
@@ -65,7 +65,7 @@ class Options:
             the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
-        baumgarte: α = β of Baumgarte's stabilization (1/s); 10 by default.
+        baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
@@ -79,7 +79,7 @@ class Options:
     coordinates: str | Generalized = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
-    baumgarte: float | None = None
+    baumgarte: float | tuple[float, float] | None = None
     rtol: float | None = None
     atol: float | None = None
     step: float | None = None
@@ -154,7 +154,7 @@ class Options:
         words = [f"{self.integrator} integrator" if named else repr(self.integrator)]
         words += [f"{name} {getattr(self, name):g}" for name in ("rtol", "atol", "step") if getattr(self, name)]
         alone = self.baumgarte is None
-        words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte:g}")
+        words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte}")
         return ", ".join(words)
 
 
