@@ -4,6 +4,7 @@ from dalembert.analyses.assemble import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.integrable import Integrability, integrable
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
 from dalembert.analyses.linear_chart import LinearChart
@@ -21,6 +22,7 @@ __all__ = [
     "Comparison",
     "Entry",
     "Inspection",
+    "Integrability",
     "Inverse",
     "LinearChart",
     "LinearModel",
@@ -32,6 +34,7 @@ __all__ = [
     "compare",
     "ignorable",
     "inspect",
+    "integrable",
     "inverse_dynamics",
     "linearize",
     "linearize_over",

@@ -65,11 +65,11 @@ class Sampled:
         holonomic = any(row.holonomic and not row.rigid for row in e.rows)
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
 
-    def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    def closed(self, several: bool = False) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there.
 
         Else some near it, each led there by the shortest way, which may be in other branches; if none is found, the
-        drawn one as it is.
+        drawn one as it is. ``several``: those near it in any case.
         """
         e = self.equations
         held = [i for i, row in enumerate(e.rows) if row.holonomic]
@@ -85,7 +85,7 @@ class Sampled:
                 q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
-            if found and q is first[1]:
+            if found and q is first[1] and not several:
                 break
         return found or [first]
 

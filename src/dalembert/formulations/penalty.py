@@ -91,13 +91,13 @@ def penalized_matrix(alpha: Diagonal, M: np.ndarray, A: np.ndarray) -> np.ndarra
     return M + max(_numbers_of(alpha)) * np.abs(M).max() * (A.T @ A)
 
 
-def _numbers_of(given: Diagonal) -> list[float]:
+def _numbers_of(given: Any) -> list[float]:
     if not isinstance(given, TUPLE):
         return [given]
     return [entry[1] if isinstance(entry, TUPLE) else entry for entry in given]
 
 
-def per_row(what: str, given: Diagonal, usual: float, owners: Sequence[str]) -> np.ndarray:
+def per_row(what: str, given: Any, usual: Any, owners: Sequence[str]) -> np.ndarray:
     """A diagonal with one entry for each row.
 
     Args:
@@ -108,7 +108,7 @@ def per_row(what: str, given: Diagonal, usual: float, owners: Sequence[str]) -> 
     if not isinstance(given, TUPLE):
         return np.full(len(owners), float(given))
     if given and isinstance(given[0], TUPLE):
-        named: dict[str, float] = dict(given)  # type: ignore[arg-type]
+        named: dict[str, float] = dict(given)
         unknown = [name for name in named if name not in owners]
         if unknown:
             known = ", ".join(dict.fromkeys(owners)) or "none"

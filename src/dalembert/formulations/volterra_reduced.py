@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.coordinates import Coordinates
 from dalembert.equations.ignorable_coordinates import reduced_choice
 from dalembert.equations.mechanics import Mechanics
+from dalembert.equations.mechanism_equations import Equations
 from dalembert.equations.quasi_velocities import Plan, named_plan, offered, plan_at, plan_of
 from dalembert.formulations.base import Formulation
 from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
@@ -61,7 +62,11 @@ class VolterraReduced(IgnoringFormulation):
 
     def anew(self, coordinates: Coordinates, t: float, q: np.ndarray, parameters: Mapping[str, float]) -> Formulation:
         ignorable = self.remembered(coordinates)
-        velocities, rows = plan_at(coordinates, t, q, parameters, lambda e: e.mass_matrix[ignorable])
+
+        def momenta(e: Equations) -> np.ndarray:
+            return e.mass_matrix[ignorable]
+
+        velocities, rows = plan_at(coordinates, t, q, parameters, momenta)
         return self if coordinates.velocities else replace(self, velocities=velocities, rows=rows)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
