@@ -132,3 +132,37 @@ def test_cut_joints_leave_base_bodies():
     two_bases, tree = (da.simulate(pendulum(cut), 0.5, **TIGHT) for cut in (True, False))
     assert two_bases.dynamics.nv == 7
     np.testing.assert_allclose(two_bases.values("position"), tree.values("position"), atol=1e-9)
+
+
+# Inertia as CAD programs give it
+
+
+def test_inertia_about_the_origin():
+    """J = J_c + m (c² 1 − c cᵀ): the top of eq. (45), in world axes about the world origin."""
+    rng = np.random.default_rng(3)
+    points, m = rng.normal(size=(7, 3)) + np.array([0.4, -1.0, 2.0]), rng.uniform(0.5, 2.0, 7)
+    mass, com = m.sum(), m @ points / m.sum()
+
+    def tensor(about: np.ndarray) -> np.ndarray:
+        r = points - about
+        return sum(w * (x @ x * np.eye(3) - np.outer(x, x)) for w, x in zip(m, r, strict=True))
+
+    made = []
+    for about, inertia in (("com", tensor(com)), ("origin", tensor(np.zeros(3)))):
+        model = da.Model("body")
+        model.body("b", mass=mass, com=tuple(com), inertia=inertia, inertia_about=about)
+        model.revolute("j", model.ground, "b", point=(1, 2, 3), axis=(1, 2, 2))
+        made.append(model)
+    M = [da.compile(model).mass_matrix([0.3])[0, 0] for model in made]
+    axis, arm = np.array([1, 2, 2]) / 3, np.array([1, 2, 3])
+    assert M[0] == pytest.approx(axis @ tensor(arm) @ axis, rel=1e-12)
+    assert M[1] == pytest.approx(M[0], rel=1e-12)
+    from dalembert.io import dumps, loads
+
+    assert loads(dumps(made[1])) == made[1]
+    model = da.Model("wrong")
+    model.body("b", mass=1, com=(10, 0, 0), inertia=(1, 1, 1), inertia_about="origin")
+    with pytest.raises(da.ModelError, match="negative in any direction"):
+        model.validate()
+    with pytest.raises(da.ModelError, match="inertia_about is for an inertia that is given"):
+        da.Model("wrong").body("b", mass=1, inertia_about="origin")

@@ -108,7 +108,7 @@ def per_row(what: str, given: Any, usual: Any, owners: Sequence[str]) -> np.ndar
     if not isinstance(given, TUPLE):
         return np.full(len(owners), float(given))
     if given and isinstance(given[0], TUPLE):
-        named: dict[str, float] = dict(given)
+        named: dict[str, Any] = dict(given)
         unknown = [name for name in named if name not in owners]
         if unknown:
             known = ", ".join(dict.fromkeys(owners)) or "none"

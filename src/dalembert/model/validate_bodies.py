@@ -83,9 +83,15 @@ def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
     if entries is None:
         return
     xx, yy, zz, xy, xz, yz = entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
-    a, b, c = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    tensor, size = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), max(map(abs, entries))
+    if body.inertia_about == "origin":
+        com, mass = place.vector(body.com), place.value(body.mass)
+        if com is None or mass is None:
+            return
+        tensor = tensor - mass * (np.dot(com, com) * np.eye(3) - np.outer(com, com))
+    a, b, c = np.linalg.eigvalsh(tensor)
     moments = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
-    tolerance = INERTIA * max(abs(a), abs(c))
+    tolerance = INERTIA * max(abs(a), abs(c), size if body.inertia_about == "origin" else 0.0)
     if a < -tolerance:
         message = f"{title}: inertia must not be negative in any direction, got {moments}"
         place.report(f"{path}.inertia", message, "entries are those of the tensor: Ixy = −∫xy dm")
