@@ -173,6 +173,7 @@ class Driver:
         if not self.choices:
             return []
         often = "once" if self.choices == 1 else f"{self.choices} times"
+        assert isinstance(self.dynamics, Dynamics)
         what = f"{self.dynamics.formulation.name} chose other quasi-velocities {often}"
         return [f"{what}, where the former ones came to depend on the constraints"]
 
