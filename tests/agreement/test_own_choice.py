@@ -7,6 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.formulations.independent import Independent
+from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 
 
 def crank() -> da.Model:
@@ -123,3 +124,55 @@ def test_options_that_exclude_each_other():
         Independent(B=((1.0,),))
     with pytest.raises(da.DalembertError, match="is for basis='boolean'"):
         Independent(basis="qr", velocities=("A",))
+
+
+# One system, or by the inverse of M
+
+
+@pytest.mark.parametrize("solve", ["null-space", "saddle", "inverse-mass"])
+@pytest.mark.parametrize("coordinates", ["relative", "absolute", "natural"])
+def test_three_ways_to_the_multipliers(solve: str, coordinates: str):
+    """u̇ and Aᵀλ of (5.10) and of (5.11), (5.12) against NumPy's least squares on the whole system."""
+    model = crank()
+    dynamics = da.compile(model, formulation=LagrangeMultipliers(solve), coordinates=coordinates)
+    q, u = da.assemble(model, initial_rates={"A": 2.0}).to(dynamics.coordinates)
+    if coordinates == "natural" and solve == "inverse-mass":
+        M = dynamics.mass_matrix(q)
+        if np.linalg.matrix_rank(M) < len(M):
+            pytest.skip("natural coordinates of a massless direction")
+    du, multipliers = dynamics.solve(q, u)
+    plain = da.compile(model, coordinates=coordinates, formulation="projection")
+    A, M = np.asarray(plain.residuals(0.0, q, u).jacobian), plain.mass_matrix(q)
+    gamma = -A @ plain.solve(q, u)[0]
+    whole = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+    x = np.linalg.lstsq(whole, np.concatenate([-plain.bias(q, u), -gamma]), rcond=1e-12)[0]
+    np.testing.assert_allclose(du, x[: len(M)], atol=1e-8)
+    np.testing.assert_allclose(A.T @ multipliers, -A.T @ x[len(M) :], atol=1e-7)
+
+
+def test_another_way_is_refused():
+    with pytest.raises(da.DalembertError, match="unknown way 'lu'"):
+        LagrangeMultipliers("lu")
+
+
+# Constraints that do work
+
+
+def test_non_ideal_constraints_of_udwadia_and_kalaba():
+    """The third term of the fundamental equation, written out with NumPy, is what a force of the model adds."""
+    ideal, rough = crank(), crank()
+    rough.joint_force("friction", "D", "-0.7*tanh(u(D)/0.1)")
+    rough.joint_force("drag", "A", "-0.2*u(A)")
+    kind = {"formulation": "udwadia-kalaba", "coordinates": "relative"}
+    smooth, dynamics = da.compile(ideal, **kind), da.compile(rough, **kind)
+    q, u = da.assemble(ideal, initial_rates={"A": 2.0}).to(dynamics.coordinates)
+    C = np.zeros(3)
+    C[dynamics.index("D")] = -0.7 * np.tanh(u[dynamics.index("D")] / 0.1)
+    C[dynamics.index("A")] = -0.2 * u[dynamics.index("A")]
+    M, A = smooth.mass_matrix(q), np.asarray(smooth.residuals(0.0, q, u).jacobian)
+    values, V = np.linalg.eigh(M)
+    root = V @ np.diag(values**-0.5) @ V.T
+    B = A @ root
+    third = root @ (np.eye(3) - np.linalg.pinv(B, rcond=1e-9) @ B) @ root @ C
+    np.testing.assert_allclose(dynamics.solve(q, u)[0], smooth.solve(q, u)[0] + third, atol=1e-9)
+    assert np.abs(third).max() > 0.01

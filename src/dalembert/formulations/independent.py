@@ -199,7 +199,7 @@ class Independent(BlockFormulation):
             raise DalembertError(f"{self.name}: B=… and basis='given' belong together")
         if self.B is not None:
             rows = np.atleast_2d(np.array(self.B, dtype=float))
-            object.__setattr__(self, "B", tuple(map(tuple, rows.tolist())))
+            object.__setattr__(self, "B", tuple(tuple(float(x) for x in row) for row in rows))
         if self.keep and self.basis not in _FRESH:
             raise DalembertError(f"{self.name}: keep=True is for basis='qr' and 'svd', which are taken anew otherwise")
         if self.velocities is not None:
