@@ -154,12 +154,23 @@ def normalize(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
 
 
 @native
+def _is_tolerable(c: Context, t: float, y: np.ndarray) -> bool:
+    """True if positions and velocities are off by no more than is allowed."""
+    e, worst = closure(c, t, y), 0.0
+    for x in e.phi:
+        worst = max(worst, abs(x))
+    for x in e.rate:
+        worst = max(worst, abs(x))
+    return worst <= c.drift
+
+
+@native
 def retract(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     """Position and velocity back onto the constraints."""
     quality[0] = 1.0
     du, seen = np.zeros(c.nv), np.zeros(2)
     _move(c, y, du)
-    if not c.projection:
+    if not c.projection or (c.drift > 0.0 and _is_tolerable(c, t, y)):
         return OK
     c.statistics.projections += 1
     status = _close_positions(c, t, y, du, seen)

@@ -124,6 +124,7 @@ class Context(Record):
         rank, holonomic_rank: of A, and of its holonomic rows, where it is known to be less than it looks off the
             constraints; else 0.
         alpha, beta: Baumgarte's constants, zero if not wanted.
+        drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
@@ -151,6 +152,7 @@ class Context(Record):
     n_windings = Int()
     alpha = Real()
     beta = Real()
+    drift = Real()
     parameters = Vector("n_parameters")
     tau = Vector("nv")
     multipliers = Vector("rows")
