@@ -176,3 +176,24 @@ def test_non_ideal_constraints_of_udwadia_and_kalaba():
     third = root @ (np.eye(3) - np.linalg.pinv(B, rcond=1e-9) @ B) @ root @ C
     np.testing.assert_allclose(dynamics.solve(q, u)[0], smooth.solve(q, u)[0] + third, atol=1e-9)
     assert np.abs(third).max() > 0.01
+
+
+# How directions stand to the constraints
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_alignment_with_the_constraints(coordinates: str):
+    """Δ_c and Δ_T of (67), (68): lengths of projections in the metric M, by NumPy."""
+    dynamics = da.compile(crank(), coordinates=coordinates)
+    q, u = da.assemble(crank()).to(dynamics.coordinates)
+    M, A = dynamics.mass_matrix(q), np.asarray(dynamics.residuals(0.0, q, u).jacobian)
+    across = np.linalg.solve(M, A.T) @ np.linalg.pinv(A @ np.linalg.solve(M, A.T), rcond=1e-10) @ A
+    along = np.eye(len(M)) - across
+    found = dynamics.alignment(q)
+    np.testing.assert_allclose(found.normal, np.diag(across.T @ M @ across) / np.diag(M), atol=1e-8)
+    np.testing.assert_allclose(found.tangent, np.diag(along.T @ M @ along) / np.diag(M), atol=1e-8)
+
+
+def test_a_free_tree_is_tangent():
+    dynamics = da.compile(da.library.double_pendulum())
+    assert dynamics.alignment([0.1, 0.2]).tangent.tolist() == [1.0, 1.0]

@@ -24,6 +24,7 @@ from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
 
 __all__ = ["Dynamics", "compile"]
 
@@ -35,6 +36,18 @@ class Bodies(NamedTuple):
     position: np.ndarray
     angular_velocity: np.ndarray
     velocity: np.ndarray
+
+
+class Alignment(NamedTuple):
+    """How the direction of each velocity stands to the constraints, in the metric of M; both add up to 1.
+
+    Attributes:
+        normal: Δ_c, the share across the constraints: those with the largest are the best dependent ones.
+        tangent: Δ_T, the share along them: those with the largest are the best independent ones.
+    """
+
+    normal: np.ndarray
+    tangent: np.ndarray
 
 
 class Residuals(NamedTuple):
@@ -356,6 +369,22 @@ class Dynamics:
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
         position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
+
+    def alignment(self, q: Any, *, t: float = 0.0, parameters: dict[str, float] | None = None) -> Alignment:
+        """Δ_c and Δ_T of every velocity at a position, by which dependent and independent coordinates are chosen.
+
+        Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems",
+        Strojarstvo 51 (2009) 597-612, eqs. (67), (68).
+        """
+        if self.is_large:
+            raise DalembertError("alignment: the matrices of large models are not formed")
+        q = _checked("q", q, self.nq, self.nv)
+        if q.ndim != 1:
+            raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
+        A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
+        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
+        return Alignment(normal, 1.0 - normal)
 
     def context(self, parameters: dict[str, float] | None = None) -> Context:
         """What native code works on, for one run or some evaluations."""
