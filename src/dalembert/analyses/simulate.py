@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.analyses.certify import certify
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
+from dalembert.analyses.companion import estimate_motion
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
@@ -66,6 +67,8 @@ def simulate(
         raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
         raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
+    if strict and not options.certify:
+        raise DalembertError("strict=True needs a certificate.  Fix: leave out certify=False")
     times = options.times(duration, DEFAULT_OUTPUTS)
     if isinstance(model, Planar):
         model, inputs = model.to_model(inputs), None
@@ -105,7 +108,9 @@ def simulate(
     begun = None if state.coordinates is dynamics.coordinates else begin
     data = record(dynamics, outcome, driver.method.name, begun)
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds}
-    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)
+    judged = estimate_motion(dynamics, choice, outcome, options.accuracy) if options.certify else None
+    certificate = certify(dynamics, outcome, data, driver.context, judged)
+    run = Trajectory(data, certificate, dynamics, resample)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run

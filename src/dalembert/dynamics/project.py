@@ -69,10 +69,10 @@ def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> i
     """The shortest way in the metric of the mass matrix."""
     e = _latest(c)
     residual, A = _present(c, e, positions)
-    still, multipliers = np.zeros(c.nv), np.empty(A.shape[0])
-    status, _, seen[1], seen[0] = solve_constrained(e.M, still, A, residual, du, multipliers)
+    still = np.zeros(c.nv)
+    status, _, seen[1], seen[0] = solve_constrained(e.M, still, A, residual, du, np.empty(0))
     if status != OK:
-        status = move_what_has_mass(e.M, still, A, residual, du, multipliers)
+        status = move_what_has_mass(e.M, still, A, residual, du, np.empty(A.shape[0]))
     return status if status == OK else give_up(c, NO_MASS)
 
 
