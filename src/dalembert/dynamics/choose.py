@@ -55,7 +55,8 @@ def _first_formulation(chosen: Coordinates) -> tuple[str, str]:
 
 def _has_light_turns(chosen: Coordinates) -> bool:
     """True if some joint can move something that has no inertia in that direction, such as a point mass in a ball."""
-    if not any(all(entry == 0 for entry in body.inertia) for body, _ in chosen.flat.bodies.values()):
+    inertias: list[Any] = [body.inertia for body, _ in chosen.flat.bodies.values()]
+    if not any(all(entry == 0 for entry in inertia) for inertia in inertias):
         return False
     try:
         Recursive().check(chosen)
