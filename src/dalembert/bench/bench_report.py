@@ -78,7 +78,6 @@ def report(rows: Sequence[Row], ratios: Sequence[Ratio], curves: Sequence[Precis
     ]
 
 
-
 def _markdown(about: str, sections: Sequence[Section]) -> str:
     parts = ["# Bench", about]
     for title, head, rows in sections:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses import linearize, simulate
+from dalembert.dynamics import Dynamics
 from dalembert.library import LIBRARY
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
@@ -74,9 +75,16 @@ class PublicProblem:
         return float((off / np.abs(exact) if self.relative else off).max())
 
 
-def _run(model: Model, duration: float, step: float, options: Mapping[str, Any]) -> Trajectory:
+_compiled: dict[tuple[str, str, str], Dynamics] = {}
+
+
+def _run(name: str, build: Callable[[], Model], duration: float, step: float, options: Mapping[str, Any]) -> Trajectory:
+    """A run; the equations of a problem are compiled once for each formulation and kind of coordinates."""
     how: dict[str, Any] = {"output_step": step, **options}
-    return simulate(model, duration, **how)
+    key = name, how.pop("formulation", "auto"), how.pop("coordinates", "auto")
+    if key not in _compiled:
+        _compiled[key] = Dynamics(build(), *key[1:])
+    return simulate(_compiled[key], duration, **how)
 
 
 def _rows(run: Trajectory, times: np.ndarray) -> np.ndarray:
@@ -87,11 +95,15 @@ def _rows(run: Trajectory, times: np.ndarray) -> np.ndarray:
 # A01: a point mass on a rod of 1 m, released from the horizontal
 
 
-def _pendulum(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
+def _point_pendulum() -> Model:
     model = Model("A01", gravity=(0, -9.81, 0))
     model.body("mass", mass=1, com=(-1, 0, 0), inertia=(0, 0, 0))
     model.revolute("pivot", "ground", "mass", point=(0, 0, 0), axis="z")
-    run = _run(model, 10.0, 0.1, options)
+    return model
+
+
+def _pendulum(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
+    run = _run("pendulum", _point_pendulum, 10.0, 0.1, options)
     at = _rows(run, _pendulum_table()[:, 0])
     return run.values("position")[at, 0, :2], run
 
@@ -104,7 +116,7 @@ def _pendulum_table() -> np.ndarray:
 
 
 def _windows(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
-    run = _run(LIBRARY["n-four-bar"](n=2, angle=0.0, speed=1.0), 10.0, 1.0, options)
+    run = _run("windows", lambda: LIBRARY["n-four-bar"](n=2, angle=0.0, speed=1.0), 10.0, 1.0, options)
     return np.stack([run.output("x of B0").values, run.output("y of B0").values], axis=1), run
 
 
@@ -112,7 +124,7 @@ def _windows(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
 
 
 def _andrews(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
-    run = _run(LIBRARY["andrews"](), 0.03, 0.03, options)
+    run = _run("andrews", LIBRARY["andrews"], 0.03, 0.03, options)
     q = [float(run.joint(name).q[-1]) for name in ANDREWS_ANGLES]
     u = [float(run.joint(name).u[-1]) for name in ANDREWS_ANGLES]
     forces = [run.reaction(name).sel(kind="force").values[-1, :2] for name in ANDREWS_CUTS]
@@ -139,19 +151,23 @@ def heavy_top() -> Model:
 
 
 def _top(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
-    run = _run(heavy_top(), 2.0, 0.1, options)
+    run = _run("heavy-top", heavy_top, 2.0, 0.1, options)
     return run.values("position")[-1, 0], run
 
 
 # A free body that spins about its middle axis, and chains of point masses
 
 
-def _free_body(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
+def _wing_nut() -> Model:
     given = reference_data("closed_forms")["free_rigid_body"]["definition"]
     model = Model("wing nut", gravity=(0, 0, 0))
     model.body("nut", mass=1, inertia=tuple(given["J"]))
     model.initial("nut", rate=(*given["omega0_body"], 0, 0, 0))
-    run = _run(model, 10.0, 0.5, options)
+    return model
+
+
+def _free_body(options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
+    run = _run("free-body", _wing_nut, 10.0, 0.5, options)
     return run.joint("nut").u.values[_rows(run, _free_table()[:, 0]), :3], run
 
 
@@ -159,14 +175,18 @@ def _free_table() -> np.ndarray:
     return np.array(reference_data("closed_forms")["free_rigid_body"]["table"])
 
 
-def _chain(n: int, options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
+def _chain_of(n: int) -> Model:
     model, before = Model(f"{n}-pendulum", gravity=(0, -9.81, 0)), "ground"
     for i in range(n):
         body = model.body(f"m{i}", mass=1, com=(i + 1, 0, 0), inertia=(0, 0, 0))
         model.revolute(f"A{i}", before, body, point=(i, 0, 0), axis="z")
         before = body
+    return model
+
+
+def _chain(n: int, options: Mapping[str, Any]) -> tuple[np.ndarray, Trajectory]:
     table = _chain_table(n)
-    run = _run(model, float(table[-1, 0]), 0.5, options)
+    run = _run(f"pendulum-{n}", lambda: _chain_of(n), float(table[-1, 0]), 0.5, options)
     turned = np.stack([run.joint(f"A{i}").q.values for i in range(n)], axis=1)[_rows(run, table[:, 0])]
     return _on_circle(np.pi / 2 + np.cumsum(turned, axis=1)), run
 

@@ -11,7 +11,7 @@ from dalembert.bench import Precision, bench, peers, report, work_precision
 
 __all__ = ["run_bench"]
 
-DIAGRAMS = ("pendulum", "andrews")
+DIAGRAMS = ("pendulum", "heavy-top")
 
 
 def run_bench(problems: list[str] | None, quick: bool, folder: Path | None) -> bool:
