@@ -130,7 +130,7 @@ def test_options_that_exclude_each_other():
 
 
 @pytest.mark.parametrize("solve", ["null-space", "saddle", "inverse-mass"])
-@pytest.mark.parametrize("coordinates", ["relative", "absolute", "natural"])
+@pytest.mark.parametrize("coordinates", ["relative", pytest.param("natural", marks=pytest.mark.slow)])
 def test_three_ways_to_the_multipliers(solve: str, coordinates: str):
     """u̇ and Aᵀλ of (5.10) and of (5.11), (5.12) against NumPy's least squares on the whole system."""
     model = crank()

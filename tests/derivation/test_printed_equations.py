@@ -18,7 +18,7 @@ from dalembert.derivation.typesetter import Typesetter
 from dalembert.library import LIBRARY
 
 # Models whose equations take long to derive are read in the slow suite.
-QUICK = ("pendulum", "cart-pendulum", "spinning-top", "knife-edge")
+QUICK = ("pendulum", "cart-pendulum", "spinning-top")
 CLOSE = 2e-5  # numbers are printed with six digits
 
 
@@ -105,7 +105,10 @@ def test_printed_equations_of_the_library(name: str):
     read_back(da.derive(LIBRARY[name](), "lagrange"))
 
 
-@pytest.mark.parametrize("formulation", ["hamilton", "kane", "gibbs-appell", "boltzmann-hamel", "volterra"])
+@pytest.mark.parametrize(
+    "formulation",
+    [pytest.param("hamilton", marks=pytest.mark.slow), "kane", "gibbs-appell", "boltzmann-hamel", "volterra"],
+)
 def test_printed_equations_of_other_formalisms(formulation: str):
     read_back(da.derive(da.library.cart_pendulum(), formulation))
 

@@ -136,7 +136,7 @@ def test_a_checkpoint_remembers_the_choice(tmp_path: Path):
 
 
 @pytest.mark.parametrize("coordinates", ["relative", "absolute", "generalized"])
-@pytest.mark.parametrize("formulation", ["recursive", "lagrange-multipliers", "newton-euler"])
+@pytest.mark.parametrize("formulation", ["recursive", pytest.param("newton-euler", marks=pytest.mark.slow)])
 def test_edge_mill_runs(formulation: str, coordinates: str):
     if coordinates not in FORMULATIONS[formulation].supports().coordinates:
         pytest.skip("not in these coordinates")
