@@ -136,7 +136,8 @@ def feature_matrix() -> str:
     parts.append("## Formulations\n\n" + table(head, rows))
     parts.append(
         "*Closed loops*: any position-level equation, also of a gear or a drive. *Rheonomic*: equations that name the "
-        "time, as drives do. *Exact*: accelerations satisfy the constraints to rounding.\n"
+        "time, as drives do. *Exact*: accelerations satisfy the constraints to rounding. `recursive` takes generalized "
+        "coordinates only where no joint follows from others: drives are eliminated there, and it eliminates joints.\n"
     )
     rows = [[f"`{name}`", summary(kind)] for name, kind in COORDINATES.items()]
     parts.append("## Coordinates\n\n" + table(["coordinates", "what they are"], rows))

@@ -49,6 +49,7 @@ _HOMES = {
     "derive": "dalembert.derivation",
     "equilibrium": "dalembert.analyses",
     "ignorable": "dalembert.analyses",
+    "integrable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
     "inverse_dynamics": "dalembert.analyses",
     "kinematics": "dalembert.analyses",
@@ -66,6 +67,7 @@ _HOMES = {
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
     "ModelError": "dalembert.errors",
+    "ModelWarning": "dalembert.errors",
     "ReadWarning": "dalembert.errors",
     "SimulationError": "dalembert.errors",
 }
@@ -89,6 +91,7 @@ __all__ = [
     "LinearModel",
     "Model",
     "ModelError",
+    "ModelWarning",
     "Options",
     "Placement",
     "Planar",
@@ -109,6 +112,7 @@ __all__ = [
     "equilibrium",
     "ignorable",
     "inspect",
+    "integrable",
     "inverse_dynamics",
     "kinematics",
     "leaves",
@@ -147,6 +151,7 @@ if TYPE_CHECKING:
         equilibrium,
         ignorable,
         inspect,
+        integrable,
         inverse_dynamics,
         kinematics,
         linearize,
@@ -162,7 +167,7 @@ if TYPE_CHECKING:
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
-    from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
+    from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
     from dalembert.io import mesh_body, read, write
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
@@ -184,4 +189,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(["__version__", *__all__])

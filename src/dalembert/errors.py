@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    "CompileError", "DalembertError", "ExpressionError", "InputError", "ModelError", "Problem", "ReadWarning",
-    "SimulationError", "ViewError",
+    "CompileError", "DalembertError", "ExpressionError", "InputError", "ModelError", "ModelWarning", "Problem",
+    "ReadWarning", "SimulationError", "ViewError",
 ]  # fmt: skip
 
 
@@ -68,6 +68,10 @@ class ExpressionError(DalembertError):
 
 class CompileError(DalembertError):
     """An expression graph cannot be turned into machine code."""
+
+
+class ModelWarning(UserWarning):
+    """A model can be computed with, and something in it is unlikely to be meant."""
 
 
 class ReadWarning(UserWarning):

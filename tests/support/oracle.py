@@ -30,6 +30,7 @@ __all__ = ["Oracle"]
 # axis, O fixed shift along z, B ball, F free, C the parabola of the random models.
 MOTIONS = {
     "revolute": "Rz", "prismatic": "Tz", "cylindrical": "Tz Rz", "screw": "Hz", "universal": "Rx Ry", "spherical": "B",
+    "planar-translation": "Tx Ty", "schoenflies": "Tx Ty Tz Rz",
     "planar": "Tx Ty Rz", "translational": "Tx Ty Tz", "fixed": "", "free": "F", "point-on-line": "Tz B",
     "point-on-plane": "Tx Ty B", "distance": "Rx Ry O B", "rolling-disc": "Tx Ty Rz Rx O Ry",
     "rolling-sphere": "Tx Ty O B", "custom": "C",

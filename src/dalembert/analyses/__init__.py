@@ -8,6 +8,7 @@ from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
+from dalembert.analyses.integrable import Integrability, integrable
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
 from dalembert.analyses.kinematics import kinematics
@@ -34,6 +35,7 @@ __all__ = [
     "Equilibria",
     "Equilibrium",
     "Inspection",
+    "Integrability",
     "Inverse",
     "Kinematics",
     "LinearChart",
@@ -49,6 +51,7 @@ __all__ = [
     "equilibrium",
     "ignorable",
     "inspect",
+    "integrable",
     "inverse_dynamics",
     "kinematics",
     "linearize",

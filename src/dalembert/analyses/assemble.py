@@ -8,6 +8,7 @@ little as the loops allow. Where that way ends, or a guess is far off, closed po
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +39,7 @@ NEWTON_STEPS = 40
 _RCOND = 1e-10
 SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
 TURNS = 6
+_ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,22 @@ class Assembler:
 
     @cached_property
     def _rates(self) -> dict[str, np.ndarray]:
-        return {getattr(name, "name", name): self._rate(name, value) for name, value in self.start.rates.items()}
+        found: dict[str, np.ndarray] = {}
+        given = {getattr(name, "name", name): value for name, value in self.start.rates.items()}
+        for name, value in given.items():
+            entry = _ENTRY.fullmatch(name) if isinstance(name, str) and name not in self.flat.joints else None
+            if entry is None or entry[1] not in self.flat.joints:
+                found[name] = self._rate(name, value)
+                continue
+            joint, index, count = entry[1], int(entry[2]), self._joint(entry[1]).nv
+            if index >= count or joint in given:
+                why = "is given as a whole too" if joint in given else f"has {count} velocities"
+                raise ModelError(Problem(f"initial_rates: {name!r}: joint {joint!r} {why}", "initial_rates"))
+            if not isinstance(value, NUMBER) or not np.isfinite(value):
+                message = f"initial_rates of {name!r}: expected a finite number, got {value!r}"
+                raise ModelError(Problem(message, "initial_rates"))
+            found.setdefault(joint, np.full(count, np.nan))[index] = value
+        return found
 
     def _free_state(self, wanted: dict[str, np.ndarray], rates: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """In a tree without constraints nothing stands in the way."""
@@ -542,6 +559,7 @@ class Assembler:
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
+        wanted = {name: value for name, value in wanted.items() if np.isfinite(value).any()}
         for name, value in wanted.items():
             rows = np.isfinite(value)
             matrices.append(self._rates_matrix(q, name)[rows])

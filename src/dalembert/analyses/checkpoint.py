@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.atomic import remove_parts
+from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
 from dalembert.trajectory.outcome import Happening
@@ -20,11 +21,10 @@ from dalembert.values import DICT
 
 if TYPE_CHECKING:
     from dalembert.analyses.drive import Driver
-    from dalembert.dynamics import Recipe
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 6
+_FORMAT = 7
 
 
 def fingerprint(*parts: Any) -> str:
@@ -65,6 +65,7 @@ class Checkpoint:
         notes: dict[str, Any] = {
             "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
             "method": run.method.name, "written": run.written,
+            "choices": run.choices, "chosen": run.chosen.recipe.to_data() if isinstance(run.chosen, Dynamics) else None,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
             "active": run.context.active.tolist(), "statistics": run.context.statistics.values(),
@@ -121,6 +122,9 @@ class Checkpoint:
         if notes["method"] != run.method.name:
             assert run.fallback is not None
             run.method, run.fallback = run.fallback, None
+        run.choices = notes["choices"]
+        if run.choices:
+            run.take(Recipe.from_data(notes["chosen"]).formulation)
         run.counts = counts
         run.statistics = notes["statistics"]
         memory, states = _values("memory", data), data.states.values

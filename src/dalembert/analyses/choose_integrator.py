@@ -11,7 +11,7 @@ from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
-from dalembert.values import NUMBER
+from dalembert.values import NUMBER, SEQUENCE
 
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
@@ -25,6 +25,7 @@ BAUMGARTE = 10.0  # 1/s
 
 _PROJECTIONS = ("projection", "partition", "stages")
 _FORMS = ("index-1", "ggl")
+Baumgarte = float | tuple[float, float]
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 
 
@@ -50,11 +51,12 @@ def choose_integrator(
     name: str | Integrator,
     numbers: dict[str, float | None],
     stabilization: str,
-    baumgarte: float | None,
+    baumgarte: Baumgarte | None,
+    drift: float | None = None,
 ) -> Choice:
     """The integrator with its ``rtol``, ``atol`` and ``step``, and the stabilization."""
     method, fallback, why = choose_methods(dynamics, name, numbers, stabilization)
-    return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte))
+    return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte, drift))
 
 
 def choose_methods(
@@ -90,6 +92,15 @@ def _numbers(**given: float | None) -> dict[str, Any]:
     return options
 
 
+def _constants(given: Any) -> tuple[float, float]:
+    """α and β of Baumgarte's stabilization, from one number for both or from two."""
+    pair = tuple(given) if isinstance(given, SEQUENCE) else (given, given)
+    if len(pair) != 2:
+        raise DalembertError(f"baumgarte must be one number α = β, or two (α, β), got {given!r}")
+    alpha, beta = (_numbers(baumgarte=value)["baumgarte"] for value in pair)
+    return alpha, beta
+
+
 def _make(name: str, options: dict[str, Any]) -> Integrator:
     if name not in INTEGRATORS:
         raise DalembertError(f"unknown integrator {name!r}; expected 'auto' or one of {', '.join(INTEGRATORS)}")
@@ -103,23 +114,34 @@ def _make(name: str, options: dict[str, Any]) -> Integrator:
     return kind(**options)
 
 
-def _stabilizer(dynamics: Dynamics, name: str, baumgarte: float | None) -> Callable[[Context], None]:
+def _stabilizer(
+    dynamics: Dynamics, name: str, baumgarte: Baumgarte | None, drift: float | None
+) -> Callable[[Context], None]:
     """What sets a context to the stabilization asked for."""
     if name not in STABILIZATIONS:
         raise DalembertError(f"unknown stabilization {name!r}; expected one of {', '.join(STABILIZATIONS)}")
     if baumgarte is not None and name == "auto":
-        name = "baumgarte"
-    if baumgarte is not None and name != "baumgarte":
+        name = "baumgarte" if drift is None else "partition"
+    led_back = name in ("auto", *_PROJECTIONS) and not dynamics.is_large and dynamics.variables is None
+    if drift is not None and not led_back:
+        raise DalembertError(
+            f"drift={drift} is for states (q, u) that are led back onto the constraints, by stabilization='projection' "
+            f"or 'partition'"
+        )
+    if baumgarte is not None and name != "baumgarte" and drift is None:
         raise DalembertError(f"baumgarte={baumgarte} and stabilization={name!r} exclude each other")
-    if name == "baumgarte" and dynamics.rows and dynamics.variables is not None:
+    pulled = name == "baumgarte" or baumgarte is not None
+    if pulled and dynamics.rows and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} has no Baumgarte stabilization")
     if name == "stages" and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} keeps to the constraints in its own way")
-    rate = _numbers(baumgarte=BAUMGARTE if baumgarte is None else baumgarte)["baumgarte"]
+    tolerated = _numbers(drift=drift).get("drift", 0.0)
+    alpha, beta = _constants(BAUMGARTE if baumgarte is None else baumgarte)
 
     def settle(context: Context) -> None:
-        if name == "baumgarte":
-            context.alpha = context.beta = rate
+        if pulled:
+            context.alpha, context.beta = alpha, beta
+        context.drift = tolerated
         if name in ("baumgarte", "none"):
             project_states(context, None)
         elif name == "stages" and dynamics.rows:

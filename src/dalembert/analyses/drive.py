@@ -13,11 +13,14 @@ import numpy as np
 from dalembert.analyses.checkpoint import Checkpoint
 from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.impact import carry_out
-from dalembert.dynamics import Dynamics
+from dalembert.analyses.rank import hold_rank
+from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import SimulationError
+from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
 from dalembert.numerics.context import OK
+from dalembert.state import State
 from dalembert.trajectory.outcome import Happening, Outcome
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ class Driver:
         checkpoint: where to keep the run from time to time.
 
     Attributes:
+        chosen: the equations, with the velocities that are chosen at present.
         method, fallback: the integrator, and what takes over if the problem turns out stiff.
         seconds: wall time that the time loop took so far.
         interrupted: the user wants the run to end (Ctrl-C); it keeps what was computed.
@@ -84,6 +88,7 @@ class Driver:
         self.dynamics, self.times, self.progress, self.checkpoint = dynamics, times, progress, checkpoint
         self.method, self.fallback, self.settle = choice.method, choice.fallback, choice.settle
         self.parameters = dict(parameters)
+        self.chosen = dynamics
         self.segments: list[tuple[int, dict[str, float]]] = [(0, dict(parameters))]
         self.events: list[Happening] = []
         self.notes: list[str] = []
@@ -93,12 +98,13 @@ class Driver:
         self.counts = np.zeros(len(_COUNTS), dtype=np.int64)
         self.statistics: dict[str, float] = {}
         self.seconds = self.defect = 0.0
+        self.choices = 0
         self.interrupted = False
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
-        self.problem, self.context = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
+        self.problem, self.context = self.chosen.problem(self.parameters, self.method.needs, (t, x), active)
         self.settle(self.context)
         self.problem.spacing = guard_spacing(self.times)
         y = x
@@ -123,13 +129,15 @@ class Driver:
             # What the memory holds is consistent here; an interrupt before the next start comes back to it.
             before, pieces = dict(vars(self)), len(self.segments)
             try:
-                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.EVENT):
+                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.WORN, Status.EVENT):
                     raise KeyboardInterrupt
                 if status == Status.PAUSED:
                     assert self.checkpoint is not None
                     self.checkpoint.save(self)
                 elif status == Status.STIFF and self.fallback is not None:
                     self._change_method()
+                elif status == Status.WORN:
+                    self._choose_anew()
                 elif status == Status.EVENT:
                     ended_by, trouble = self._react()
                     if ended_by or trouble:
@@ -148,7 +156,7 @@ class Driver:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
-        notes = (*self.notes, *overlooked(found, self.problem.spacing))
+        notes = (*self.notes, *self._chosen_anew(), *overlooked(found, self.problem.spacing))
         return Outcome(
             found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
         )  # fmt: skip
@@ -180,6 +188,15 @@ class Driver:
             found = replace(found, time=times, states=states)
         return found
 
+    def _chosen_anew(self) -> list[str]:
+        """How often other velocities were chosen, in words."""
+        if not self.choices:
+            return []
+        often = "once" if self.choices == 1 else f"{self.choices} times"
+        assert isinstance(self.dynamics, Dynamics)
+        what = f"{self.dynamics.formulation.name} chose other quasi-velocities {often}"
+        return [f"{what}, where the former ones came to depend on the constraints"]
+
     def _change_method(self) -> None:
         assert self.fallback is not None
         t, x, written = self.time, self.state, self.written
@@ -189,6 +206,25 @@ class Driver:
         self._keep()
         self.method, self.fallback = self.fallback, None
         self.begin(t, x, written)
+
+    def _choose_anew(self) -> None:
+        """Go on with other velocities where those of the formulation come to depend on the constraints."""
+        t, x, written = self.time, self.state, self.written
+        assert isinstance(self.chosen, Dynamics)
+        formulation = self.chosen.formulation.anew(self.chosen.coordinates, t, x[: self.chosen.nq], self.parameters)
+        self._keep()
+        if formulation is not None and formulation != self.chosen.formulation:
+            self.take(formulation)
+            self.choices += 1
+        # Otherwise there is nothing better; from here on it may wear out further.
+        self.begin(t, x, written)
+
+    def take(self, formulation: Formulation) -> None:
+        """Go on with this choice of a formulation."""
+        assert isinstance(self.dynamics, Dynamics)
+        kind, held = self.dynamics.recipe.coordinates, self.dynamics.rows.held
+        self.chosen = kept_dynamics(self.dynamics.model, formulation, kind)
+        self.chosen.rows.held.update(held)
 
     def _keep(self) -> None:
         """Counts and statistics go on over a new start."""
@@ -252,6 +288,18 @@ class Driver:
 
     # Events
 
+    def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
+        """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
+        dynamics = self.dynamics
+        assert isinstance(dynamics, Dynamics)
+        if not dynamics.rows.held and not switched:
+            return
+        now = State(t, x[: dynamics.nq], x[dynamics.nq : -1], dynamics.coordinates, self.parameters)
+        relative = dynamics.relative.coordinates
+        hold_rank(dynamics, State(t, *now.to(relative), relative, self.parameters))
+        if self.chosen is not dynamics and isinstance(self.chosen, Dynamics):
+            self.chosen.rows.held.update(dynamics.rows.held)
+
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event; returns the event that ends the run and the trouble that does."""
         t, y, index = self.time, self.state, self.memory.event
@@ -277,6 +325,7 @@ class Driver:
             self.parameters, trouble = self.dynamics.carry_out(name, t, y, self.parameters)
         if event.set or getattr(event, "switch", None):
             self.segments.append((self.written, dict(self.parameters)))
+            self._hold_rank(t, y, bool(getattr(event, "switch", None)))
         if trouble:
             return None, trouble
         self._keep()

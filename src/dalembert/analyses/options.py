@@ -36,7 +36,8 @@ class MethodOptions(TypedDict, total=False):
 
     integrator: str | Integrator
     stabilization: str
-    baumgarte: float | None
+    baumgarte: float | tuple[float, float] | None
+    drift: float | None
     rtol: float | None
     atol: float | None
     step: float | None
@@ -67,7 +68,9 @@ class Options:
             the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
-        baumgarte: α = β of Baumgarte's stabilization (1/s); 10 by default.
+        baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
+        drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
+            after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
@@ -84,7 +87,8 @@ class Options:
     coordinates: str | Generalized = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
-    baumgarte: float | None = None
+    baumgarte: float | tuple[float, float] | None = None
+    drift: float | None = None
     rtol: float | None = None
     atol: float | None = None
     step: float | None = None
@@ -149,7 +153,7 @@ class Options:
     def choice(self, dynamics: Dynamics) -> Choice:
         """The integrator and the stabilization for these equations."""
         numbers = {"rtol": self.rtol, "atol": self.atol, "step": self.step}
-        return choose_integrator(dynamics, self.integrator, numbers, self.stabilization, self.baumgarte)
+        return choose_integrator(dynamics, self.integrator, numbers, self.stabilization, self.baumgarte, self.drift)
 
     def state(self, dynamics: Dynamics) -> State:
         """Where the run starts: assembled, unless it was given."""
@@ -165,7 +169,7 @@ class Options:
         words = [f"{self.integrator} integrator" if named else repr(self.integrator)]
         words += [f"{name} {getattr(self, name):g}" for name in ("rtol", "atol", "step") if getattr(self, name)]
         alone = self.baumgarte is None
-        words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte:g}")
+        words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte}")
         return ", ".join(words)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
+from dalembert.errors import ModelError
 from dalembert.state import State
 
 __all__ = [
@@ -206,7 +207,7 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
 
     Redundant equations of an over-constrained mechanism, such as Bennett's, depend on the others at closed positions
     only; the stages of an integrator are never quite closed. Nothing is said where the rank is the same off them, as
-    in planar mechanisms, or can change with an event.
+    in planar mechanisms.
     """
     found = rank_to_hold(dynamics, state)
     key = dynamics.parameters(state.parameters).tobytes()
@@ -220,19 +221,31 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
 def rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
     """Rank of A and of its holonomic rows, where native code would see another one off the constraints."""
     relative = dynamics.relative
-    if not relative.rows or relative.flat.switches or relative.is_large:
+    if not relative.rows or relative.is_large:
         return None
     positions = Positions(relative, state)
     q, A, rank = settled_rank(positions, state.q)
     if rank == len(A):
         return None
-    shake = np.random.default_rng(0).uniform(-1.0, 1.0, relative.nv)
-    loose = rank_of(factors(positions.jacobian(positions.moved(q, OFF * shake)))[1], RANK_TOLERANCE)
+    if not dynamics.formulation.supports().redundant_constraints:
+        raise ModelError(
+            f"formulation {dynamics.formulation.name!r} cannot take redundant constraints, and {len(A) - rank} of "
+            f"{len(A)} constraint equations depend on the others.  Fix: formulation='lagrange-multipliers'"
+        )
+    more = dynamics.nv - relative.nv
+    loose = max(
+        _loose_rank(positions, q), _loose_rank(Positions(dynamics, state), state.to(dynamics.coordinates)[0]) - more
+    )
     if loose == rank:
         return None
     found = ranks(positions, q)
     if found.nearby is None or found.nearby_rank >= loose:
         return None
     holonomic = _holonomic_rank(positions, found.nearby, NEARBY_TOLERANCE)
-    more = dynamics.nv - relative.nv
     return found.nearby_rank + more, holonomic + more
+
+
+def _loose_rank(positions: Positions, q: np.ndarray) -> int:
+    """Rank of A a little off the constraints, in the coordinates of these positions."""
+    shake = np.random.default_rng(0).uniform(-1.0, 1.0, positions.dynamics.nv)
+    return rank_of(factors(positions.jacobian(positions.moved(q, OFF * shake)))[1], RANK_TOLERANCE)

@@ -95,7 +95,7 @@ def simulate(
         from dalembert.io import dumps
 
         recipe = replace(dynamics.recipe, reason="")  # chosen or asked for, the run is the same
-        how = (recipe.to_data(), repr(choice.method), times, options.stabilization, options.baumgarte)
+        how = (recipe.to_data(), repr(choice.method), times, options.stabilization, options.baumgarte, options.drift)
         name = fingerprint(dumps(dynamics.model), *how, values, q, u)
         saved = Checkpoint(checkpoint, checkpoint_interval, recipe, name)
     start = np.concatenate([q, u, [0.0]])

@@ -25,7 +25,9 @@ BAD_INPUT = 2
 NOT_TRUSTED = 1
 
 ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the name of a bundled model (see 'list').")]
-DurationOption = Annotated[float, typer.Option(help="How long to simulate (s).")]
+DurationOption = Annotated[
+    float | None, typer.Option(help="How long to simulate (s); default 10, or what suits a bundled model.")
+]
 NamesOption = Annotated[str, typer.Option(help="Names with commas between, or 'all'.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress on a terminal.")]
 
@@ -43,12 +45,19 @@ def main() -> None:
         sys.exit(BAD_INPUT)
 
 
+def _duration(model: str, given: float | None) -> float:
+    """What was asked for, or what suits the model."""
+    from dalembert import library
+
+    return library.duration(model) if given is None else given
+
+
 @app.command()
 @run_options("formulation", "coordinates")
 def run(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="File that keeps the run; the same call goes on from it after a crash.")
     ] = None,
@@ -63,7 +72,7 @@ def run(
     from dalembert.cli.run import run_model
 
     options |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
-    if not run_model(model, duration, options, out, html, files, strict, quiet):
+    if not run_model(model, _duration(model, duration), options, out, html, files, strict, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -72,7 +81,7 @@ def run(
 def compare(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     formulations: NamesOption = "all",
     coordinates: NamesOption = "all",
     repeats: Annotated[int, typer.Option(help="Timed runs of each; the shortest time counts.")] = 1,
@@ -84,7 +93,7 @@ def compare(
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
-    if not compare_model(model, duration, options, csv, plot, quiet):
+    if not compare_model(model, _duration(model, duration), options, csv, plot, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -178,7 +187,7 @@ def inverse(
         list[str] | None,
         typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
     ] = None,
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
     smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
     set_: ParameterOption = None,
@@ -194,7 +203,7 @@ def inverse(
         model,
         motion=motion or [],
         unknowns=unknown or [],
-        duration=duration,
+        duration=_duration(model, duration),
         options={
             "output_step": output_step, "parameters": pairs("--set", set_), "initial": pairs("--initial", initial),
         },

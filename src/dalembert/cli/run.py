@@ -55,7 +55,7 @@ def run_model(
     with working(f"reading {escape(name)}", aside):
         model = get_model(name)
         from dalembert.analyses import simulate
-    stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
+    stem = Path(name).stem if Path(name).suffix else Path(name).name.replace("_", "-")
     if files:
         _writable(folder)
     if options.get("checkpoint") and options["checkpoint"].exists():

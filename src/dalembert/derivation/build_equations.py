@@ -24,6 +24,7 @@ from dalembert.derivation.simplify import each_entry
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.equations.sampled import symbolic
 from dalembert.formulations import Formulation
+from dalembert.formulations.shared.analytical import AnalyticalFormulation
 
 __all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
 
@@ -79,7 +80,8 @@ class Setup:
 
     def __init__(self, coordinates: Coordinates, formulation: Formulation, own: dict[str, str]):
         self.coordinates, self.formulation = coordinates, formulation
-        self.plan = plan_of(coordinates)
+        chooses = isinstance(formulation, AnalyticalFormulation)
+        self.plan = formulation.choice(coordinates) if chooses else plan_of(coordinates)
         book = self.book = NameBook(own)
         self.values = dict(coordinates.flat.parameters)
         self.parameters = {name: book.parameter(name, name) for name in self.values}

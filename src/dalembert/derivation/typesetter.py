@@ -49,7 +49,7 @@ class Typesetter(LatexPrinter):
         text = ""
         for k, term in enumerate(self.terms(expr)):
             sign, positive = _sign(term)
-            part = self._print(positive)
+            part = self._bracketed(positive) if sign < 0 else self._print(positive)
             text += (("-" if sign < 0 else "") if k == 0 else " - " if sign < 0 else " + ") + part
         return text
 
@@ -101,8 +101,10 @@ class Typesetter(LatexPrinter):
     def _product(self, factors: list[sp.Expr]) -> str:
         if not factors:
             return "1"
-        if len(factors) == 1:
-            return self._print(factors[0])
+        return self._print(factors[0]) if len(factors) == 1 else self._factors(factors)
+
+    def _factors(self, factors: list[sp.Expr]) -> str:
+        """A product that others multiply: sums in parentheses, a single one too."""
         ordered = sorted((factor for factor in factors if factor != 1), key=self._factor_key)
         return " ".join(self._bracketed(factor) for factor in ordered)
 
@@ -178,7 +180,7 @@ class Typesetter(LatexPrinter):
         return out
 
     def _term_pieces(self, front: str, term: Any, limit: int) -> list[str]:
-        text = self._print(term)
+        text = self._bracketed(term) if front.startswith("-") else self._print(term)
         if width(text) <= limit:
             return [front + text]
         above, below = _fraction(term)
@@ -192,11 +194,11 @@ class Typesetter(LatexPrinter):
         number, others = _split_number(rest)
         before = [f for f in others if self._factor_key(f) <= self._factor_key(inner)]
         after = [f for f in others if f not in before]
-        head = self._product([*([] if number == 1 else [number]), *before]) if before or number != 1 else ""
+        head = self._factors([*([] if number == 1 else [number]), *before])
         tail = "" if power == 1 else f"^{{{power}}}"
         parts = self.pieces(base, limit)
-        parts[0] = f"{front}{head} ({parts[0]}"
-        parts[-1] = f"{parts[-1]}){tail}{' ' + self._product(after) if after else ''}"
+        parts[0] = f"{front}{head}{' ' if head else ''}({parts[0]}"
+        parts[-1] = f"{parts[-1]}){tail}{' ' + self._factors(after) if after else ''}"
         return parts
 
 

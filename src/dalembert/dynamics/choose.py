@@ -6,8 +6,9 @@ from typing import Any
 
 from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.dynamics.recipe import Recipe
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
+from dalembert.formulations.recursive import Recursive
 from dalembert.model import Flat
 
 __all__ = ["choose", "is_rolled"]
@@ -47,7 +48,21 @@ def _first_formulation(chosen: Coordinates) -> tuple[str, str]:
         n = len(chosen.cut)
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
         return "lagrange-multipliers", f"{why}: all constraints are solved for together"
+    if _has_light_turns(chosen):
+        return "lagrange-multipliers", "a point mass that can turn about itself: what has no inertia stays as it is"
     return "recursive", "a tree without constraints: elimination in linear time"
+
+
+def _has_light_turns(chosen: Coordinates) -> bool:
+    """True if some joint can move something that has no inertia in that direction, such as a point mass in a ball."""
+    inertias: list[Any] = [body.inertia for body, _ in chosen.flat.bodies.values()]
+    if not any(all(entry == 0 for entry in inertia) for inertia in inertias):
+        return False
+    try:
+        Recursive().check(chosen)
+    except ModelError:
+        return True
+    return False
 
 
 def _first_coordinates(formulation: str | Formulation) -> str:

@@ -24,6 +24,7 @@ from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
 
 __all__ = ["Dynamics", "compile"]
 
@@ -35,6 +36,18 @@ class Bodies(NamedTuple):
     position: np.ndarray
     angular_velocity: np.ndarray
     velocity: np.ndarray
+
+
+class Alignment(NamedTuple):
+    """How the direction of each velocity stands to the constraints, in the metric of M; both add up to 1.
+
+    Attributes:
+        normal: Δ_c, the share across the constraints: those with the largest are the best dependent ones.
+        tangent: Δ_T, the share along them: those with the largest are the best independent ones.
+    """
+
+    normal: np.ndarray
+    tangent: np.ndarray
 
 
 class Residuals(NamedTuple):
@@ -115,6 +128,8 @@ class Dynamics:
             refused.append(f"position constraints ({', '.join(self.rows.owners(Level.POSITION))})")
         if self.holonomic < len(self.rows) and not support.nonholonomic:
             refused.append(f"nonholonomic constraints ({', '.join(self.rows.owners(Level.VELOCITY))})")
+        if self.coordinates.rheonomic and not support.rheonomic:
+            refused.append("coordinates that are given functions of time")
         if refused:
             raise ModelError(
                 f"formulation {self.formulation.name!r} cannot take {' and '.join(refused)}. "
@@ -159,6 +174,15 @@ class Dynamics:
         return self.rows.held
 
     # Calls
+
+    def index(self, name: str) -> int:
+        """Where a velocity is in u, by its name in ``u_names``; of a joint with several, that of the first."""
+        if name in self.u_names:
+            return self.u_names.index(name)
+        first = f"{name}[0]"
+        if first in self.u_names:
+            return self.u_names.index(first)
+        raise DalembertError(f"no velocity is called {name!r}; expected one of {', '.join(self.u_names)}")
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
         """The parameter vector, with some values replaced."""
@@ -261,10 +285,10 @@ class Dynamics:
     def point_jacobian(
         self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None
     ) -> Any:
-        """J(q) with the world velocity J u of a point of a body, and its rate J̇ for velocities u.
+        """J(q) with the velocity J u of a point of a body in world axes, and its rate J̇ for velocities u.
 
         Args:
-            point: in the body's frame (m).
+            point: of the body, in the body's own axes from its origin (m).
             u: velocities for the rate; zero if left out.
 
         Returns:
@@ -341,6 +365,22 @@ class Dynamics:
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
         position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
+
+    def alignment(self, q: Any, *, t: float = 0.0, parameters: dict[str, float] | None = None) -> Alignment:
+        """Δ_c and Δ_T of every velocity at a position, by which dependent and independent coordinates are chosen.
+
+        Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems",
+        Strojarstvo 51 (2009) 597-612, eqs. (67), (68).
+        """
+        if self.is_large:
+            raise DalembertError("alignment: the matrices of large models are not formed")
+        q = _checked("q", q, self.nq, self.nv)
+        if q.ndim != 1:
+            raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
+        A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
+        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
+        return Alignment(normal, 1.0 - normal)
 
     def context(self, parameters: dict[str, float] | None = None) -> Context:
         """What native code works on, for one run or some evaluations."""

@@ -20,6 +20,7 @@ from dalembert.numerics.context import (
     give_up,
 )  # fmt: skip
 from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, partition_step, solve_constrained
+from dalembert.numerics.solver_steps import move_what_has_mass
 
 __all__ = [
     "PROJECTIONS", "along_dependent", "approach", "correct", "events", "normalize", "retract", "shortest",
@@ -68,7 +69,10 @@ def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> i
     """The shortest way in the metric of the mass matrix."""
     e = _latest(c)
     residual, A = _present(c, e, positions)
-    status, _, seen[1], seen[0] = solve_constrained(e.M, np.zeros(c.nv), A, residual, du, np.empty(0))
+    still = np.zeros(c.nv)
+    status, _, seen[1], seen[0] = solve_constrained(e.M, still, A, residual, du, np.empty(0))
+    if status != OK:
+        status = move_what_has_mass(e.M, still, A, residual, du, np.empty(A.shape[0]))
     return status if status == OK else give_up(c, NO_MASS)
 
 
@@ -150,12 +154,23 @@ def normalize(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
 
 
 @native
+def _is_tolerable(c: Context, t: float, y: np.ndarray) -> bool:
+    """True if positions and velocities are off by no more than is allowed."""
+    e, worst = closure(c, t, y), 0.0
+    for x in e.phi:
+        worst = max(worst, abs(x))
+    for x in e.rate:
+        worst = max(worst, abs(x))
+    return worst <= c.drift
+
+
+@native
 def retract(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     """Position and velocity back onto the constraints."""
     quality[0] = 1.0
     du, seen = np.zeros(c.nv), np.zeros(2)
     _move(c, y, du)
-    if not c.projection:
+    if not c.projection or (c.drift > 0.0 and _is_tolerable(c, t, y)):
         return OK
     c.statistics.projections += 1
     status = _close_positions(c, t, y, du, seen)

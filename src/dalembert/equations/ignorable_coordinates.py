@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import Coordinates
-from dalembert.equations.quasi_velocities import check_regular, greedy, mechanics_of, offered, plan_of
+from dalembert.equations.quasi_velocities import check_regular, greedy, mechanics_of, named_plan, offered, plan_of
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
 
@@ -124,17 +124,23 @@ def named_ignorable(coordinates: Coordinates, named: Sequence[str] | None) -> tu
 
 
 @lru_cache(maxsize=64)
-def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: tuple[str, ...] | None) -> list[int]:
+def reduced_choice(
+    coordinates: Coordinates,
+    ignorable: tuple[int, ...],
+    asked: tuple[str, ...] | None,
+    rows: tuple[int, ...] | None = None,
+) -> list[int]:
     """The p − s quasi-velocities that stay, as indices of those on offer: together with momenta and constraints they
     must give q̇.
 
     Args:
         asked: by name; otherwise they are chosen.
+        rows: the constraint rows, chosen with ``asked`` at one position; otherwise they are chosen.
 
     Raises:
         ModelError: with the combination that vanishes, if they do not.
     """
-    plan = plan_of(coordinates)
+    plan = named_plan(coordinates, None, rows)
     sampled = Sampled(coordinates, seed=2)
     e = sampled.equations
     mechanics = mechanics_of(e, plan)
@@ -160,7 +166,8 @@ def reduced_choice(coordinates: Coordinates, ignorable: tuple[int, ...], asked: 
     labels = [*asked, *(f"the momentum of {mechanics.names[i]}" for i in ignorable)]
     labels += [f"constraint {e.rows[i]}" for i in plan.rows]
     stacks = np.concatenate([candidates[:, chosen], seen], axis=1)
-    check_regular(stacks, labels, "non-ignorable quasi-velocities", "[Y; M'; a]")
+    if rows is None:
+        check_regular(stacks, labels, "non-ignorable quasi-velocities", "[Y; M'; a]")
     return chosen
 
 

@@ -6,6 +6,7 @@ drawn are left out, and of the quasi-velocities on offer those are taken that st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,7 +20,10 @@ from dalembert.equations.mechanism_equations import Equations
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
 
-__all__ = ["Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "offered", "plan_of"]
+__all__ = [
+    "Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "named_plan", "offered", "plan_at",
+    "plan_of",
+]  # fmt: skip
 
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
 GOOD = 0.3  # the first candidate is taken that is so good, compared with the best
@@ -105,6 +109,62 @@ def plan_of(coordinates: Coordinates) -> Plan:
         check_regular(np.concatenate([candidates, A[:, rows]], axis=1), labels, "quasi-velocities", "[Y; a]")
         return Plan(tuple(rows), tuple(range(p)))
     return Plan(tuple(rows), tuple(greedy(A[:, rows], candidates, p)))
+
+
+@lru_cache(maxsize=64)
+def named_plan(coordinates: Coordinates, velocities: tuple[str, ...] | None, rows: tuple[int, ...] | None) -> Plan:
+    """As ``plan_of``, with quasi-velocities on offer by name, and constraint rows by number, where they are given.
+
+    Raises:
+        ModelError: for unknown names, and for velocities that do not determine the motion; not looked at where rows are
+            given too: both were chosen at one position then.
+    """
+    plan = plan_of(coordinates)
+    if velocities is None and rows is None:
+        return plan
+    sampled = Sampled(coordinates)
+    e, still = sampled.equations, sampled.at_rest()
+    names, Y, _ = offered(e)
+    chosen = plan.velocities if velocities is None else _numbers(names, velocities, len(plan.velocities))
+    kept = plan.rows if rows is None else rows
+    if len(kept) != len(plan.rows) or not set(kept) <= set(range(len(e.rows))):
+        raise ModelError(f"expected {len(plan.rows)} independent constraint rows of {len(e.rows)}, got {list(kept)}")
+    if rows is None:
+        labels = [*(names[i] for i in chosen), *(f"constraint {e.rows[i]}" for i in kept)]
+        stacks = sampled.values(np.concatenate([Y[list(chosen)], e.jacobian[list(kept)]]), still, vary=False)
+        check_regular(stacks, labels, "quasi-velocities", "[Y; a]")
+    return Plan(tuple(kept), tuple(chosen))
+
+
+def _numbers(names: list[str], asked: tuple[str, ...], count: int) -> tuple[int, ...]:
+    """Where names are among those on offer."""
+    unknown = [name for name in asked if name not in names]
+    if unknown or len(asked) != count or len(set(asked)) != count:
+        raise ModelError(
+            f"expected {count} quasi-velocities, one for each degree of freedom, got {', '.join(asked) or 'none'}; "
+            f"there are {', '.join(names)}"
+        )
+    return tuple(names.index(name) for name in asked)
+
+
+def plan_at(
+    coordinates: Coordinates, t: float, q: np.ndarray, parameters: Mapping[str, float], known: Any = None
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names of quasi-velocities, and constraint rows, that are good at one position.
+
+    Args:
+        known: of the equations, rows that count as constraints besides, such as those of constant momenta.
+    """
+    sampled = Sampled(coordinates, parameters=parameters)
+    e = sampled.equations
+    names, Y, _ = offered(e)
+    here = [(t, q, np.zeros(e.nv))]
+    more = np.zeros((1, 0, e.nv)) if known is None else sampled.values(known(e), here, vary=False)
+    A = sampled.values(e.jacobian, here, vary=False)
+    rows = greedy(A[:, :0], A, len(plan_of(coordinates).rows))
+    held = np.concatenate([more, A[:, rows]], axis=1)
+    velocities = greedy(held, sampled.values(Y, here, vary=False), e.nv - held.shape[1])
+    return tuple(names[i] for i in velocities), tuple(rows)
 
 
 @lru_cache(maxsize=64)

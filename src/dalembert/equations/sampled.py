@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -39,10 +39,15 @@ def symbolic(coordinates: Coordinates, al: Algebra, symbol: Any = None) -> tuple
 
 
 class Sampled:
-    """Functions of a mechanism as numbers at sampled positions."""
+    """Functions of a mechanism as numbers at sampled positions.
 
-    def __init__(self, coordinates: Coordinates, seed: int = 0):
+    Args:
+        parameters: values instead of the model's.
+    """
+
+    def __init__(self, coordinates: Coordinates, seed: int = 0, parameters: Mapping[str, float] | None = None):
         self.equations, self.parameters = symbolic(coordinates, CASADI)
+        self.given = {**coordinates.flat.parameters, **(parameters or {})}
         self.coordinates = coordinates
         self.rng = np.random.default_rng(seed)
 
@@ -60,11 +65,11 @@ class Sampled:
         holonomic = any(row.holonomic and not row.rigid for row in e.rows)
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
 
-    def closed(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    def closed(self, several: bool = False) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there.
 
         Else some near it, each led there by the shortest way, which may be in other branches; if none is found, the
-        drawn one as it is.
+        drawn one as it is. ``several``: those near it in any case.
         """
         e = self.equations
         held = [i for i, row in enumerate(e.rows) if row.holonomic]
@@ -80,7 +85,7 @@ class Sampled:
                 q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]
             if np.abs(phi).max(initial=0.0) < CLOSED:
                 found.append((t, q, u))
-            if found and q is first[1]:
+            if found and q is first[1] and not several:
                 break
         return found or [first]
 
@@ -89,7 +94,7 @@ class Sampled:
         al, e = CASADI, self.equations
         inputs = [al.to_sx(part) for part in (e.t, e.q, e.u, al.vector(self.parameters.values()))]
         f = ca.Function("f", inputs, [al.to_sx(function)])
-        given = np.array(list(self.coordinates.flat.parameters.values()), dtype=float)
+        given = np.array([self.given[name] for name in self.parameters], dtype=float)
         out: list[np.ndarray] = []
         for t, q, u in states:
             p = given * self.rng.uniform(0.7, 1.4, len(given)) + 0.1 * (given == 0) if vary else given

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from typing import Any, cast
 
@@ -48,12 +49,25 @@ def parse(text: str) -> sp.Expr:
             tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "too deeply nested"
-        raise ExpressionError(f"cannot read formula {_short(text)}: {reason}") from None
+        raise ExpressionError(f"cannot read formula {_short(text)}: {reason}{_hint(text)}") from None
     try:
         return _finite(_settled(_Reader(text).read(tree.body, 0)), text)
     except (ArithmeticError, AttributeError, MemoryError, RecursionError, TypeError, ValueError) as error:
         # SymPy computes with numbers while it builds, and each of its functions fails in its own way.
         raise ExpressionError(f"formula {_short(text)} has no real value: {type(error).__name__}") from None
+
+
+_DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:°|deg(?:rees?)?\b)")
+_COMMA = re.compile(r"^\s*[+-]?(\d+),(\d+)\b")
+
+
+def _hint(text: str) -> str:
+    """What people write who are used to other notations, in ours."""
+    if found := _DEGREES.search(text):
+        return f".  Fix: angles are in rad: {found[1]}*pi/180"
+    if found := _COMMA.match(text):
+        return f".  Fix: a decimal point, {found[1]}.{found[2]}"
+    return ""
 
 
 def _settled(expression: sp.Expr) -> sp.Expr:
@@ -107,7 +121,7 @@ class _Reader:
         self.text = text
 
     def fail(self, reason: str) -> ExpressionError:
-        return ExpressionError(f"formula {_short(self.text)}: {reason}")
+        return ExpressionError(f"formula {_short(self.text)}: {reason}{_hint(self.text)}")
 
     def read(self, node: ast.AST, depth: int) -> sp.Expr:
         if depth > MAX_DEPTH:

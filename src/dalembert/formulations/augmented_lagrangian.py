@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
-from dalembert.formulations.base import BlockFormulation
-from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized, penalized_matrix
-from dalembert.native import Int, Real, native
+from dalembert.formulations.penalty import (
+    Diagonal,
+    PenaltyDiagonals,
+    PenaltyOptions,
+    PenaltyRows,
+    check_penalty,
+    penalized,
+    penalized_matrix,
+    settle_diagonals,
+)
+from dalembert.native import Int, Real, Record, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
 from dalembert.numerics.linear import cholesky_substitute
 from dalembert.numerics.solver_steps import undetermined
@@ -32,7 +40,7 @@ def augmented_solver(o: AugmentedOptions, t: float, e: System, out: Solution) ->
     alpha, g, K, good = penalized(o, e)
     if not good:
         return undetermined(o.context, M, A, TOO_STIFF)
-    du[:] = e.f - alpha * (g @ A)
+    du[:] = e.f - (alpha * g) @ A
     cholesky_substitute(K, du)
     missing = A @ du + g
     multipliers[:] = -alpha * missing
@@ -49,30 +57,36 @@ def augmented_solver(o: AugmentedOptions, t: float, e: System, out: Solution) ->
 
 
 @dataclass(frozen=True)
-class Augmented(BlockFormulation):
+class Augmented(PenaltyRows):
     """Penalties with turns: what both forms share.
 
     Args:
         alpha: penalty, as a multiple of the largest entry of M.
-        omega, mu: frequency (1/s) and damping ratio with which violations die out.
+        omega, mu: frequency (1/s) and damping ratio with which violations die out; each of the three may differ by row
+            or constraint (see :class:`Penalty`).
         iterations: turns after the first solution, at most; none is the penalty method.
         tolerance: turns end when velocities or accelerations change by less than this, relative.
     """
 
     solver = augmented_solver
 
-    alpha: float = 1e5
-    omega: float = 10.0
-    mu: float = 1.0
+    alpha: Diagonal = 1e5
+    omega: Diagonal = 10.0
+    mu: Diagonal = 1.0
     iterations: int = 100
     tolerance: float = 1e-13
 
     def __post_init__(self) -> None:
+        settle_diagonals(self)
         check_penalty(self.name, self.alpha, self.omega, self.mu)
         check_turns(self.name, self.iterations, self.tolerance)
 
-    def record(self, context: Context) -> AugmentedOptions:
-        return AugmentedOptions(context=context, **asdict(self))
+    def planned(self, context: Context, plan: Record | None) -> AugmentedOptions:
+        assert isinstance(plan, PenaltyDiagonals)
+        return AugmentedOptions(
+            context=context, alpha=plan.alpha, omega=plan.omega, mu=plan.mu, iterations=self.iterations,
+            tolerance=self.tolerance,
+        )  # fmt: skip
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return penalized_matrix(self.alpha, M, A)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -134,6 +135,12 @@ class Formulation(ABC):
         u̇ and λ together.
         """
         return np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+
+    def anew(
+        self, coordinates: Coordinates, t: float, q: np.ndarray, parameters: Mapping[str, float]
+    ) -> Formulation | None:
+        """This formulation with a choice of velocities that is good at a position; None if it has nothing to choose."""
+        return None
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         """Number of variables that are integrated; the work, and places that stay zero, left out.

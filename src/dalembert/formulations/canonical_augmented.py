@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.formulations.augmented_lagrangian import Augmented
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import (
@@ -22,6 +23,7 @@ from dalembert.numerics.context import OK, TOO_STIFF, Closure, finite
 from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute
 from dalembert.numerics.solver_steps import undetermined
+from dalembert.values import NUMBER
 
 __all__ = ["CanonicalAugmented"]
 
@@ -69,7 +71,7 @@ def _velocities(
     M, A, u = e.M, e.A, motion.u
     p, g = given.m[0] * given.p_by_m, _wanted(o, e, given.integral)
     alpha = o.alpha * largest_mass(M)
-    K = stiffened(M, alpha, A)
+    K = stiffened(M, np.full(c.rows, alpha), A)
     if not cholesky(K):
         return undetermined(c, M, A, TOO_STIFF)
     u[:] = 0.0
@@ -138,6 +140,14 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
 
     name: ClassVar[str] = "canonical-augmented"
     title: ClassVar[str] = "Augmented Lagrangian in canonical form"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha", "omega", "mu"):
+            if not isinstance(getattr(self, name), NUMBER):
+                raise DalembertError(
+                    f"{self.name}: {name} must be one number for all rows, got {getattr(self, name)!r}"
+                )
 
     def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1 + sizes.rows

@@ -71,7 +71,8 @@ class VelocityTransformation(BlockFormulation):
     def record(self, context: Context) -> Record:
         if self.closing != "penalty":
             return context
-        return PenaltyOptions(context=context, alpha=self.alpha, omega=self.omega, mu=self.mu)
+        values = {name: np.full(context.rows, getattr(self, name)) for name in ("alpha", "omega", "mu")}
+        return PenaltyOptions(context=context, **values)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
         if self.closing == "multipliers":

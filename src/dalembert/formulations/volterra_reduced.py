@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from dalembert.coordinates import Coordinates
 from dalembert.equations.ignorable_coordinates import reduced_choice
 from dalembert.equations.mechanics import Mechanics
-from dalembert.equations.quasi_velocities import offered, plan_of
+from dalembert.equations.mechanism_equations import Equations
+from dalembert.equations.quasi_velocities import Plan, named_plan, offered, plan_at, plan_of
+from dalembert.formulations.base import Formulation
 from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
 from dalembert.formulations.volterra import volterra_terms
 from dalembert.numerics.solver_steps import reduced_mass
@@ -30,17 +33,21 @@ class VolterraReduced(IgnoringFormulation):
 
     Attributes:
         ignorable: names of coordinates; all that there are if not given.
-        velocities: names of the p − s quasi-velocities; chosen if not given.
+        velocities: names of the p − s quasi-velocities to begin with; chosen if not given. Where they come to depend
+            on momenta and constraints, a run goes on with others.
+        rows: numbers of the independent constraint rows to begin with; chosen if not given.
 
     Reference: M. H. Yoosefian Nooshabadi, H. Nejat Pishkenari, "Development of an efficient formulation for Volterra's
     equations of motion for multibody dynamical systems", eqs. (25), (41)–(67).
     """
 
     velocities: tuple[str, ...] | None = None
+    rows: tuple[int, ...] | None = None
 
     name: ClassVar[str] = "volterra-reduced"
     title: ClassVar[str] = "Volterra's equations, reduced"
     what = "non-ignorable quasi-velocities"
+    choosing = True
 
     def count(self, coordinates: Coordinates) -> tuple[int, int]:
         n, s = super().count(coordinates)
@@ -48,7 +55,19 @@ class VolterraReduced(IgnoringFormulation):
 
     def check(self, coordinates: Coordinates) -> None:
         super().check(coordinates)
-        reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities)
+        reduced_choice(coordinates, tuple(self.remembered(coordinates)), self.velocities, self.rows)
+
+    def choice(self, coordinates: Coordinates) -> Plan:
+        return named_plan(coordinates, None, self.rows)
+
+    def anew(self, coordinates: Coordinates, t: float, q: np.ndarray, parameters: Mapping[str, float]) -> Formulation:
+        ignorable = self.remembered(coordinates)
+
+        def momenta(e: Equations) -> np.ndarray:
+            return e.mass_matrix[ignorable]
+
+        velocities, rows = plan_at(coordinates, t, q, parameters, momenta)
+        return self if coordinates.velocities else replace(self, velocities=velocities, rows=rows)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, np.concatenate([A, M[self.remembered(coordinates)]]))
@@ -57,7 +76,7 @@ class VolterraReduced(IgnoringFormulation):
         m, al = mechanics, mechanics.al
         coordinates = m.equations.tree.coordinates
         ignorable = self.remembered(coordinates)
-        chosen = reduced_choice(coordinates, tuple(ignorable), self.velocities)
+        chosen = reduced_choice(coordinates, tuple(ignorable), self.velocities, self.rows)
         names, Y, Z = offered(m.equations)
         names, Y, Z = [names[i] for i in chosen], Y[chosen], Z[chosen]
         momenta = al.gradient(m.T, m.qd)[ignorable]

@@ -28,6 +28,7 @@ class Status(IntEnum):
     STIFF = loop.STIFF
     NO_CONVERGENCE = loop.NO_CONVERGENCE
     NO_HEADWAY = loop.NO_HEADWAY
+    WORN = loop.WORN
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,16 @@ import numpy as np
 
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 from dalembert.native import native
+from dalembert.numerics.context import CHOOSE
 
 __all__ = [
     "EVENT", "FAILED", "FINISHED", "GO_ON", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED", "REJECTED",
-    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "hermite", "integrate", "land", "write",
+    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "WORN", "hermite", "integrate", "land", "write",
 ]  # fmt: skip
 
 # How a loop can end.
 FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED, PAUSED, EVENT, STIFF, NO_CONVERGENCE, NO_HEADWAY = range(10)
+WORN = 10  # the variables of the state are to be chosen anew
 # What else a step can end with.
 GO_ON, REJECTED = -1, -2
 
@@ -366,5 +368,7 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
             status = stepper.go_on()
         if status == GO_ON and s.watch and m.stiff >= STIFF_STEPS:
             status = STIFF
+        if status == GO_ON and s.retracted == CHOOSE:
+            status = WORN
         if status != GO_ON:
             return status

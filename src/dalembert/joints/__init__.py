@@ -9,10 +9,12 @@ from dalembert.joints.fixed import Fixed
 from dalembert.joints.free import Free
 from dalembert.joints.joint_data import JointData
 from dalembert.joints.planar import Planar
+from dalembert.joints.planar_translation import PlanarTranslation
 from dalembert.joints.point import Distance, PointOnLine, PointOnPlane
 from dalembert.joints.prismatic import Prismatic
 from dalembert.joints.revolute import Revolute
 from dalembert.joints.rolling import RollingDisc, RollingSphere
+from dalembert.joints.schoenflies import Schoenflies
 from dalembert.joints.screw import Screw
 from dalembert.joints.spherical import Spherical
 from dalembert.joints.translational import Translational
@@ -31,6 +33,8 @@ JOINTS: dict[str, type[Joint]] = {
         Spherical,
         Planar,
         Translational,
+        PlanarTranslation,
+        Schoenflies,
         Fixed,
         Free,
         PointOnLine,

@@ -61,6 +61,7 @@ __all__ = [
     "delta_robot",
     "desk_lamp",
     "double_pendulum",
+    "duration",
     "four_bar",
     "knife_edge",
     "n_four_bar",
@@ -143,6 +144,16 @@ LIBRARY: dict[str, Callable[..., Model]] = {
 
 # Planar mechanisms by nodes; whatever takes a model takes them too.
 PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-pendulum", "whitworth", "three-rrr")}
+
+
+# How long a run of them is worth watching (s), where it is not ten seconds.
+DURATIONS = {"andrews": 0.03, "delta-robot": 2.0, "stewart-platform": 5.0}
+USUAL_DURATION = 10.0
+
+
+def duration(name: str) -> float:
+    """How long to run a mechanism of the library by default (s)."""
+    return DURATIONS.get(str(name).replace("_", "-"), USUAL_DURATION)
 
 
 def names() -> list[str]:

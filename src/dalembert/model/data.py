@@ -45,6 +45,10 @@ class Body(Element):
         description="about the center of mass (kg m²): (Ixx, Iyy, Izz), (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) or a 3×3 "
         "matrix, entries of the tensor",
     )
+    inertia_about: Literal["com", "origin"] = Field(
+        "com",
+        description="where inertia is about: 'com', or the 'origin' of the axes of com, as CAD programs give it",
+    )
     pose: Placement | None = Field(None, description="pose of the body frame in the reference configuration")
     frame: FrameName = Field("world", description="'world' or 'body': the frame of com and inertia")
     shapes: tuple[Shape, ...] = Field((), description="what to draw; links are drawn between joints if empty")
@@ -56,6 +60,8 @@ class Body(Element):
     @model_validator(mode="after")
     def _complete(self) -> Body:
         """Fill in what follows from the solid."""
+        if self.inertia_about == "origin" and "inertia" not in self.model_fields_set:
+            raise ValueError("inertia_about is for an inertia that is given; leave it out, or give inertia")
         if self.solid is None:
             return self
         if "mass" in self.model_fields_set and self.solid.density is not None:

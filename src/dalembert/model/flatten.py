@@ -97,7 +97,8 @@ class Flat:
 def flatten(model: Model) -> Flat:
     """Write out the sub-models and give every body without a joint to the world its free joint.
 
-    Bodies that no chain of joints connects to the ground float: one of each group gets a free joint, named after it.
+    Bodies that no chain of joints connects to the ground float: one of each group, a base body, gets a free joint that
+    is named after it. Joints that are marked ``cut`` connect nothing here.
     """
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {})
@@ -204,6 +205,6 @@ def _add_switches(flat: Flat) -> None:
 
 def _let_float(flat: Flat) -> None:
     """Give one body of each floating group its free joint."""
-    for name in floating(flat.bodies, (joint.bodies for joint, _ in flat.joints.values())):
+    for name in floating(flat.bodies, (joint.bodies for joint, _ in flat.joints.values() if not joint.cut)):
         joint = JointData.model_validate({"name": name, "kind": Free.kind, "bodies": ("ground", name)})
         flat.joints.setdefault(name, (joint, flat.bodies[name][1]))

@@ -149,12 +149,14 @@ class Mechanism:
                 [products[1], products[2], I[2]],
             ]
         )
-        mass = self.evaluate(data.mass)
+        mass, com = self.evaluate(data.mass), self.vector(data.com)
+        if data.inertia_about == "origin":
+            central = central - mass * ((com @ com) * al.eye(3) - np.outer(com, com))
         if data.frame == "body":
-            return Inertia(mass, self.vector(data.com), central)
+            return Inertia(mass, com, central)
         if data.pose is None:
             return Inertia(mass, al.zeros(3), central)
-        return Inertia(mass, self.vector(data.com), central).moved(self._own_pose(body).inverse())
+        return Inertia(mass, com, central).moved(self._own_pose(body).inverse())
 
     # Joints
 

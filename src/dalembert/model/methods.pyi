@@ -252,6 +252,40 @@ class ElementMethods:
     ) -> JointData:
         """A gantry. Coordinates: x, y, z (m)."""
 
+    def planar_translation(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        *,
+        point: Any = None,
+        axis: Any = None,
+        frame: Any = "world",
+        frame_1: Any = None,
+        frame_2: Any = None,
+        reference: Any = None,
+        armature: Any = None,
+        cut: bool = False,
+    ) -> JointData:
+        """A drawing machine: it slides in a plane and keeps its direction. Coordinates: x, y (m)."""
+
+    def schoenflies(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        *,
+        point: Any = None,
+        axis: Any = None,
+        frame: Any = "world",
+        frame_1: Any = None,
+        frame_2: Any = None,
+        reference: Any = None,
+        armature: Any = None,
+        cut: bool = False,
+    ) -> JointData:
+        """The gripper of a SCARA robot: it moves anywhere and turns about z. Coordinates: x, y, z (m), angle (rad)."""
+
     def fixed(
         self,
         name: str,

@@ -13,7 +13,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Shape, SubModel
-from dalembert.model.fields import caller, checked
+from dalembert.model.fields import caller, checked, nearest
 from dalembert.model.methods import ElementMethods
 from dalembert.values import SEQUENCE
 
@@ -118,6 +118,14 @@ class Model(ElementMethods):
         """Add a rigid body; see :class:`Body` for the fields."""
         return self.append("bodies", checked(Body, f"body {name!r}", name=name, **fields))
 
+    def particle(self, name: str, mass: Any, position: Any, **fields: Any) -> Body:
+        """Add a point mass (kg) at a position (m): three coordinates x, y, z of a translational joint of its name, no
+        orientation. Tie it by ``distance``, ``spherical`` (at its place), ``point_on_line`` or ``point_on_plane``.
+        """
+        body = self.body(name, mass=mass, com=position, **fields)
+        self.joint("translational", name, self.ground, name, point=position)
+        return body
+
     def shape(self, body: Any, kind: str, **fields: Any) -> Shape:
         """Draw something on a body; see :class:`Shape` for the fields."""
         name = getattr(body, "name", body)
@@ -204,6 +212,22 @@ class Model(ElementMethods):
         self.sources[f"{section}[{len(getattr(self, section))}]"] = source if source is not None else caller()
         getattr(self, section).append(element)
         return element
+
+    def remove(self, name: str) -> None:
+        """Take an element out again: a body, joint, constraint, force, output, event or sub-model. What refers to it
+        must go too; ``validate`` says what is left over.
+        """
+        name = getattr(name, "name", name)
+        found = [(s, i) for s in SECTIONS for i, e in enumerate(getattr(self, s)) if getattr(e, "name", None) == name]
+        if not found:
+            known = [e.name for s in SECTIONS for e in getattr(self, s) if getattr(e, "name", None)]
+            raise ModelError(Problem(f"remove: nothing is called {name!r}", "", nearest(name, known)))
+        for section, index in reversed(found):
+            del getattr(self, section)[index]
+            places = [self.sources.pop(f"{section}[{i}]", "") for i in range(index, len(getattr(self, section)) + 1)]
+            self.sources.update({f"{section}[{index + k}]": place for k, place in enumerate(places[1:])})
+        for values in (self.initial_values, self.initial_rates):
+            values.pop(name, None)
 
     def validate(self) -> None:
         """Raise one ModelError that lists everything that is wrong."""

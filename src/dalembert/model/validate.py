@@ -127,7 +127,8 @@ def _find_floating(root: Place) -> None:
 
         for path, body in place.elements("bodies"):
             bodies.setdefault(place.prefix + body.name, (body.name, place, path))
-        edges.extend((full(joint.bodies[0]), full(joint.bodies[1])) for joint in place.model.joints)
+        joints = (joint for joint in place.model.joints if not joint.cut)
+        edges.extend((full(joint.bodies[0]), full(joint.bodies[1])) for joint in joints)
         for _, sub, child in place.children:
             collect(child, full(sub.base))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
 from dalembert.elements import Placement
+from dalembert.errors import ModelWarning
 from dalembert.model.data import Body, Shape
 from dalembert.model.validate_scope import Place
 from dalembert.solids import Solid
@@ -81,16 +83,23 @@ def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
     if entries is None:
         return
     xx, yy, zz, xy, xz, yz = entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
-    a, b, c = np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    tensor, size = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), max(map(abs, entries))
+    if body.inertia_about == "origin":
+        com, mass = place.vector(body.com), place.value(body.mass)
+        if com is None or mass is None:
+            return
+        tensor = tensor - mass * (np.dot(com, com) * np.eye(3) - np.outer(com, com))
+    a, b, c = np.linalg.eigvalsh(tensor)
     moments = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
-    tolerance = INERTIA * max(abs(a), abs(c))
+    tolerance = INERTIA * max(abs(a), abs(c), size if body.inertia_about == "origin" else 0.0)
     if a < -tolerance:
         message = f"{title}: inertia must not be negative in any direction, got {moments}"
         place.report(f"{path}.inertia", message, "entries are those of the tensor: Ixy = −∫xy dm")
-    elif a + b < c - tolerance:
+    elif a + b < c - tolerance and max(abs(a), abs(b)) > tolerance:
+        # Published data of robots break this rule, and a moment about one axis alone is that of planar motion.
         rule = "no rigid body has this inertia: the largest moment exceeds the sum of the others"
-        message = f"{title}: {rule}, got {moments}"
-        place.report(f"{path}.inertia", message, "check units and axes; a thin rod along x has (0, J, J)")
+        advice = "It is taken as given; check units and axes: a thin rod along x has (0, J, J)"
+        warnings.warn(f"{title}: {rule}, got {moments}. {advice}", ModelWarning, stacklevel=2)
 
 
 def check_placement(place: Place, path: str, title: str, placement: Placement) -> None:

@@ -74,6 +74,10 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
         fix = hint(name, {*place.known_parameters, *allowed.local})
         if place.is_joint(name) and "q" in allowed.quantities:
             fix = f"did you mean q({name})?"
+        elif (parts := name.rpartition("."))[2] in allowed.quantities and (
+            parts[0] in place.bodies or place.is_joint(parts[0])
+        ):
+            fix = f"did you mean {parts[2]}({parts[0]})?"
         elif name == "t":
             fix = "time is the symbol model.t, or 't' in a text"
         place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dalembert.joints import JOINTS, JointData
 from dalembert.joints.checks import check_joint as check_kind
 from dalembert.joints.checks import check_values
+from dalembert.model.fields import nearest
 from dalembert.model.validate_elements import ElementSite, check_element
-from dalembert.model.validate_scope import Place, hint
+from dalembert.model.validate_scope import Place
 
 __all__ = ["check_initial", "check_joint"]
 
@@ -15,7 +16,7 @@ def check_joint(place: Place, path: str, title: str, joint: JointData) -> None:
     """Everything about a joint but its formulas and its name."""
     check_element(place, path, title, joint)
     if joint.kind not in JOINTS:
-        place.report(f"{path}.kind", f"{title}: unknown kind {joint.kind!r}", hint(joint.kind, JOINTS))
+        place.report(f"{path}.kind", f"{title}: unknown kind {joint.kind!r}", nearest(joint.kind, sorted(JOINTS)))
         return
     check_kind(JOINTS[joint.kind], joint, ElementSite(place, path, title))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dalembert.native import native
 from dalembert.numerics.elimination import equilibrate
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, dot, largest_entry, orthogonal_factors, pseudo_solve
 
 __all__ = ["close_loops"]
 
@@ -28,6 +28,7 @@ def close_loops(
     k, nv, rows = A.shape[0], A.shape[1], multipliers.shape[0]
     K = compliance.copy()
     scale = equilibrate(K)
+    _weigh(A, K, scale)
     full, _, Q, R, pivots = orthogonal_factors(K, REDUNDANT, 0.0)
     total, residual, step = np.zeros(k), np.empty(k), np.empty(k)
     for _ in range(TURNS):
@@ -57,6 +58,22 @@ def close_loops(
     if rank < rows:
         pseudo_solve(rank, Q, R, pivots, stiff.T @ multipliers.copy(), multipliers)
     return rank, ratio, conflict
+
+
+@native
+def _weigh(A: np.ndarray, K: np.ndarray, scale: np.ndarray):
+    """Inertias are scaled away, lengths of rows are not: a row that all but vanishes must not have the say of a whole
+    one, such as that of the height of a disc that a loop keeps upright."""
+    k, lengths, longest = A.shape[0], np.zeros(A.shape[0]), 0.0
+    for i in range(k):
+        lengths[i] = np.sqrt(dot(A[i], A[i]))
+        longest = max(longest, lengths[i])
+    if longest == 0.0:
+        return
+    for i in range(k):
+        scale[i] *= lengths[i] / longest
+        for j in range(k):
+            K[i, j] *= lengths[i] / longest * (lengths[j] / longest)
 
 
 @native

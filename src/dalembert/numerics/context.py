@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
 
 __all__ = [
+    "CHOOSE",
     "CONFLICT",
     "FAILED",
     "FAILURES",
@@ -36,8 +37,8 @@ __all__ = [
 ]  # fmt: skip
 
 # What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods
-# that remember former steps must know.
-OK, FAILED, RESTART = 0, 1, -1
+# that remember former steps must know. CHOOSE: it succeeded, and the velocities that the state is in wear out.
+OK, FAILED, RESTART, CHOOSE = 0, 1, -1, -2
 
 # Why it failed, in ``Statistics.failure``.
 NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF = 1, 2, 3, 4, 5, 6, 7
@@ -123,6 +124,7 @@ class Context(Record):
         rank, holonomic_rank: of A, and of its holonomic rows, where it is known to be less than it looks off the
             constraints; else 0.
         alpha, beta: Baumgarte's constants, zero if not wanted.
+        drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
@@ -150,6 +152,7 @@ class Context(Record):
     n_windings = Int()
     alpha = Real()
     beta = Real()
+    drift = Real()
     parameters = Vector("n_parameters")
     tau = Vector("nv")
     multipliers = Vector("rows")

@@ -28,6 +28,7 @@ __all__ = [
     "FAILED",
     "OK",
     "RANK_TOLERANCE",
+    "alignment",
     "cholesky",
     "cholesky_substitute",
     "constrained_factors",
@@ -396,7 +397,7 @@ def _householder(B: np.ndarray, k: int, V: np.ndarray) -> None:
 
 
 @native
-def _alignment(M: np.ndarray, Q: np.ndarray, rank: int) -> np.ndarray:
+def alignment(M: np.ndarray, Q: np.ndarray, rank: int) -> np.ndarray:
     """Δ_c of every coordinate: the part of its direction that is normal to the constraints, squared, in the metric M.
 
     With N = Q₁ an orthonormal basis of the rows of A:  Δ_c = (N (Nᵀ M⁻¹ N)⁻¹ Nᵀ)ᵢᵢ / Mᵢᵢ.  Where M is singular the
@@ -442,7 +443,7 @@ def partition_step(M: np.ndarray, A: np.ndarray, residual: np.ndarray, du: np.nd
     basis(reflections, R.columns, rank, 0, Q)
     for k in range(rank):
         wanted[0, k] = dot(Q[k], du)
-    share = _alignment(M, Q, rank)
+    share = alignment(M, Q, rank)
     order = np.empty(n, dtype=np.int64)
     for i in range(n):
         best = 0

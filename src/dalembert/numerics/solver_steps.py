@@ -16,11 +16,21 @@ from dalembert.numerics.context import (
     give_up,
     watch,
 )
-from dalembert.numerics.elimination import echelon, echelon_basis
-from dalembert.numerics.linear import cholesky, cholesky_substitute, constrained_factors, solve_constrained
+from dalembert.numerics.elimination import echelon, echelon_basis, equilibrate
+from dalembert.numerics.linear import (
+    RANK_TOLERANCE,
+    ROUNDING,
+    cholesky,
+    cholesky_substitute,
+    constrained_factors,
+    orthogonal_factors,
+    pseudo_solve,
+    solve_constrained,
+)
 
 __all__ = [
-    "conflict_below", "largest_residual", "move_freely", "null_space", "reduced_mass", "undetermined",
+    "conflict_below", "largest_residual", "move_freely", "move_what_has_mass", "null_space", "reduced_mass",
+    "undetermined",
 ]  # fmt: skip
 
 
@@ -29,7 +39,37 @@ def null_space(c: Context, t: float, e: System, out: Solution) -> int:
     """u̇ and λ of  M u̇ = f + Aᵀλ,  A u̇ + γ = 0  with the null space of A, λ of least norm."""
     status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
     watch(c, rank, ratio, conflict)
+    if status != OK and move_what_has_mass(e.M, e.f, e.A, e.gamma, out.du, out.multipliers) == OK:
+        return OK
     return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
+
+
+@native
+def move_what_has_mass(
+    M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+) -> int:
+    """u̇ of least norm where some direction has neither mass nor constraint, and no force pushes there: the turn of a
+    point mass about itself. FAILED if one does."""
+    n, m = M.shape[0], A.shape[0]
+    K, rhs, x = np.zeros((n + m, n + m)), np.empty(n + m), np.empty(n + m)
+    K[:n, :n] = M
+    K[:n, n:] = A.T
+    K[n:, :n] = A
+    rhs[:n] = f
+    rhs[n:] = -gamma
+    scale = equilibrate(K)
+    rank, _, Q, R, pivots = orthogonal_factors(K, RANK_TOLERANCE, ROUNDING)
+    pseudo_solve(rank, Q, R, pivots, rhs * scale, x)
+    largest, missed = 0.0, K @ x - rhs * scale
+    for value in rhs * scale:
+        largest = max(largest, abs(value))
+    for value in missed:
+        if not abs(value) <= RANK_TOLERANCE * max(1.0, largest):
+            return FAILED
+    x *= scale
+    du[:] = x[:n]
+    multipliers[:] = -x[n:]
+    return OK
 
 
 @native

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.errors import ModelError, Problem
 from dalembert.joints import Joint
 from dalembert.model import Flat, Mechanism
 
@@ -121,15 +120,6 @@ class Graph:
             branches += [branch for _, _, branch in offers.values()]
             level = list(offers)
             reached.update(level)
-        missing = [body for body in flat.bodies if body not in reached]
-        if missing:
-            raise ModelError(
-                Problem(
-                    f"cutting the marked joints leaves {', '.join(missing)} without a tree joint",
-                    "joints",
-                    "mark fewer joints with cut: true",
-                )
-            )
         used = {branch.joint for branch in branches}
         return SpanningTree(tuple(branches), tuple(name for name in flat.joints if name not in used))
 

@@ -123,8 +123,9 @@ class Trajectory(Labeled):
         return self.data.outputs.sel(output=name, drop=True)
 
     def reaction(self, name: str) -> xr.DataArray:
-        """Wrench of a joint on its second body (torque and force in world axes, about the joint's point), or the
-        multipliers of a constraint or drive: the torque (N m) or force (N) that it exerts."""
+        """Wrench of a joint on its second body (torque and force in world axes, about the joint's point on that body,
+        which a sliding joint carries along), or the multipliers of a constraint or drive: the torque (N m) or force (N)
+        that it exerts."""
         if name in self._reactions:
             return self._reactions[name]
         rows = self.dynamics.rows.of([name])

@@ -7,7 +7,8 @@ CasADi.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
-from dalembert.equations.quasi_velocities import mechanics_of, plan_of
+from dalembert.equations.quasi_velocities import Plan, mechanics_of, named_plan, plan_at, plan_of
 from dalembert.formulations.base import Formulation, Sizes, Support, Variables, usual_blocks
 from dalembert.formulations.shared import analytical_native as native
 from dalembert.numerics.solver_steps import reduced_mass
@@ -75,16 +76,21 @@ class AnalyticalFormulation(Formulation):
 
     def mechanics(self, equations: Equations, tidy: Any = None) -> Mechanics:
         """A mechanism with the rows and quasi-velocities that this formalism works with."""
-        return mechanics_of(equations, plan_of(equations.tree.coordinates), tidy)
+        return mechanics_of(equations, self.choice(equations.tree.coordinates), tidy)
+
+    def choice(self, coordinates: Coordinates) -> Plan:
+        """Constraint rows and quasi-velocities that this formalism works with."""
+        return plan_of(coordinates)
 
     def check(self, coordinates: Coordinates) -> None:
-        plan_of(coordinates)
+        self.choice(coordinates)
 
 
 class ReducedFormulation(AnalyticalFormulation):
     """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
 
     what: ClassVar[str]
+    choosing: ClassVar[bool] = False  # velocities are chosen, and chosen anew where they wear out
     solver = native.reduced_solver
     own = native.ReducedBlocks
 
@@ -98,7 +104,8 @@ class ReducedFormulation(AnalyticalFormulation):
         varying = sizes.nq + n + 1
         return Variables(
             self.what, varying + s + 1, varying, native.rhs, native.decode, native.encode,
-            record=native.ReducedVariables, options={"n": n, "s": s}, blocks=native.ReducedRates,
+            record=native.ReducedVariables, options={"n": n, "s": s, "choosing": self.choosing},
+            blocks=native.ReducedRates,
         )  # fmt: skip
 
     def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
@@ -114,7 +121,12 @@ class ReducedFormulation(AnalyticalFormulation):
         if derived.by_constants is not None:
             k[:n] = k[:n] - derived.by_constants @ G_dot
         A[: len(derived.gamma), :n], gamma[: len(derived.gamma)] = motion.A, derived.gamma
-        own = {"K": K, "k": k, "B": A, "beta": gamma, "W": W, "bend": motion.bend + motion.by_constants @ G_dot}
+        Y = al.jacobian(derived.definition, e.u)
+        quality = n**2 / motion.condition(Y) if n else al.vector([1])
+        own = {
+            "K": K, "k": k, "B": A, "beta": gamma, "W": W, "bend": motion.bend + motion.by_constants @ G_dot,
+            "quality": quality,
+        }  # fmt: skip
         # All at once: they share most of what they are computed from.
         swapped = al.substitute(
             al.concatenate([np.asarray(part).reshape(-1) for part in own.values()]),
@@ -181,10 +193,28 @@ class IgnoringFormulation(ReducedFormulation):
         check_momenta(coordinates, self.remembered(coordinates))
 
 
+@dataclass(frozen=True)
 class QuasiVelocityFormulation(ReducedFormulation):
-    """A formalism in p quasi-velocities."""
+    """A formalism in p quasi-velocities.
+
+    Attributes:
+        velocities: names of the p quasi-velocities to begin with, of those on offer; chosen if not given. Where they
+            come to depend on the constraints, a run goes on with others.
+        rows: numbers of the independent constraint rows to begin with; chosen if not given.
+    """
+
+    velocities: tuple[str, ...] | None = None
+    rows: tuple[int, ...] | None = None
 
     what = "quasi-velocities"
+    choosing = True
+
+    def choice(self, coordinates: Coordinates) -> Plan:
+        return named_plan(coordinates, self.velocities, self.rows)
+
+    def anew(self, coordinates: Coordinates, t: float, q: np.ndarray, parameters: Mapping[str, float]) -> Formulation:
+        velocities, rows = plan_at(coordinates, t, q, parameters)
+        return self if coordinates.velocities else replace(self, velocities=velocities, rows=rows)
 
     def in_quasi_velocities(
         self, m: Mechanics, u: np.ndarray, qdot: np.ndarray, K: np.ndarray, k: np.ndarray, functions: dict[str, Any]

@@ -8,6 +8,7 @@ import numpy as np
 
 from dalembert.native import Int, Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.context import (
+    CHOOSE,
     ILL_CONDITIONED,
     NO_MASS,
     OK,
@@ -45,15 +46,23 @@ __all__ = [
     "rhs",
 ]  # fmt: skip
 
+# Quasi-velocities are chosen anew where they determine the rates less well than where they were chosen, by this.
+WORN = 0.1
+
+# Below this quality of the quasi-velocities single evaluations take the equations with multipliers instead.
+POOR = 1e-4
+
 # What is integrated.
 
 
 class ReducedVariables(VariablesRecord):
-    """n velocities w, s constants G, and rows of constraints that are kept with multipliers."""
+    """n velocities w, s constants G, and rows of constraints that are kept with multipliers; whether the velocities are
+    to be chosen anew when they wear out."""
 
     n = Int()
     s = Int()
     kept = Int()
+    choosing = Int()
 
     @classmethod
     def of(cls, variables: Variables, context: Context) -> VariablesRecord:
@@ -63,7 +72,8 @@ class ReducedVariables(VariablesRecord):
 
 
 class ReducedState(Outputs):
-    """y or ẏ; known = 1 once G has been found: from then on it stays."""
+    """y or ẏ; known > 0 once G has been found: from then on it stays. The velocities w are worn out where they
+    determine the rates less well than ``known``."""
 
     q = Vector("context.nq")
     w = Vector("n")
@@ -99,13 +109,18 @@ def _rates_at(o: ReducedVariables, t: float, state: ReducedState) -> ReducedRate
 
 
 @native
+def _quality(o: ReducedVariables, r: ReducedRates) -> float:
+    """n/(|Y| |W|): 1 for n quasi-velocities that are rates, 0 where they do not determine the rates."""
+    return o.n / math.sqrt(r.condition) if r.condition > 0.0 else 1.0
+
+
+@native
 def rhs(o: ReducedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     c, rate, r = o.context, ReducedState.of(o, dy), _rates_at(o, t, ReducedState.of(o, y))
     dy[o.varying :] = 0.0
     rate.q[:] = r.qdot
     if o.kept == 0:
-        # |Y| |W| is n for n quasi-velocities that are rates, and infinite where they do not determine the rates.
-        ratio = o.n / math.sqrt(r.condition) if r.condition > 0.0 else 1.0
+        ratio = _quality(o, r)
         L = r.K.copy()
         if not cholesky(L):
             return undetermined(c, r.K, r.A, NO_MASS) if ratio > RANK_TOLERANCE else give_up(c, STALE_CHOICE)
@@ -141,10 +156,12 @@ def encode(o: ReducedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     own = r.E @ motion.u + r.e
     state.w[:] = own[: o.n]
     state.work[:] = motion.work
+    quality = _quality(o, r)
     if state.known[0] == 0.0:
         state.G[:] = own[o.n :]
-        state.known[0] = 1.0
-    return finite(o.context, y)
+        state.known[0] = max(WORN * quality, RANK_TOLERANCE)
+    status = finite(o.context, y)
+    return CHOOSE if status == OK and o.choosing > 0 and quality < state.known[0] else status
 
 
 # Accelerations at (q, q̇).
@@ -152,7 +169,7 @@ def encode(o: ReducedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
 
 class ReducedBlocks(Outputs):
     """What ``ReducedFormulation.blocks`` adds, filled up to nv velocities:  K ẇ = k + Bᵀλ,  B ẇ + β = 0,
-    q̈ = W ẇ + bend."""
+    q̈ = W ẇ + bend.  quality = n²/(|Y| |W|)², see ``_quality``."""
 
     K = Matrix("nv", "nv")
     k = Vector("nv")
@@ -160,12 +177,18 @@ class ReducedBlocks(Outputs):
     beta = Vector("rows")
     W = Matrix("nv", "nv")
     bend = Vector("nv")
+    quality = Real()
 
 
 @native
 def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
-    """ẇ by the formalism, q̈ from it, then λ of all rows."""
+    """ẇ by the formalism, q̈ from it, then λ of all rows. Next to a dead point of the quasi-velocities, which runs
+    avoid by choosing others, q̈ and λ of the equations with multipliers."""
     own, dw = ReducedBlocks.of(c, e.own), np.empty(c.nv)
+    if not own.quality > POOR * POOR:
+        status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
+        watch(c, rank, ratio, conflict)
+        return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
     status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(0))
     if status != OK:
         return undetermined(c, own.K, own.B, NO_MASS)

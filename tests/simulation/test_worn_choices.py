@@ -1,0 +1,172 @@
+"""Choices that a formulation makes once and a motion wears out: quasi-velocities, ranks, weights of rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.formulations import FORMULATIONS
+
+TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
+CHOOSING = [name for name, kind in FORMULATIONS.items() if getattr(kind, "choosing", False)]
+CLOSE = 1e-9
+
+
+def turning_line() -> da.System:
+    """A particle on a line that turns: r̈ = r. Its rate along x is no velocity where the line is upright."""
+    model = da.System("turning line")
+    model.coordinate("x", kind="length")
+    model.coordinate("y", kind="length")
+    model.particle("p", mass=1, position=("q(x)", "q(y)", 0))
+    model.constraint("line", "sin(t)*q(x) - cos(t)*q(y)")
+    model.initial("x", 1.0, rate=0.3)
+    model.initial("y", 0.0, rate=1.0)
+    return model
+
+
+def two_loops() -> da.Model:
+    """A crank drives a rocker, the rocker a second one; every link passes through dead points."""
+    model = da.Model("two loops", gravity=(0, -9.81, 0))
+    A, B, C, D, E, F = ((0, 0, 0), (0.3, 0.4, 0), (1.2, 0.9, 0), (1, 0, 0), (1.9, 0.7, 0), (1.9, 0, 0))
+    for name, a, b in (("crank", A, B), ("rod", B, C), ("rocker", C, D), ("link", C, E), ("last", E, F)):
+        length = float(np.linalg.norm(np.subtract(b, a)))
+        model.body(name, mass=1, com=tuple(np.add(a, b) / 2), inertia=(length**2 / 12,) * 3)
+    for name, first, second, point, cut in (
+        ("a", "ground", "crank", A, False), ("b", "crank", "rod", B, False), ("c", "rod", "rocker", C, False),
+        ("d", "ground", "rocker", D, True), ("e", "rocker", "link", C, False), ("f", "link", "last", E, False),
+        ("g", "ground", "last", F, True),
+    ):  # fmt: skip
+        model.revolute(name, first, second, point=point, axis="z", cut=cut)
+    return model
+
+
+def edge_mill() -> da.Model:
+    """A disc rolls about an upright shaft; the loop keeps it upright, and its height with it: one equation too many."""
+    model = da.Model("edge mill", gravity=(0, 0, -9.81))
+    model.body("shaft", mass=1, com=(0, 0, 0.3), inertia=(0.1, 0.1, 0.1))
+    model.body("disc", mass=2, com=(0.8, 0, 0.3), inertia=(0.09, 0.045, 0.045))
+    model.revolute("shaft", model.ground, "shaft", point=(0, 0, 0.3), axis="z")
+    model.cylindrical("arm", "shaft", "disc", point=(0.8, 0, 0.3), axis="x")
+    model.rolling_disc("contact", model.ground, "disc", point=(0.8, 0, 0.3), axis="z", axis_2="x", radius=0.3)
+    return model
+
+
+# Quasi-velocities
+
+
+def test_there_are_formulations_that_choose():
+    assert set(CHOOSING) == {"kane", "gibbs-appell", "volterra", "volterra-reduced", "boltzmann-hamel"}
+
+
+@pytest.mark.parametrize("formulation", CHOOSING)
+def test_quasi_velocities_are_chosen_anew_at_a_dead_point(formulation: str):
+    run = da.simulate(turning_line(), 3.0, formulation=formulation, coordinates="generalized", **TIGHT)
+    r = np.cosh(3) + 0.3 * np.sinh(3)
+    np.testing.assert_allclose(run.values("q")[-1], (r * np.cos(3), r * np.sin(3)), atol=CLOSE)
+    assert run.certificate.trusted
+    assert "chose other quasi-velocities" in str(run.certificate)
+    # λ of the line: the force 2 ṙ across it. At the dead point of the first choice it is as good as elsewhere.
+    t = run.values("time")
+    np.testing.assert_allclose(np.abs(run.reaction("line")), 2 * (np.sinh(t) + 0.3 * np.cosh(t)), rtol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formulation", CHOOSING)
+def test_two_loops_through_dead_points(formulation: str):
+    model, options = two_loops(), {"coordinates": "generalized", "initial_rates": {"a": 3.0}}
+    reference = da.simulate(model, 2.0, formulation="lagrange-multipliers", rtol=1e-12, atol=1e-13, **options)
+    run = da.simulate(model, 2.0, formulation=formulation, **options, **TIGHT)
+    np.testing.assert_allclose(run.values("position"), reference.values("position"), atol=CLOSE)
+    assert run.certificate.trusted
+
+
+def test_quasi_velocities_can_be_named():
+    from dalembert.formulations.kane import Kane
+
+    model = turning_line()
+    run = da.simulate(model, 1.0, formulation=Kane(velocities=("d/dt x",)), coordinates="generalized", **TIGHT)
+    assert run.certificate.trusted
+    assert da.Recipe.from_json(run.dynamics.recipe.to_json()).formulation == Kane(velocities=("d/dt x",))
+    with pytest.raises(da.ModelError, match=r"expected 1 quasi-velocities.*d/dt x, d/dt y"):
+        da.compile(model, formulation=Kane(velocities=("speed",)), coordinates="generalized")
+    with pytest.raises(da.ModelError, match=r"d/dt y, constraint line\[0\] depend on each other"):
+        da.compile(model, formulation=Kane(velocities=("d/dt y",)), coordinates="generalized")
+
+
+def test_single_evaluations_do_not_fail_at_a_dead_point():
+    dynamics = da.compile(turning_line(), formulation="kane", coordinates="generalized")
+    du, multipliers = dynamics.solve([0.0, 2.0], [-2.0, 1.0], t=np.pi / 2)
+    np.testing.assert_allclose(du, (-2.0, 0.0), atol=1e-12)  # Coriolis −2 ṙ, and r̈ − r = 0
+    np.testing.assert_allclose(np.abs(multipliers), 2.0)
+
+
+def test_a_checkpoint_remembers_the_choice(tmp_path: Path):
+    from dalembert.analyses.drive import Driver
+
+    class Killed(Exception):
+        pass
+
+    options: dict[str, Any] = {"formulation": "kane", "coordinates": "generalized", **TIGHT}
+    whole = da.simulate(turning_line(), 3.0, **options)
+    file = tmp_path / "run.nc"
+    advance, calls = Driver._advance, []
+
+    def killed(self: Driver) -> Any:
+        if self.choices and not calls:
+            calls.append(self.time)
+            assert self.checkpoint is not None
+            self.checkpoint.save(self)
+            raise Killed
+        return advance(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Driver, "_advance", killed)
+        with pytest.raises(Killed):
+            da.simulate(turning_line(), 3.0, checkpoint=file, **options)
+    assert 1.0 < calls[0] < 2.0
+    resumed = da.simulate(turning_line(), 3.0, checkpoint=file, **options)
+    np.testing.assert_array_equal(resumed.values("q"), whole.values("q"))
+
+
+# Rows that all but vanish
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute", "generalized"])
+@pytest.mark.parametrize("formulation", ["recursive", pytest.param("newton-euler", marks=pytest.mark.slow)])
+def test_edge_mill_runs(formulation: str, coordinates: str):
+    if coordinates not in FORMULATIONS[formulation].supports().coordinates:
+        pytest.skip("not in these coordinates")
+    run = da.simulate(
+        edge_mill(), 0.5, formulation=formulation, coordinates=coordinates, initial_rates={"shaft": 2.0}, **TIGHT
+    )
+    assert run.certificate.trusted, str(run.certificate)
+    np.testing.assert_allclose(run.joint("shaft").q.values.ravel(), 2 * run.values("time"), atol=CLOSE)
+
+
+# Ranks
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_an_event_keeps_the_rank_of_an_over_constrained_mechanism(coordinates: str):
+    model = da.library.bennett()
+    model.parameters(idle=1.0)
+    undisturbed = da.simulate(model, 1.0, coordinates=coordinates)
+    model.event("tick", "t - 0.4", set={"idle": 2})
+    run = da.simulate(model, 1.0, coordinates=coordinates)
+    assert len(run.events) == 1
+    assert run.certificate.trusted, str(run.certificate)
+    np.testing.assert_allclose(run.values("position"), undisturbed.values("position"), atol=1e-6)
+
+
+def test_a_brake_that_falls_in_keeps_the_rank():
+    model = da.library.bennett()
+    joint = next(iter(model.joints)).name
+    model.constraint("brake", f"u({joint})", level="velocity", active=False)
+    model.event("stop", "t - 0.4", switch={"brake": True})
+    run = da.simulate(model, 1.0)
+    assert run.certificate.trusted, str(run.certificate)
+    np.testing.assert_allclose(run.values("u")[-1], 0, atol=1e-9)
