@@ -26,7 +26,7 @@ def sweep_model(
 ) -> bool:  # fmt: skip
     """Compute, print the numbers of all samples in short, write files by their suffix; False if a sample failed."""
     from dalembert.analyses import sweep
-    from dalembert.trajectory.trajectory import write_netcdf
+    from  import write_netcdf
 
     writers = (".nc", ".png", ".csv")
     wrong = [path for path in files if path.suffix not in writers]
