@@ -26,7 +26,7 @@ def sweep_model(
 ) -> bool:  # fmt: skip
     """Compute, print the numbers of all samples in short, write files by their suffix; False if a sample failed."""
     from dalembert.analyses import sweep
-    from dalembert.trajectory.trajectory import write_netcdf
+    from dalembert.atomic import atomic_file
 
     writers = (".nc", ".png", ".csv")
     wrong = [path for path in files if path.suffix not in writers]
@@ -48,7 +48,8 @@ def sweep_model(
         console.print(f"failed: {text}", style="red", markup=False)
     for path in files:
         if path.suffix == ".nc":
-            write_netcdf(_plain(found), path)
+            with atomic_file(path) as part:
+                _plain(found).to_netcdf(part, engine="h5netcdf")
         elif path.suffix == ".png":
             from dalembert.view import write_png
             from dalembert.view.sweep_plots import sweep_figure
