@@ -291,8 +291,7 @@ class Driver:
     def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
         """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
         dynamics = self.dynamics
-        assert isinstance(dynamics, Dynamics)
-        if not dynamics.rows.held and not switched:
+        if not isinstance(dynamics, Dynamics) or (not dynamics.rows.held and not switched):
             return
         now = State(t, x[: dynamics.nq], x[dynamics.nq : -1], dynamics.coordinates, self.parameters)
         relative = dynamics.relative.coordinates
