@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 5
+_FORMAT = 6
 
 
 def fingerprint(*parts: Any) -> str:

@@ -1,0 +1,44 @@
+"""Where a formula has branches: the functions whose signs choose one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from dalembert.expressions.symbols import TIME
+
+__all__ = ["switches_in", "switches_of"]
+
+_BRANCHING = (sp.Abs, sp.sign, sp.Min, sp.Max, sp.Piecewise)
+
+
+def switches_of(node: Any) -> list[Any]:
+    """The functions whose signs choose the branch of one ``abs``, ``sign``, ``min``, ``max`` or ``if``.
+
+    Those of ``min`` and ``max`` compare each entry with the least, or largest, before it; those of ``if`` are positive
+    where its comparison holds.
+    """
+    if isinstance(node, (sp.Abs, sp.sign)):
+        return [node.args[0]]
+    if isinstance(node, (sp.Min, sp.Max)):
+        return [node.args[k] - node.func(*node.args[:k]) for k in range(1, len(node.args))]  # type: ignore[operator]
+    if isinstance(node, sp.Piecewise):
+        conditions: list[Any] = [condition for _, condition in node.args]  # type: ignore[misc]
+        return [c.gts - c.lts for c in conditions if isinstance(c, (sp.Lt, sp.Le, sp.Gt, sp.Ge))]
+    return []
+
+
+def switches_in(formula: sp.Expr) -> Iterator[sp.Expr]:
+    """All of a formula that time or motion can change, those within others first."""
+    if not formula.has(*_BRANCHING):
+        return
+    seen: set[sp.Expr] = set()
+    for node in sp.postorder_traversal(formula):
+        for switch in switches_of(node):
+            moves = switch.atoms(AppliedUndef) or TIME in switch.free_symbols
+            if moves and switch not in seen:
+                seen.add(switch)
+                yield switch
