@@ -21,12 +21,13 @@ def switches_of(node: Any) -> list[Any]:
     Those of ``min`` and ``max`` compare each entry with the least, or largest, before it; those of ``if`` are positive
     where its comparison holds.
     """
+    entries: Any = node.args
     if isinstance(node, (sp.Abs, sp.sign)):
-        return [node.args[0]]
+        return [entries[0]]
     if isinstance(node, (sp.Min, sp.Max)):
-        return [node.args[k] - node.func(*node.args[:k]) for k in range(1, len(node.args))]  # type: ignore[operator]
+        return [entries[k] - node.func(*entries[:k]) for k in range(1, len(entries))]
     if isinstance(node, sp.Piecewise):
-        conditions: list[Any] = [condition for _, condition in node.args]  # type: ignore[misc]
+        conditions: list[Any] = [entry[1] for entry in entries]
         return [c.gts - c.lts for c in conditions if isinstance(c, (sp.Lt, sp.Le, sp.Gt, sp.Ge))]
     return []
 
