@@ -16,7 +16,7 @@ from twins import Twins
 
 import dalembert as da
 from dalembert.analyses import drive
-from dalembert.analyses.certify import passes_singularity
+from dalembert.analyses.certify import look_for_singularity
 from dalembert.dynamics import choose
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
@@ -124,7 +124,7 @@ def methods() -> Iterator[Work]:
         lambda: runge_kutta._is_rounding(runge_kutta.PairMemory(rejections=4, tried=2.0), 3.0),
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
-    yield "singular positions", lambda: passes_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
+    yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
 
 
