@@ -26,6 +26,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("netcdf",),
     ("values",),
     ("native",),
     ("codegen",),

@@ -141,8 +141,8 @@ def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> C
 @native
 def _least(J: np.ndarray, residual: np.ndarray, du: np.ndarray) -> None:
     """The shortest du with J du = −residual, as far as it goes."""
-    m, n = J.shape
-    solve_constrained(np.eye(n), np.zeros(n), J, residual, du, np.empty(m))
+    n = J.shape[1]
+    solve_constrained(np.eye(n), np.zeros(n), J, residual, du, np.empty(0))
 
 
 @native
