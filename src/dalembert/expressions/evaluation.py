@@ -141,7 +141,8 @@ def _piecewise(
 ) -> Any:
     """The first branch whose condition holds; ``sign`` tells the sign of the larger side minus the smaller one."""
     result: Any = al.constant(0)
-    for branch, condition in reversed(node.args):  # type: ignore[misc]
+    pairs: Any = node.args
+    for branch, condition in reversed(pairs):
         if condition == sp.true:
             result = value(branch)
             continue
