@@ -11,7 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError
-from dalembert.expressions.branches import switches_of
+from dalembert.expressions.branches import margin_of, switches_of
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
@@ -151,7 +151,7 @@ def _piecewise(
         if sign is None:
             a, b = value(condition.lts), value(condition.gts)
         else:
-            a, b = al.constant(0), sign(condition.gts - condition.lts)
+            a, b = al.constant(0), sign(margin_of(condition))
         if isinstance(condition, (sp.Lt, sp.Gt)):
             result = al.where(al.less(a, b), value(branch), result)
         else:
