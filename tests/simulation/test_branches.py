@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.pauses import leave_checkpoint
 
 import dalembert as da
 from dalembert.algebra import NUMPY
@@ -132,8 +133,11 @@ def test_formulations_agree(formulation):
 def test_a_run_with_branches_goes_on_from_a_checkpoint(tmp_path):
     model = slider("-q(P) - (48*q(P) if q(P) > 0 else 0)", rate=1.0)
     whole = da.simulate(model, 20.0)
-    part = da.simulate(model, 20.0, checkpoint=tmp_path / "c", checkpoint_interval=0.0)
-    np.testing.assert_array_equal(part.values("q"), whole.values("q"))
+    leave_checkpoint(model, 20.0, tmp_path / "c", steps=30)
+    rest = da.simulate(model, 20.0, checkpoint=tmp_path / "c", checkpoint_interval=1e9)
+    assert any("resumed" in remark for remark in rest.certificate.remarks)
+    np.testing.assert_array_equal(rest.values("q"), whole.values("q"))
+    assert rest.certificate.trusted and switched(rest) == switched(whole)
 
 
 def test_samples_of_a_batch_run_as_alone():
