@@ -53,6 +53,7 @@ LAYERS = (
     ("trajectory",),
     ("analyses",),
     ("library",),
+    ("bench",),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -137,7 +137,7 @@ def _operand(value: Any) -> Any:
     raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
 
 
-def _element(sx: ca.SX) -> Any:
+def _element(sx: Any) -> Any:
     """An SX scalar as an array element: a float if it is constant."""
     return float(sx) if sx.is_constant() else Traced(sx)
 
@@ -192,7 +192,8 @@ class CasadiAlgebra(Algebra):
         """The entries of a Jacobian that are no structural zeros: row, column, value; column by column."""
         J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True)]  # pyright: ignore[reportArgumentType]
+        entries = cast(list[Any], J.nonzeros())
+        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, entries, strict=True)]
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
         along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))

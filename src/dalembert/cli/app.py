@@ -200,6 +200,21 @@ def linearize(
     linearize_model(model, options=options | {"release": release or []}, over=over, plot=plot, csv=csv, quiet=quiet)
 
 
+@app.command()
+def bench(
+    problem: Annotated[
+        list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the short table.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html.")] = None,
+) -> None:
+    """Solve public problems with known answers: error reached, processor time, and peers that are installed."""
+    from dalembert.cli.bench_command import run_bench
+
+    if not run_bench(problem, quick, report):
+        raise typer.Exit(1)
+
+
 @app.command("list")
 def list_() -> None:
     """List bundled models, joints, formulations, coordinates and integrators."""
