@@ -52,7 +52,13 @@ S = sphere_in_trough()
 field = "10000*sin(pi*t/2)"
 rest = dict.fromkeys(("wx", "wy", "wz", "vx", "vy", "vz", "qx", "qy", "qz", "x"), 0.0)
 run = da.simulate(
-    S, 20.0, initial={**rest, "y": 0.1, "z": 0.005, "qt": 1.0}, inputs={"e": field}, rtol=1e-12, atol=1e-14
+    S,
+    20.0,
+    initial={**rest, "y": 0.1, "z": 0.005, "qt": 1.0},
+    inputs={"e": field},
+    rtol=1e-12,
+    atol=1e-14,
+    accuracy=1e-6,
 )
 assert run.certificate.trusted
 for time, x, tolerance in (

@@ -18,7 +18,7 @@ import dalembert as da
 from dalembert.analyses import drive
 from dalembert.analyses.assemble_given import read_wishes
 from dalembert.analyses.assemble_search import Search
-from dalembert.analyses.certify import passes_singularity
+from dalembert.analyses.certify import look_for_singularity
 from dalembert.dynamics import choose
 from dalembert.dynamics.assembly import settle_all
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -127,7 +127,7 @@ def methods() -> Iterator[Work]:
         lambda: runge_kutta._is_rounding(runge_kutta.PairMemory(rejections=4, tried=2.0), 3.0),
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
-    yield "singular positions", lambda: passes_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
+    yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
 
 

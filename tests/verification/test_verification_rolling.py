@@ -104,3 +104,18 @@ def test_rolling_disc_on_the_way(name):
         np.testing.assert_allclose(position, values[:3], rtol=0, atol=DIGITS * given["radius"])
         Q = seen.orientation.sel(body="disc").values
         np.testing.assert_allclose(Q * np.sign(Q @ values[3:]), values[3:], rtol=0, atol=DIGITS)
+
+
+def test_an_edge_mill_is_no_singular_mechanism():
+    """One equation too many, and stages off the constraints see nearly singular ones; the motion does not."""
+    mill = da.Model("edge mill", gravity=(0, 0, -9.81))
+    shaft = mill.body("shaft", mass=1, com=(0, 0, 0.3), inertia=(0.1, 0.1, 0.1))
+    disc = mill.body("disc", mass=2, com=(0.8, 0, 0.3), inertia=(0.09, 0.045, 0.045))
+    mill.revolute("S", "ground", shaft, point=(0, 0, 0.3), axis="z")
+    mill.cylindrical("C", shaft, disc, point=(0.8, 0, 0.3), axis="x")
+    mill.rolling_disc("R", "ground", disc, point=(0.8, 0, 0.3), axis="z", axis_2="x", radius=0.3)
+    mill.initial("S", 0, rate=1)
+    for coordinates in ("relative", "absolute"):
+        run = da.simulate(mill, 2.0, coordinates=coordinates)
+        assert run.certificate.trusted, run.certificate
+        assert run.joint("S").q[-1] == pytest.approx(2.0, abs=1e-9)

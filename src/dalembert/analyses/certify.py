@@ -33,6 +33,7 @@ CONDITION_LIMIT = 1e5
 CLOSER = "stabilization='projection', or a tighter rtol"
 BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
+MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 
 
@@ -137,7 +138,7 @@ def _constraint_checks(
     position: list[float] = []
     velocity: list[float] = []
     acceleration: list[float] = []
-    passed = False
+    passed, nearest = False, 1.0
     for at, parameters in pieces(outcome.segments, len(t)):
         values = dynamics.residuals(t[at], q[at], u[at], parameters)
         position.append(_largest(values.position))
@@ -145,7 +146,8 @@ def _constraint_checks(
         if dynamics.is_large:
             acceleration.append(context.statistics.largest_conflict)
             continue
-        passed = passed or passes_singularity(np.asarray(values.jacobian))
+        here, near = look_for_singularity(np.asarray(values.jacobian))
+        passed, nearest = passed or here, min(nearest, near)
         blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
         product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
         acceleration.append(_largest(product + np.asarray(blocks.gamma)))
@@ -163,6 +165,9 @@ def _constraint_checks(
         checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
     pivot = context.statistics.smallest_pivot
+    if nearest > NEARLY_SINGULAR and len(t) > MANY_OUTPUTS:
+        # The motion keeps away from singular positions; stages off the constraints may not.
+        pivot = max(pivot, nearest)
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
     checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
@@ -170,19 +175,20 @@ def _constraint_checks(
     return checks
 
 
-def passes_singularity(jacobians: np.ndarray) -> bool:
-    """True if the constraints lose rank between two outputs.
+def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
+    """Whether the constraints lose rank between two outputs; and how near they come to it at outputs, as the smallest
+    singular value over the largest, 0 if that is not known.
 
     The smallest singular value then comes down to a corner at zero: the lines through the two outputs before and the
     two after its lowest one meet at zero or below.
     """
     if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
-        return False
+        return False, 0.0
     sizes = singular_values(jacobians)
     sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
     rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
     if rank == 0:
-        return False
+        return False, 0.0
     s = sizes[:, rank - 1]
     low = s[2:-2]
     corner = (low <= s[1:-3]) & (low <= s[3:-1]) & (low < NEARLY_SINGULAR)
@@ -190,7 +196,7 @@ def passes_singularity(jacobians: np.ndarray) -> bool:
     # Left line at θ: s₋₁ + down (θ + 1); right line: s₊₁ + up (θ − 1).
     steep = np.where(up - down > 0, up - down, np.inf)
     theta = (s[1:-3] + down - s[3:-1] + up) / steep
-    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0)))
+    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), float(s.min())
 
 
 def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
@@ -273,22 +279,25 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> l
     pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
     rows, switched = _acting(dynamics, context)
     remarks: list[str] = []
+    # What stages off the constraints saw is no news where the motion itself keeps away from singular positions.
+    conditioning = next((check.value for check in checks if check.name == "conditioning"), math.inf)
+    off = pivot < NEARLY_SINGULAR and conditioning < 1.0 / NEARLY_SINGULAR
     if dynamics.rows and np.isfinite(low):
         if high < rows:
             remarks.append(
                 f"{rows - int(high)} of {rows} constraint equations are redundant; reactions are those of least norm"
             )
-        if low < high - switched:
+        if low < high - switched and not off:
             remarks.append(
                 f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position"
             )
-        if seen.largest_conflict > 1e-6:
+        if seen.largest_conflict > 1e-6 and not off:
             remarks.append(f"redundant constraints contradict each other by up to {seen.largest_conflict:.1e}")
         if any(c.name == "velocity correction" and not c.passed for c in checks):
             remarks.append(
                 "velocities jumped: the mechanism passed a singular position and left its branch of the motion"
             )
-        if pivot < NEARLY_SINGULAR:
+        if pivot < NEARLY_SINGULAR and not off:
             remarks.append(
                 f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"
             )

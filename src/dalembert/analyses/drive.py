@@ -36,7 +36,7 @@ WATCH_PERIOD = 0.05
 # At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
 LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 
-_COUNTS = ("steps", "rejected", "evaluations", "narrow")
+_COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches")
 
 
 def guard_spacing(times: np.ndarray) -> float:
@@ -46,13 +46,18 @@ def guard_spacing(times: np.ndarray) -> float:
 
 
 def overlooked(found: Result, spacing: float) -> list[str]:
-    """What the guard of steps had to do, in words."""
+    """What branches of formulas and the guard of steps had to do, in words."""
+    notes: list[str] = []
+    if found.switches:
+        times = f"{found.switches} times" if found.switches > 1 else "once"
+        notes.append(f"formulas went over to another branch (if, abs, sign, min, max) {times}, found as events")
     if not found.narrow:
-        return []
+        return notes
     many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
     return [
+        *notes,
         f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
-        f"{spacing:.2g} s may pass unseen (step=… bounds the steps)"
+        f"{spacing:.2g} s may pass unseen (step=… bounds the steps)",
     ]
 
 

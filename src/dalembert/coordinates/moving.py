@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,12 @@ class FormulaMotion(Motion):
         """The value of a parameter."""
 
     def evaluate(self, formula: sp.Expr) -> Any:
-        return evaluate(self.al, formula, self._lookup)
+        return evaluate(self.al, formula, self._lookup, self.chosen)
+
+    @property
+    def chosen(self) -> Mapping[sp.Expr, Any]:
+        """What chooses branches of formulas, see ``evaluate``."""
+        return {}
 
     def _lookup(self, atom: sp.Symbol | Reference) -> Any:
         if isinstance(atom, Reference):
@@ -121,6 +126,10 @@ class TreeMotion(FormulaMotion):
         al = self.al
         offset = angle - near
         return near + al.atan2(al.sin(offset), al.cos(offset))
+
+    @property
+    def chosen(self) -> Mapping[sp.Expr, Any]:
+        return self.tree.mechanism.chosen
 
     def parameter(self, symbol: sp.Symbol) -> Any:
         if symbol.name not in self.tree.mechanism.parameters:

@@ -40,6 +40,7 @@ class KernelSet(ABC):
 
     yielding: int = 0  # rows that the formulation adds for what yields
     is_large: bool = False  # runs by rolled recursions
+    n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
 
     def __init__(
         self,
@@ -69,9 +70,10 @@ class KernelSet(ABC):
         if not isinstance(values, Mapping):
             raise DalembertError(f"parameters must be a dictionary of numbers by name, got {values!r}")
         known = dict(zip(self.parameter_names, self.defaults, strict=True))
-        unknown = [name for name in values if name not in known]
+        own = self.parameter_names[: len(self.parameter_names) - self.n_branches]
+        unknown = [name for name in values if name not in own]
         if unknown:
-            raise DalembertError(f"unknown parameters {unknown}; the model has {self.parameter_names}")
+            raise DalembertError(f"unknown parameters {unknown}; the model has {own}")
         for name, value in values.items():
             if not (isinstance(value, NUMBER) and math.isfinite(value)):
                 raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")

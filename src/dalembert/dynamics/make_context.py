@@ -35,7 +35,7 @@ def make_context(
     context = Context(
         nq=kernels.nq, nv=kernels.nv, rows=len(rows), holonomic=rows.holonomic,
         yielding=kernels.yielding, n_parameters=len(values), parameters=values,
-        n_events=len(kernels.event_owners), n_windings=kernels.windings,
+        n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_windings=kernels.windings,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))

@@ -53,6 +53,7 @@ def make_problem(
     problem = Problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, n_events=context.n_events, rhs=context.rhs,
         retract=context.retract, events=project.events.bind(context) if context.n_events else None,
+        n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
     )  # fmt: skip
     for need in needs:
         if need in implicit.DAE:
@@ -109,6 +110,7 @@ def _problem_in_variables(
         n_events=context.n_events, rhs=functions.rhs, retract=functions.retract, decode=functions.decode,
         encode=functions.encode,
         events=functions.events if context.n_events else None,
+        n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
         jacobian=functions.jacobian if "jacobian" in needs else None,
     )  # fmt: skip
     return problem, context

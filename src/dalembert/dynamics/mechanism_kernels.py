@@ -36,7 +36,10 @@ class MechanismKernels(KernelSet):
         flat = coordinates.flat
         self.coordinates, self.flat = coordinates, flat
         sizes, windings = (coordinates.nq, coordinates.nv), len(coordinates.windings)
-        super().__init__(formulation, sizes, flat.parameters, windings, tuple(flat.event_owners))
+        branches = {} if formulation.rolled and is_rolled(coordinates) else dict.fromkeys(flat.branches, 0.0)
+        owners = (*flat.event_owners, *branches)
+        super().__init__(formulation, sizes, {**flat.parameters, **branches}, windings, owners)
+        self.n_branches = len(branches)
         self._derivatives: dict[str, Kernel] = {}
         self._jacobians: dict[str, Kernel] = {}
         self._closing: dict[Any, Kernel] = {}

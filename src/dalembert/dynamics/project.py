@@ -23,7 +23,7 @@ from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, 
 from dalembert.numerics.solver_steps import move_what_has_mass
 
 __all__ = [
-    "PROJECTIONS", "along_dependent", "approach", "correct", "events", "normalize", "retract", "shortest",
+    "PROJECTIONS", "along_dependent", "approach", "choose", "correct", "events", "normalize", "retract", "shortest",
 ]  # fmt: skip
 
 # Newton's method on the position constraints: the error is a length or an angle. What is not corrected now is corrected
@@ -217,6 +217,15 @@ def approach(c: Context, t: float, y: np.ndarray) -> int:
     residual, A = _present(c, e, False)
     _soft_step(c, residual, A, e.M, du)
     y[c.nq : c.nq + c.nv] += du
+    return OK
+
+
+@native
+def choose(c: Context, branches: np.ndarray) -> int:
+    """Choose branches of formulas: entries for all events, the last of which are theirs."""
+    first, skip = c.n_parameters - c.n_branches, c.n_events - c.n_branches
+    for i in range(c.n_branches):
+        c.parameters[first + i] = branches[skip + i]
     return OK
 
 

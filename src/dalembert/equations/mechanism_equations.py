@@ -401,11 +401,13 @@ class Equations:
     # Events
 
     def events(self) -> np.ndarray:
-        """Values that rise through zero where an event happens: one for each way in which its formula may pass."""
+        """Values that rise through zero where an event happens: one for each way in which its formula may pass; then
+        functions whose signs choose branches of formulas."""
         values: list[Any] = []
         for event, scope in self.flat.events.values():
             value = self.motion.within(scope).evaluate(event.when)
             values += [sign * value for sign in event.signs]
+        values += [self.motion.evaluate(switch) for switch in self.motion.chosen]
         return self.al.array(values)
 
     def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -1,5 +1,6 @@
 """Formulas: read from text without running it, printed exactly, evaluated in any algebra."""
 
+from dalembert.expressions.branches import switches_in
 from dalembert.expressions.evaluation import evaluate, is_number, number
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
@@ -15,5 +16,6 @@ __all__ = [
     "parse",
     "reference",
     "references",
+    "switches_in",
     "to_text",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -11,6 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError
+from dalembert.expressions.branches import margin_of, switches_of
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
@@ -20,11 +21,18 @@ _NAMES = {"Abs": "absolute"}
 _UNARY = {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign"}
 
 
-def evaluate(al: Algebra, expression: sp.Expr, lookup: Callable[[sp.Symbol | Reference], Any]) -> Any:
+def evaluate(
+    al: Algebra,
+    expression: sp.Expr,
+    lookup: Callable[[sp.Symbol | Reference], Any],
+    chosen: Mapping[sp.Expr, Any] | None = None,
+) -> Any:
     """The formula as a scalar of the algebra.
 
     Args:
         lookup: gives the scalar of a symbol (parameter or time) or of a reference.
+        chosen: scalars that choose branches (see ``switches_in``): 1 or −1 take that of a positive or negative
+            function, whatever its value is; 0 takes that of its value.
     """
     if expression.is_Number:  # nearly all of a model's numbers
         return al.number(expression)
@@ -32,7 +40,7 @@ def evaluate(al: Algebra, expression: sp.Expr, lookup: Callable[[sp.Symbol | Ref
 
     def value(node: Any) -> Any:
         if node not in done:
-            done[node] = _node(al, node, value, lookup)
+            done[node] = _node(al, node, value, lookup) if not chosen else _branch(al, node, value, lookup, chosen)
         return done[node]
 
     return value(expression)
@@ -67,6 +75,35 @@ def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[
     raise ExpressionError(f"{name} is not understood in a formula: {to_text(node)}")
 
 
+def _branch(
+    al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[[Any], Any], chosen: Mapping[sp.Expr, Any]
+) -> Any:
+    """A node with branches, the branch of which is chosen; others as they are."""
+    switches = switches_of(node)
+    if not switches or not any(switch in chosen for switch in switches):
+        return _node(al, node, value, lookup)
+
+    def sign(switch: sp.Expr) -> Any:
+        if switch not in chosen:
+            return value(switch)
+        mode = chosen[switch]
+        return al.where(al.less(0.5, mode * mode), mode, value(switch))
+
+    if isinstance(node, sp.Abs):
+        x = value(node.args[0])
+        return al.where(al.less(sign(switches[0]), 0), -x, x)
+    if isinstance(node, sp.sign):
+        s, one = sign(switches[0]), al.constant(1)
+        return al.where(al.less(0, s), one, al.where(al.less(s, 0), -one, 0 * one))
+    if isinstance(node, sp.Piecewise):
+        return _piecewise(al, node, value, sign)
+    best = value(node.args[0])
+    for switch, other in zip(switches, map(value, node.args[1:]), strict=True):
+        a, b = (other, best) if isinstance(node, sp.Min) else (best, other)
+        best = al.where(al.less(sign(switch), 0), a, b)
+    return best
+
+
 def _product(al: Algebra, value: Callable[[Any], Any], node: sp.Mul) -> Any:
     """One division for all factors with negative powers."""
     above: list[Any] = []
@@ -99,15 +136,22 @@ def _power(al: Algebra, base: Any, exponent: Any, value: Callable[[Any], Any]) -
     return al.power(value(base), value(exponent))
 
 
-def _piecewise(al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any]) -> Any:
+def _piecewise(
+    al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any], sign: Callable[[Any], Any] | None = None
+) -> Any:
+    """The first branch whose condition holds; ``sign`` tells the sign of the larger side minus the smaller one."""
     result: Any = al.constant(0)
-    for branch, condition in reversed(node.args):  # type: ignore[misc]
+    pairs: Any = node.args
+    for branch, condition in reversed(pairs):
         if condition == sp.true:
             result = value(branch)
             continue
         if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
             raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
-        a, b = value(condition.lts), value(condition.gts)
+        if sign is None:
+            a, b = value(condition.lts), value(condition.gts)
+        else:
+            a, b = al.constant(0), sign(margin_of(condition))
         if isinstance(condition, (sp.Lt, sp.Gt)):
             result = al.where(al.less(a, b), value(branch), result)
         else:

@@ -40,6 +40,7 @@ class Result:
         status: how it ended; ``end`` is the time reached, ``last`` the state there.
         narrow: steps that were cut because the method did not see what happens within them.
         defect: the largest difference between the solution within a step and the equations, in tolerances.
+        switches: how often a formula went over to another branch.
     """
 
     time: np.ndarray
@@ -52,6 +53,7 @@ class Result:
     evaluations: int
     narrow: int = 0
     defect: float = 0.0
+    switches: int = 0
 
 
 class Integrator(ABC):
@@ -123,5 +125,5 @@ def result(problem: Problem, status: Status, memory: Memory, times: np.ndarray, 
     """What a memory tells about its run; the last state is not finite if the method got lost."""
     written, last = memory.written, np.full(out.shape[1], np.nan)
     problem.write(memory.t, memory.y, last)
-    counts = memory.steps, memory.rejected, memory.evaluations, memory.narrow, memory.defect
+    counts = memory.steps, memory.rejected, memory.evaluations, memory.narrow, memory.defect, memory.switches
     return Result(times[:written], out[:written], status, memory.t, last, *counts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land
-from dalembert.native import Int, Integers, Matrix, Real, Ref, Vector, native
+from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = ["GeneralizedAlpha"]
@@ -21,11 +21,13 @@ NUDGE = 1e-3  # of a step, for the rate of the first acceleration
 
 
 class AlphaMemory(Memory):
-    """What the loop remembers: velocities v, their rates dv, the method's own a, multipliers λ, and the power."""
+    """What the loop remembers: velocities v, their rates dv, the method's own a, multipliers λ, and the power;
+    ``begun`` once they are known."""
 
     nv = Int()
     rows = Int()
     power = Real()
+    begun = Flag()
     v = Vector("nv")
     dv = Vector("nv")
     a = Vector("nv")
@@ -175,10 +177,18 @@ def _finish(s: AlphaStep) -> int:
 
 
 @native
+def _begin(s: AlphaStep) -> int:
+    """What the method remembers is found when the first step is known."""
+    s.memory.begun = False
+    return GO_ON
+
+
+@native
 def _step(s: AlphaStep) -> int:
     """One step."""
-    if s.memory.steps == 0 and _start(s) != GO_ON:
+    if not s.memory.begun and _start(s) != GO_ON:
         return FAILED
+    s.memory.begun = True
     _predict(s)
     status = _newton(s)
     return _finish(s) if status == GO_ON else status
@@ -221,4 +231,4 @@ class GeneralizedAlpha(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, rows=problem.rows, alpha_m=alpha_m, alpha_f=alpha_f, beta=beta, gamma=gamma,
         )  # fmt: skip
-        return Stepper(current=step, step=_step.bind(step))
+        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))

@@ -18,8 +18,8 @@ __all__ = [
 # How a loop can end.
 FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED, PAUSED, EVENT, STIFF, NO_CONVERGENCE, NO_HEADWAY = range(10)
 WORN = 10  # the variables of the state are to be chosen anew
-# What else a step can end with.
-GO_ON, REJECTED = -1, -2
+# What else a step can end with; RESTARTED: another branch of a formula is taken, and the method begins anew.
+GO_ON, REJECTED, RESTARTED = -1, -2, -3
 
 # Wishes in ``Monitor.wish``.
 STOP, PAUSE = 1, 2
@@ -42,6 +42,13 @@ LEAST_SIZE = 0.01  # of an entry of y, to which a relative tolerance refers
 # So many steps, tried or done, must bring a run forward by this share of its length at least.
 HEADWAY_STEPS, HEADWAY = 50_000, 1e-5
 
+# So often branches of formulas may change within this share of a run's length; more often, they switch back and forth.
+MOST_SWITCHES, SWITCHING = 64, 1e-9
+# After so many rejections in a row formulas are evaluated as they are written: a branch may end where another begins.
+PATIENCE = 12
+# A maximum below zero between places where events are looked at is refined so many times.
+REFINEMENTS = 5
+
 # How far ahead (s) the start of a run looks which way an event moves that just happened, and a value just below zero.
 EVENT_NUDGE = 1e-8
 ARMED = 1e-300
@@ -55,18 +62,102 @@ def _remember_sizes(m: Memory):
 
 
 @native
+def _events(p: Problem, m: Memory, t: float, y: np.ndarray, g: np.ndarray) -> int:
+    """Values that rise through zero where an event happens, or where a branch of a formula ends."""
+    status = p.events(t, y, g)
+    for i in range(p.n_events - p.n_branches, p.n_events):
+        g[i] *= -m.branches[i]
+    return status
+
+
+@native
+def _sign(x: float) -> float:
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
+
+
+@native
+def _choose_branches(p: Problem, m: Memory, open_only: bool) -> int:
+    """Take the branches of formulas that hold at the state, or a moment later where that is not decided; what is not
+    decided then either is left open, as written. ``open_only``: those that were left open."""
+    first, chosen, x, undecided = p.n_events - p.n_branches, m.branches, np.empty(p.n_events), False
+    for i in range(first, p.n_events):
+        if not open_only:
+            chosen[i] = 0.0
+    p.choose(chosen)
+    if p.events(m.t, m.y, x) != 0:
+        return FAILED
+    for i in range(first, p.n_events):
+        if chosen[i] == 0.0:
+            chosen[i] = _sign(x[i])
+            undecided = undecided or chosen[i] == 0.0
+    if undecided and not open_only:
+        rate, tiny = np.empty_like(m.y), EVENT_NUDGE * (1.0 + abs(m.t))
+        m.evaluations += 1
+        if p.rhs(m.t, m.y, rate) != 0 or p.events(m.t + tiny, m.y + tiny * rate, x) != 0:
+            return FAILED
+        for i in range(first, p.n_events):
+            if chosen[i] == 0.0:
+                chosen[i] = _sign(x[i])
+    p.choose(chosen)
+    return GO_ON
+
+
+@native
+def _is_open(p: Problem, m: Memory) -> bool:
+    """Whether some branch of a formula is not chosen."""
+    found = False
+    for i in range(p.n_events - p.n_branches, p.n_events):
+        found = found or m.branches[i] == 0.0
+    return found
+
+
+@native
+def _switch(p: Problem, m: Memory, span: float) -> int:
+    """Take the branch behind the one that just ended, and others that end at the same place."""
+    first, chosen, x, happened = p.n_events - p.n_branches, m.branches, np.empty(p.n_events), m.event - 1
+    chosen[happened] = -chosen[happened]
+    m.event = 0
+    for _ in range(p.n_branches):
+        p.choose(chosen)
+        if p.events(m.t, m.y, x) != 0:
+            return FAILED
+        changed = False
+        for i in range(first, p.n_events):
+            if i != happened and chosen[i] * x[i] < 0.0:
+                chosen[i], changed = -chosen[i], True
+        if not changed:
+            break
+    p.choose(chosen)
+    if _events(p, m, m.t, m.y, m.g) != 0:
+        return FAILED
+    for i in range(p.n_events):
+        missed = m.before[i] < 0.0 and m.g[i] >= 0.0
+        if i == happened or missed:
+            m.g[i] = min(m.g[i], -ARMED)
+    m.switches += 1
+    m.segment_count, m.segment_index = 0, 0
+    if m.switches < m.switches_seen + MOST_SWITCHES:
+        return GO_ON
+    stuck = m.t - m.switched_at < SWITCHING * span
+    m.switches_seen, m.switched_at = m.switches, m.t
+    return NO_HEADWAY if stuck else GO_ON
+
+
+@native
 def _begin(p: Problem, m: Memory) -> int:
     """Values of the events at the start.
 
     An event that just happened is at zero, but for rounding: if its value falls from there, it may happen again soon;
     if it rises, it sleeps until it has been below zero.
     """
-    m.started, m.seen_at = True, m.t
+    m.started, m.seen_at, m.switched_at = True, m.t, m.t
     _remember_sizes(m)
     if p.n_events == 0:
         return GO_ON
     g, y, t = m.g, m.y, m.t
-    if p.events(t, y, g) != 0:
+    if p.n_branches > 0 and _choose_branches(p, m, False) != GO_ON:
+        return FAILED
+    if _events(p, m, t, y, g) != 0:
         return FAILED
     happened = m.event - 1
     m.event = 0
@@ -76,10 +167,10 @@ def _begin(p: Problem, m: Memory) -> int:
     if p.rhs(t, y, rate) != 0:
         return FAILED
     tiny = EVENT_NUDGE * (1.0 + abs(t))
-    if p.events(t + tiny, y + tiny * rate, later) != 0:
+    if _events(p, m, t + tiny, y + tiny * rate, later) != 0:
         return FAILED
     reach = 4.0 * abs(g[happened]) + 1e-14
-    for i in range(len(g)):
+    for i in range(len(g) - p.n_branches):
         if abs(g[i]) <= reach:
             g[i] = -ARMED if later[i] < g[i] else 0.0
     return GO_ON
@@ -137,7 +228,7 @@ def hermite(D: np.ndarray, h: float, y: np.ndarray, f: np.ndarray, y_new: np.nda
 
 
 @native
-def _crossing(p: Problem, D: np.ndarray, t: float, h: float, i: int, low: float, high: float) -> tuple[float, int]:
+def _crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, low: float, high: float) -> tuple[float, int]:
     """Where event i rises through zero between two places of a step, by bisection; and whether all went well."""
     y, g = np.empty(D.shape[1]), np.empty(p.n_events)
     for _ in range(BISECTIONS):
@@ -145,7 +236,7 @@ def _crossing(p: Problem, D: np.ndarray, t: float, h: float, i: int, low: float,
         if middle <= low or middle >= high:
             break
         _at(D, middle, y)
-        if p.events(t + middle * h, y, g) != 0:
+        if _events(p, m, m.t + middle * h, y, g) != 0:
             return high, FAILED
         if g[i] >= 0.0:
             high = middle
@@ -155,28 +246,81 @@ def _crossing(p: Problem, D: np.ndarray, t: float, h: float, i: int, low: float,
 
 
 @native
+def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, three: np.ndarray) -> tuple[float, int]:
+    """Where event i is above zero between three places of a step at which it is below, the middle one θ; 2 if nowhere.
+
+    Parabolas lead to the maximum, if they promise one that comes near zero.
+    """
+    y, g = np.empty(D.shape[1]), np.empty(p.n_events)
+    left, middle, right = theta - 1.0 / EVENT_SAMPLES, theta, theta + 1.0 / EVENT_SAMPLES
+    a, b, c = three[0], three[1], three[2]
+    reach = 0.5 * max(abs(a - b), abs(c - b))
+    for _ in range(REFINEMENTS):
+        # The parabola through three places that need not be evenly spaced, by divided differences.
+        rise, bend = (b - a) / (middle - left), (c - b) / (right - middle)
+        curve = (bend - rise) / (right - left)
+        if not curve < 0.0:
+            return 2.0, GO_ON
+        place = 0.5 * (left + middle) - 0.5 * rise / curve
+        if place <= left or place >= right or place == middle:
+            return 2.0, GO_ON
+        top = a + (place - left) * (rise + (place - middle) * curve)
+        if top < -reach:
+            return 2.0, GO_ON
+        _at(D, place, y)
+        if _events(p, m, m.t + place * h, y, g) != 0:
+            return 2.0, FAILED
+        if g[i] >= 0.0:
+            return place, GO_ON
+        if place < middle:
+            if g[i] > b:
+                right, c, middle, b = middle, b, place, g[i]
+            else:
+                left, a = place, g[i]
+        elif g[i] > b:
+            left, a, middle, b = middle, b, place, g[i]
+        else:
+            right, c = place, g[i]
+        reach *= 0.5
+    return 2.0, GO_ON
+
+
+@native
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
+    earlier, three = before.copy(), np.empty(3)
     for sample in range(1, EVENT_SAMPLES + 1):
         theta = sample / EVENT_SAMPLES
         if sample == EVENT_SAMPLES:
             y[:] = y_new
         else:
             _at(D, theta, y)
-        if p.events(m.t + theta * h, y, g) != 0:
+        if _events(p, m, m.t + theta * h, y, g) != 0:
             return -1, 1.0, FAILED
         first, place = -1, 2.0
         for i in range(len(g)):
             if before[i] < 0.0 and g[i] >= 0.0:
-                here, status = _crossing(p, D, m.t, h, i, low, theta)
+                here, status = _crossing(p, m, D, h, i, low, theta)
                 if status != GO_ON:
                     return -1, 1.0, FAILED
                 if here < place:
                     first, place = i, here
+            elif sample > 1 and earlier[i] < 0.0 and before[i] < 0.0 and g[i] < 0.0:
+                # Twice through zero between two places?
+                three[0], three[1], three[2] = earlier[i], before[i], g[i]
+                top, status = _peak(p, m, D, h, i, low, three)
+                if status != GO_ON:
+                    return -1, 1.0, FAILED
+                if top < 1.0:
+                    here, status = _crossing(p, m, D, h, i, max(0.0, low - 1.0 / EVENT_SAMPLES), top)
+                    if status != GO_ON:
+                        return -1, 1.0, FAILED
+                    if here < place:
+                        first, place = i, here
         if first >= 0:
             return first, place, GO_ON
-        before[:] = g
+        earlier[:], before[:] = before, g
         low = theta
     return -1, 1.0, GO_ON
 
@@ -212,6 +356,7 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
     y, D, t, h = m.y, s.D, m.t, s.t_new - m.t
     happened, theta, limit = -1, 1.0, s.t_new
     if p.n_events > 0:
+        m.before[:] = m.g
         happened, theta, status = _first_event(p, m, D, h, s.new)
         if status != GO_ON:
             return status
@@ -346,9 +491,43 @@ def _close(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: np.n
 
 
 @native
+def _keep_branches(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, status: int) -> int:
+    """What branches of formulas make of the end of a step: the next status of the loop."""
+    if status == EVENT and m.event > p.n_events - p.n_branches:
+        status = _switch(p, m, times[-1] - times[0])
+        if status == GO_ON and m.written == len(times):
+            return FINISHED
+        if status == GO_ON and stepper.begin:
+            status = stepper.begin()
+        m.rejections_in_row = 0
+        return status if status != GO_ON else RESTARTED
+    if status == GO_ON:
+        m.rejections_in_row = 0
+        if _is_open(p, m) and _choose_branches(p, m, True) == GO_ON:
+            _events(p, m, m.t, m.y, m.g)
+        return GO_ON
+    if status != REJECTED and status != FAILED and status != STEP_TOO_SMALL and status != NO_CONVERGENCE:
+        return status
+    lost = status != REJECTED
+    m.rejections_in_row += 1
+    if m.rejections_in_row != PATIENCE and not (lost and m.rejections_in_row < PATIENCE):
+        return status
+    # The branch may not reach to where it ends: here formulas are taken as they are written.
+    m.rejections_in_row = PATIENCE + 1
+    for i in range(p.n_events - p.n_branches, p.n_events):
+        m.branches[i] = 0.0
+    p.choose(m.branches)
+    if _events(p, m, m.t, m.y, m.g) != 0 or (stepper.begin and stepper.begin() != GO_ON):
+        return FAILED
+    return RESTARTED
+
+
+@native
 def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> int:
     """Go on from where the memory stands, through all output times; returns how it ended."""
-    s = stepper.current
+    s, branches = stepper.current, p.n_branches > 0
+    if branches and m.started:
+        p.choose(m.branches)  # a run that goes on
     if not m.started and (_begin(p, m) != GO_ON or (stepper.begin and stepper.begin() != GO_ON)):
         return FAILED
     while True:
@@ -361,6 +540,10 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
             status = stepper.step()
         if status == GO_ON:
             status = _close(stepper, p, m, times, out)
+        if branches:
+            status = _keep_branches(stepper, p, m, times, status)
+        if status == RESTARTED:
+            continue
         if status == REJECTED:
             m.rejected += 1
             continue

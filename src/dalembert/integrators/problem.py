@@ -20,6 +20,7 @@ class Problem(Record):
         varying: how many entries of y change within a step; the others do not count in norms of errors. 0: all.
         nq, nv, rows: y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ.
         n_events: how many events there are.
+        n_branches: how many of the last events choose branches of formulas: their functions are compared with zero.
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
         spacing: longest distance (s) of the places at which a step is compared with the equations; 0: nowhere.
         rhs: (t, y, ẏ): ẏ = f(t, y).
@@ -27,6 +28,8 @@ class Problem(Record):
             the quality there. Negative if it succeeded and y means something else from now on: what was remembered of
             former steps is worthless.
         events: (t, y, g): an event happens where one of g rises through zero.
+        choose: (branches): 1, −1 or 0 for each of these events, entries for all events: the branch that is taken from
+            now on, whatever the sign of the function is; 0: that of its sign.
         decode: (t, y, x): x = (q, u, W), which is what outputs show; None if y is that itself.
         encode: (t, x, y): the way back, in place.
         jacobian: (t, y, J): J = ∂f/∂y.
@@ -49,6 +52,7 @@ class Problem(Record):
     nv = Int()
     rows = Int()
     n_events = Int()
+    n_branches = Int()
     dae_size = Int()
     dae_index = Int()
     staged = Flag()
@@ -56,6 +60,7 @@ class Problem(Record):
     rhs = Function(float, Vector, Vector)
     retract = Function(float, Vector, Vector)
     events = Function(float, Vector, Vector)
+    choose = Function(Vector)
     decode = Function(float, Vector, Vector)
     encode = Function(float, Vector, Vector)
     jacobian = Function(float, Vector, Matrix)
@@ -105,6 +110,11 @@ class Memory(Record):
         y: the state.
         largest: of the absolute values of each entry of y so far.
         g: values of the events.
+        before: those at the start of the step.
+        branches: which branches of formulas are taken (see ``Problem.choose``); 0 for other events.
+        switches, switches_seen, switched_at: how often one changed, how often when the loop last looked whether time
+            passes, and the time then.
+        rejections_in_row: steps that were tried again since the last good one.
     """
 
     size = Int()
@@ -130,6 +140,12 @@ class Memory(Record):
     y = Vector("size")
     largest = Vector("size")
     g = Vector("n_events")
+    before = Vector("n_events")
+    branches = Vector("n_events")
+    switches = Int()
+    switches_seen = Int()
+    switched_at = Real()
+    rejections_in_row = Int()
 
 
 class Step(Record):

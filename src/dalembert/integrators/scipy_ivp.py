@@ -81,7 +81,7 @@ class SciPy(Integrator):
     adaptive: ClassVar[bool] = True
 
     def advance(self, problem: Problem, memory: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
-        if problem.n_events > 0:
+        if problem.n_events > problem.n_branches:
             raise DalembertError(
                 f"integrator {self.name!r} knows no events.  Fix: another integrator, such as 'dopri8'"
             )

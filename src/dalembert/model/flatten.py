@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
 from dalembert.elements import Placement
-from dalembert.elements.base import replace_names
+from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import parameter
+from dalembert.expressions import parameter, switches_in
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
 from dalembert.joints import Free, JointData
 from dalembert.model.data import Body, Event, Output, Shape
@@ -21,6 +22,7 @@ __all__ = ["Flat", "Module", "Scope", "flatten"]
 
 MAX_SUBMODEL_DEPTH = 20
 MAX_ELEMENTS = 1_000_000
+MOST_BRANCHES = 100  # that a run can choose; a model with more is evaluated as it is written
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ class Flat:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "nominal": None}
+
+    @cached_property
+    def branches(self) -> dict[str, sp.Expr]:
+        """Functions whose signs choose branches in the formulas of forces, by names for what chooses them in a run."""
+        found: dict[sp.Expr, str] = {}
+        for name, (force, _) in self.forces.items():
+            for *_, formula in formulas_in(force):
+                for switch in switches_in(formula):
+                    found.setdefault(switch, f"{name}.branch {len(found) + 1}")
+        return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
 
     @property
     def event_owners(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,13 @@ class Mechanism:
 
     def vector(self, formulas: Any) -> np.ndarray:
         return self.al.array([self.evaluate(formula) for formula in formulas])
+
+    @cached_property
+    def chosen(self) -> dict[sp.Expr, Any]:
+        """What chooses branches of formulas: the scalars of ``Flat.branches`` that are among the parameters."""
+        if len(self.parameters) == len(self.flat.parameters):
+            return {}
+        return {x: self.parameters[name] for name, x in self.flat.branches.items() if name in self.parameters}
 
     @property
     def gravity(self) -> np.ndarray:

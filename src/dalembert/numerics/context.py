@@ -123,6 +123,8 @@ class Context(Record):
         yielding: further rows of the recursive formulation: armatures of cut joints.
         rank, holonomic_rank: of A, and of its holonomic rows, where it is known to be less than it looks off the
             constraints; else 0.
+        n_events, n_branches: how many events there are, and how many of the last ones choose branches of formulas, by
+            as many of the last parameters.
         alpha, beta: Baumgarte's constants, zero if not wanted.
         drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
@@ -145,6 +147,7 @@ class Context(Record):
     yielding = Int()
     n_parameters = Int()
     n_events = Int()
+    n_branches = Int()
     rank = Int()
     holonomic_rank = Int()
     n_active = Int()

@@ -1,0 +1,50 @@
+"""Where a formula has branches: the functions whose signs choose one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from dalembert.expressions.symbols import TIME
+
+__all__ = ["margin_of", "switches_in", "switches_of"]
+
+_BRANCHING = (sp.Abs, sp.sign, sp.Min, sp.Max, sp.Piecewise)
+
+
+def switches_of(node: Any) -> list[Any]:
+    """The functions whose signs choose the branch of one ``abs``, ``sign``, ``min``, ``max`` or ``if``.
+
+    Those of ``min`` and ``max`` compare each entry with the least, or largest, before it; those of ``if`` are positive
+    where its comparison holds.
+    """
+    entries = cast("tuple[Any, ...]", node.args)
+    if isinstance(node, (sp.Abs, sp.sign)):
+        return [entries[0]]
+    if isinstance(node, (sp.Min, sp.Max)):
+        return [entries[k] - node.func(*entries[:k]) for k in range(1, len(entries))]
+    if isinstance(node, sp.Piecewise):
+        conditions: list[Any] = [entry[1] for entry in entries]
+        return [margin_of(c) for c in conditions if isinstance(c, (sp.Lt, sp.Le, sp.Gt, sp.Ge))]
+    return []
+
+
+def margin_of(comparison: Any) -> Any:
+    """The larger side of a comparison minus the smaller one, if it holds."""
+    return comparison.gts - comparison.lts
+
+
+def switches_in(formula: sp.Expr) -> Iterator[sp.Expr]:
+    """All of a formula that time or motion can change, those within others first."""
+    if not formula.has(*_BRANCHING):
+        return
+    seen: set[sp.Expr] = set()
+    for node in cast(Any, sp).postorder_traversal(formula):
+        for switch in switches_of(node):
+            moves = switch.atoms(AppliedUndef) or TIME in switch.free_symbols
+            if moves and switch not in seen:
+                seen.add(switch)
+                yield switch
