@@ -31,7 +31,7 @@ from dalembert.state import State
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["KEPT_EVENTS", "Living", "make_living", "recorded_options"]
+__all__ = ["KEPT_EVENTS", "Living", "column_offsets", "make_living", "recorded_options"]
 
 # Methods whose memory can begin anew within native code.
 METHODS = ("dopri8", "tsit5", "rk4", "euler", "radau")
@@ -47,14 +47,17 @@ class Living:
         live: the record that ``run_live`` takes.
         wanted: joints whose start can be given, and their rows in ``live.start``.
         parameters: all parameters, which every part of the run shares.
-        method: the integrator.
+        method, fallback: the integrator, and what takes over where the problem turns out stiff.
+        start: the state that the run begins with.
     """
 
     live: Live
     wanted: Wanted
     parameters: np.ndarray
     method: Any
+    fallback: Any
     dynamics: Dynamics
+    start: State
 
 
 def recorded_options(options: Options, choice: Choice, duration: float) -> str:
@@ -111,7 +114,8 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
         dynamics.relative, reference, limits, float(times[0]), values,
         (how["initial"], how["initial_rates"]), more,
     )  # fmt: skip
-    maker = _Maker(dynamics, choice, times, values, given)
+    begun = assemble_state(dynamics.relative, how["initial"], how["initial_rates"], given, float(times[0]))
+    maker = _Maker(dynamics, choice, times, values, begun)
     watch = maker.watch()
     live = Live(
         n_times=len(maker.times), nx=maker.nx, nq=start.nq, nv=start.nv, times=maker.times, states=watch.states,
@@ -125,7 +129,7 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
     if dynamics.coordinates is not dynamics.relative.coordinates:
         live.set(converts=True, converted=_converted(dynamics))
         watch.counted = True
-    return Living(live, wanted, values, choice.method, dynamics)
+    return Living(live, wanted, values, choice.method, choice.fallback, dynamics, maker.start)
 
 
 def _refuse(dynamics: Dynamics, how: Any) -> None:
@@ -148,8 +152,9 @@ def _refuse(dynamics: Dynamics, how: Any) -> None:
 class _Maker:
     """Makes the parts of a run that depend on how it is made."""
 
-    def __init__(self, dynamics: Dynamics, choice: Choice, times: np.ndarray, values: np.ndarray, given: Any):
-        self.dynamics, self.choice, self.times, self.values, self.given = dynamics, choice, times, values, given
+    def __init__(self, dynamics: Dynamics, choice: Choice, times: np.ndarray, values: np.ndarray, start: State):
+        self.dynamics, self.choice, self.times, self.values, self.start = dynamics, choice, times, values, start
+        self.given = start.parameters
         self.nx = dynamics.nq + dynamics.nv + 1
 
     def _driver(self, method: Any) -> Any:
@@ -159,10 +164,6 @@ class _Maker:
         driver = Driver(self.dynamics, replace(self.choice, method=method), self.times, x, self.given)
         driver.context.parameters = self.values
         return driver
-
-    @property
-    def start(self) -> State:
-        return assemble_state(self.dynamics.relative, None, None, self.given, float(self.times[0]))
 
     def runners(self) -> dict[str, Any]:
         """The fields of ``Live`` for the method and for what takes over."""
@@ -184,7 +185,7 @@ class _Maker:
         d, kernels = self.dynamics, self.dynamics.kernels
         context: Context = d.context(self.given)
         context.parameters = self.values
-        observed, coupled = _offsets(kernels.observer), _offsets(kernels.dynamics_kernel)
+        observed, coupled = column_offsets(kernels.observer), column_offsets(kernels.dynamics_kernel)
         if d.rows:
             context.set(constraints=kernels.constraint_kernel)
         n, down = len(self.times) + 1, d.coordinates.nominal.gravity
@@ -231,7 +232,7 @@ class _Maker:
         )  # fmt: skip
 
 
-def _offsets(kernel: Kernel) -> dict[str, tuple[int, tuple[int, ...]]]:
+def column_offsets(kernel: Kernel) -> dict[str, tuple[int, tuple[int, ...]]]:
     """Where the outputs of a kernel begin, and their shapes."""
     found: dict[str, tuple[int, tuple[int, ...]]] = {}
     at = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dalembert.analyses.live_file import write_live
 from dalembert.analyses.resample import resample
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.system_trajectory import SystemTrajectory, is_system_file, read_system
@@ -17,4 +18,4 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
     a subsystem comes without its equations."""
     if is_system_file(path):
         return read_system(path)
-    return read_netcdf(path, resample)
+    return read_netcdf(path, resample, write_live)

@@ -14,6 +14,7 @@ from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.live import recorded_options
+from dalembert.analyses.live_file import write_live
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
@@ -107,7 +108,7 @@ def simulate(
     data = record(dynamics, outcome, driver.method.name, begun)
     how = recorded_options(options, choice, float(duration))
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
-    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample)
+    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample, write_live)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run

@@ -14,10 +14,11 @@ from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
 from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 
-__all__ = ["ACTED", "NO_START", "Live", "run_live"]
+__all__ = ["ACTED", "NOT_A_NUMBER", "NO_START", "Live", "run_live"]
 
 # How a run ends besides the ways of a time loop: it could not begin; an event ended it or could not act.
 NO_START, ACTED = 20, 30
+NOT_A_NUMBER = 9  # why a run could not begin, besides what assembly says
 
 
 class Live(Record):
@@ -31,7 +32,7 @@ class Live(Record):
         converted: kernel of (t, q, u, p): the start in other coordinates, if ``converts``, and the angles and
             quaternions that poses do not tell there.
         times, states: outputs; there is room for one more, where the run ended.
-        status, reaction: how it ended; why an event ended it.
+        status, reaction: how it ended; why it could not begin, or why an event ended it.
         written, steps, rejected, evaluations, narrow: counts.
         geometry: kernel of the parameters: the numbers of what is drawn, ``drawn``.
         changed: the time when the method changed; NaN if it did not.
@@ -79,7 +80,8 @@ class Live(Record):
 @native
 def _first_state(a: Live, x: np.ndarray) -> int:
     """The start, assembled."""
-    if assemble_natively(a.start, a.q, a.u) != READY:
+    a.reaction = assemble_natively(a.start, a.q, a.u)
+    if a.reaction != READY:
         return NO_START
     nx = a.nx - 1
     if a.converts:
@@ -95,6 +97,7 @@ def _first_state(a: Live, x: np.ndarray) -> int:
     x[nx] = 0.0
     for v in x:
         if not np.isfinite(v):
+            a.reaction = NOT_A_NUMBER
             return NO_START
     return FINISHED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,9 +48,11 @@ class Trajectory(Labeled):
         certificate: Certificate,
         dynamics: Dynamics,
         resampler: Callable[..., Trajectory],
+        writer: Callable[..., Path] | None = None,
     ):
         self._data, self.certificate, self.dynamics = data, certificate, dynamics
         self._resampler = resampler  # the analysis behind ``resample``: it measures and certifies the motion again
+        self._writer = writer  # the analysis behind ``live``, of runs that know how they were made
 
     def __repr__(self) -> str:
         time, attrs = self.values("time"), self.attrs
@@ -263,6 +265,27 @@ class Trajectory(Labeled):
 
         return write_html(scene(self), path)
 
+    def live(
+        self,
+        path: str | Path,
+        *,
+        parameters: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        initial: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        initial_rates: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+    ) -> Path:
+        """One self-contained HTML file that simulates: the page of ``animate`` with sliders. Equations, solver, time
+        loop, assembly and certificate are in it as WebAssembly; it asks for nothing from anywhere.
+
+        Args:
+            path: the file.
+            parameters: names of parameters that get a slider, or their ranges by name; the first eight by default.
+            initial, initial_rates: joints whose coordinates and velocities at the start get sliders, likewise.
+        """
+        if self._writer is None:
+            raise DalembertError("this motion was not made by da.simulate, so that it cannot be made again.  "
+                                 "Fix: da.simulate(…).live(…)")  # fmt: skip
+        return self._writer(self, path, parameters, initial, initial_rates)
+
     def save(self, path: str | Path) -> Path:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""
         from dalembert.io import dumps
@@ -300,7 +323,9 @@ def write_netcdf(data: xr.Dataset | Recorded, path: str | Path) -> Path:
     return Path(path)
 
 
-def read_netcdf(path: str | Path, resampler: Callable[..., Trajectory]) -> Trajectory:
+def read_netcdf(
+    path: str | Path, resampler: Callable[..., Trajectory], writer: Callable[..., Path] | None = None
+) -> Trajectory:
     """A trajectory that was saved, with the equations that were integrated: all options are as they were."""
     import xarray as xr
 
@@ -321,14 +346,14 @@ def read_netcdf(path: str | Path, resampler: Callable[..., Trajectory]) -> Traje
     raw["remarks"] = tuple(raw["remarks"])
     model = loads(data.attrs.pop("model_file"), name=path.name)
     if version == 1:
-        return Trajectory(data, Certificate(**raw), _by_names(path, model, data), resampler)
+        return Trajectory(data, Certificate(**raw), _by_names(path, model, data), resampler, writer)
     try:
         dynamics = Dynamics.from_recipe(model, Recipe.from_json(data.attrs.pop("recipe", "")))
     except DalembertError as error:
         raise DalembertError(f"{path}: {error}") from None
     for values, (rank, holonomic) in json.loads(data.attrs.pop("held_ranks", "[]")):
         dynamics.rows.held[np.array(values, dtype=float).tobytes()] = (int(rank), int(holonomic))
-    return Trajectory(data, Certificate(**raw), dynamics, resampler)
+    return Trajectory(data, Certificate(**raw), dynamics, resampler, writer)
 
 
 def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
