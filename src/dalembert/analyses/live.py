@@ -24,7 +24,7 @@ from dalembert.errors import DalembertError
 from dalembert.export.make_start import Limits, Wanted, make_start
 from dalembert.export.native_events import Events
 from dalembert.export.native_run import Live
-from dalembert.export.native_watch import Watch
+from dalembert.export.native_watch import MEASURED, Watch
 from dalembert.integrators import INTEGRATORS
 from dalembert.state import State
 
@@ -97,7 +97,7 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
         geometry: a kernel of the parameters with the numbers of what is drawn.
     """
     dynamics, how = run.dynamics, json.loads(run.attrs.get("options", "null"))
-    _refuse(dynamics, how)
+    _refuse(run, how)
     times = Options(start=how["start"], output_step=how["output_step"]).times(how["duration"], DEFAULT_OUTPUTS)
     if len(times) > MOST_OUTPUTS:
         raise DalembertError(f"{len(times)} outputs are too many to keep in a page, at most {MOST_OUTPUTS}.  "
@@ -132,8 +132,8 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
     return Living(live, wanted, values, choice.method, choice.fallback, dynamics, maker.start)
 
 
-def _refuse(dynamics: Dynamics, how: Any) -> None:
-    name = dynamics.model.name
+def _refuse(run: Trajectory, how: Any) -> None:
+    dynamics, name = run.dynamics, run.dynamics.model.name
     if how is None:
         raise DalembertError(f"this run of {name!r} does not know how it was made.  Fix: take one of da.simulate")
     if how["method"] is None:
@@ -144,9 +144,9 @@ def _refuse(dynamics: Dynamics, how: Any) -> None:
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip
-    if getattr(dynamics.coordinates, "turns", None) or dynamics.coordinates.name == "generalized":
-        raise DalembertError("generalized coordinates need Python for their certificate.  "
-                             "Fix: coordinates='relative'")  # fmt: skip
+    strange = [check.name for check in run.certificate.checks if check.name not in MEASURED]
+    if strange:
+        raise DalembertError(f"only Python can measure the {' and the '.join(strange)}.  Fix: coordinates='relative'")
 
 
 class _Maker:
@@ -275,7 +275,7 @@ def _converted(dynamics: Dynamics) -> Kernel:
             angles += [values[i] for i in joint.angles if joint.nq == joint.nv]
             balls += [values[i + k] for i in joint.quaternions for k in range(4)]
     more = {"more": CASADI.array([*angles, *balls])} if angles or balls else {}
-    return kernels.compile("converted", {"q": q, "u": u, **more})
+    return kernels.compile("converted", {"there_q": q, "there_u": u, **more})
 
 
 def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:

@@ -60,10 +60,10 @@ def write_live(
     """Write the page (see ``Trajectory.live``)."""
     drawing = scene_of(run)
     kernel, places = geometry_kernel(run, drawing)
-    starts = _starts(run, initial, initial_rates)
+    numbers, starts = _parameters(run, parameters), _starts(run, initial, initial_rates)
     living = make_living(run, list(dict.fromkeys(joint for joint, *_ in starts)), kernel)
     engine, packed = engine_data(living.live)
-    sliders = _parameter_sliders(run, living, packed, parameters) + _start_sliders(living, packed, starts)
+    sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
     live = {**_layout(living, places, drawing), **_words(run, living)}
     return write_atomic(path, live_html(drawing, _sources(run, drawing), live, sliders, engine), ViewError)
 
@@ -91,19 +91,26 @@ def _ranges(what: str, given: Ranges, known: Sequence[str], chosen: Sequence[str
     return ranges
 
 
-def _parameter_sliders(run: Trajectory, living: Living, packed: Packed, given: Ranges) -> list[LiveSlider]:
-    flat = run.dynamics.flat
-    hidden = set(flat.switches.values())
+def _parameters(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, float]]:
+    """(index, name, low, high) of every parameter that has a slider."""
+    hidden = set(run.dynamics.flat.switches.values())
     names = [name for name in run.dynamics.parameter_names if name not in hidden]
-    first, sliders = packed.address(living.parameters), []
+    values = run.dynamics.parameters(run.segments[0][1])
+    found: list[tuple[int, str, float, float]] = []
     for name, ends in _ranges("parameters", given, names, names[:MOST_PARAMETERS]).items():
         index = run.dynamics.parameter_names.index(name)
-        value = float(living.parameters[index])
-        low, high = _allowed(run, name, value, given is not None, ends)
-        if low < high:
-            sliders.append(LiveSlider(f"p:{name}", name, "", f"parameter {name}", "Parameters", low, high, value,
-                                      None, first + 8 * index))  # fmt: skip
-    return sliders
+        low, high = _allowed(run, name, float(values[index]), given is not None, ends)
+        found += [(index, name, low, high)] if low < high else []
+    return found
+
+
+def _parameter_sliders(living: Living, packed: Packed, numbers: Sequence[Any]) -> list[LiveSlider]:
+    first = packed.address(living.parameters)
+    return [
+        LiveSlider(f"p:{name}", name, "", f"parameter {name}", "Parameters", low, high,
+                   float(living.parameters[index]), None, first + 8 * index)
+        for index, name, low, high in numbers
+    ]  # fmt: skip
 
 
 def _allowed(run: Trajectory, name: str, value: float, asked: bool, ends: Any) -> tuple[float, float]:

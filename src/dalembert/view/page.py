@@ -89,4 +89,10 @@ def _source(text: str) -> str:
 def asset(room: str, name: str) -> str:
     """Text of one of our own files, with the line ends that an HTML parser makes of them."""
     text = (resources.files(room) / "assets" / name).read_text(encoding="utf-8")
-    return text.replace("\r\n", "\n")
+    return _squeezed(text.replace("\r\n", "\n"))
+
+
+def _squeezed(text: str) -> str:
+    """Without indentation and without lines that are remarks only: a third of a page would be for nobody to read."""
+    lines = (line.strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line and not re.match(r"//|/\*.*\*/$", line))

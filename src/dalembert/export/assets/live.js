@@ -57,6 +57,7 @@ class LiveModel {
     this.setters = drawnSetters(payload);
     this.sizes = null;
     this.facts = [["status", ""]];
+    this.headline = "Certificate and effort";
   }
 
   pose(name, place) {

@@ -281,6 +281,7 @@ class Stage {
   survey() {
     this.swept = sweep(this.model, landmarks(this.model));
     this.orbit.setContent(this.swept, diagonal(this.swept) || 1);
+    if (!this.orbit.touched) this.orbit.fit(this.orbit.state);
   }
 
   /** A pale copy of what was before, or none. */

@@ -81,7 +81,7 @@ class Viewer {
     });
     find(".facts tbody").replaceChildren(...rows);
     find(".facts").hidden = facts.length === 0;
-    if (facts.length > 0) find(".facts summary").textContent = facts[0][1];
+    if (facts.length > 0) find(".facts summary").textContent = this.model.headline || facts[0][1];
   }
 
   fillTime() {
