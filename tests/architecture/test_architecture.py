@@ -50,6 +50,7 @@ LAYERS = (
     ("planar",),
     ("io",),
     ("trajectory",),
+    ("export",),
     ("analyses",),
     ("library",),
     ("cli",),

@@ -100,7 +100,9 @@ def test_a_passed_singular_position_is_seen():
     run = da.simulate(library.build("parallelogram"), 3.0)
     live = make_living(run, []).live
     run_live(live)
-    assert (live.watch.measured[MEASURED.index("conditioning")] == np.inf) == (run.certificate["conditioning"] == np.inf)
+    assert (live.watch.measured[MEASURED.index("conditioning")] == np.inf) == (
+        run.certificate["conditioning"] == np.inf
+    )
 
 
 def test_a_start_that_does_not_exist():
@@ -110,7 +112,7 @@ def test_a_start_that_does_not_exist():
     living.parameters[names.index("base")] = 1.45
     living.parameters[names.index("crank")] = 0.5
     start, (row_q, _, row_v, _) = living.live.start, living.wanted.joints["A"]
-    start.values[row_q], start.given_q[row_q], start.given[row_v], start.moved = 3.1, 1, 1, True
+    start.coordinates[row_q], start.given_q[row_q], start.given[row_v], start.moved = 3.1, 1, 1, True
     assert run_live(living.live) == NO_START and living.live.reaction == OPEN and start.off_by > 1e-3
     living = make_living(run, ["A", "D"])
     for name, value in (("A", 1.0), ("D", 5.0)):
@@ -163,7 +165,7 @@ def test_what_cannot_be_done_is_said(options, sliders, message, tmp_path):
 
 def test_a_motion_that_was_not_simulated_and_one_that_was_saved(tmp_path):
     run = da.simulate(library.build("pendulum"), 0.1, initial={"pivot": 0.3})
-    with pytest.raises(da.DalembertError, match="was not made by da.simulate"):
+    with pytest.raises(da.DalembertError, match=r"was not made by da\.simulate"):
         run.resample(step=0.05).live(tmp_path / "live.html")
     with pytest.raises(da.DalembertError, match="began at a given state"):
         da.simulate(library.build("pendulum"), 0.1, initial=run).live(tmp_path / "live.html")

@@ -85,7 +85,7 @@ def test_a_page_says_what_cannot_be_trusted(tmp_path, open_browser):
     assert np.array_equal(first[1:5], run.values("q")[0]) or np.allclose(first[1:5], run.values("q")[0], atol=1e-12)
 
 
-HOSTILE = "</script><img src=x onerror=\"window.stolen=1\">\u202e\u2028'"
+HOSTILE = '</script><img src=x onerror="window.stolen=1">\u202e\u2028\''
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from dalembert.analyses.assemble import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
@@ -30,6 +31,7 @@ __all__ = [
     "Sizing",
     "assemble",
     "compare",
+    "export_c",
     "ignorable",
     "inspect",
     "inverse_dynamics",

@@ -35,12 +35,12 @@ LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 
 # What a run may have to say, in words.
 ENDLESS = (
-    "event {name!r} happens faster and faster ({count} events): what bounces comes to rest. Fix: let an event switch on "
-    "a constraint that holds it, or make the stop a stiff spring and damper"
+    "event {name!r} happens faster and faster ({count} events): what bounces comes to rest. Fix: let an event switch "
+    "on a constraint that holds it, or make the stop a stiff spring and damper"
 )
 OVERLOOKED = (
-    "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} s "
-    "may pass unseen (step=… bounds the steps)"
+    "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} "
+    "s may pass unseen (step=… bounds the steps)"
 )
 
 _COUNTS = ("steps", "rejected", "evaluations", "narrow")

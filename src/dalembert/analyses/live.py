@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,7 @@ from dalembert.export.native_run import Live
 from dalembert.export.native_watch import MEASURED, Watch
 from dalembert.integrators import INTEGRATORS
 from dalembert.state import State
-
-if TYPE_CHECKING:
-    from dalembert.trajectory import Trajectory
+from dalembert.trajectory import Trajectory
 
 __all__ = ["KEPT_EVENTS", "Living", "column_offsets", "make_living", "recorded_options"]
 
@@ -63,14 +61,15 @@ class Living:
 def recorded_options(options: Options, choice: Choice, duration: float) -> str:
     """How a run is made, as text that is kept with it."""
 
-    def plain(values: Any) -> Any:
-        if values is None or not isinstance(values, Mapping):
+    def plain(values: Mapping[str, Any] | State | Trajectory | None) -> Any:
+        if values is None or isinstance(values, (State, Trajectory)):
             return {} if values is None else None
         return {str(name): np.asarray(value, dtype=float).reshape(-1).tolist() for name, value in values.items()}
 
     def method(integrator: Any) -> Any:
-        named = integrator is not None and integrator.name in METHODS
-        return {"name": integrator.name, **asdict(integrator)} if named else None
+        if integrator is None or integrator.name not in METHODS:
+            return None
+        return {"name": integrator.name, **asdict(integrator)}
 
     return json.dumps(
         {
@@ -227,7 +226,7 @@ class _Maker:
             first_value=np.ascontiguousarray(firsts[:, 0]), first_target=np.ascontiguousarray(firsts[:, 1]),
             first_switch=np.ascontiguousarray(firsts[:, 2]), parameter=np.array(sets, dtype=np.int64),
             switch=np.array([at for at, _ in switches], dtype=np.int64),
-            switch_to=np.array([on for _, on in switches], dtype=float), context=context, values=kernel,
+            switch_to=np.array([on for _, on in switches], dtype=float), context=context, formulas=kernel,
             energies=_energies(d),
         )  # fmt: skip
 
@@ -288,6 +287,7 @@ def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:
     rows: list[Any] = []
     for event, _ in d.flat.events.values():
         for joint, index in event.rate_targets:
+
             def velocity(u: np.ndarray, joint: str = joint, index: int = index) -> Any:
                 seen = Equations(kernels.tree, e.t, e.q, u).joint_coordinates(joint)[1]
                 return seen[index : index + 1]

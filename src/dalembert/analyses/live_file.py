@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dalembert.analyses import certify as words
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.drive import ENDLESS, OVERLOOKED
@@ -22,7 +20,7 @@ from dalembert.export.module import Packed
 from dalembert.export.native_watch import MEASURED
 from dalembert.integrators import Status
 from dalembert.numerics.context import FAILURES
-from dalembert.values import NUMBER
+from dalembert.values import NUMBER, SEQUENCE
 from dalembert.view.run_scene import scene as scene_of
 
 if TYPE_CHECKING:
@@ -84,9 +82,9 @@ def _ranges(what: str, given: Ranges, known: Sequence[str], chosen: Sequence[str
     for name, ends in ranges.items():
         if ends is None:
             continue
-        ends = tuple(ends) if isinstance(ends, Sequence) and not isinstance(ends, str) else (ends,)
-        good = len(ends) == 2 and all(isinstance(end, NUMBER) and math.isfinite(end) for end in ends)
-        if not good or not ends[0] < ends[1]:
+        pair: list[Any] = list(ends) if isinstance(ends, SEQUENCE) else [ends]
+        good = len(pair) == 2 and all(isinstance(end, NUMBER) and math.isfinite(end) for end in pair)
+        if not good or not pair[0] < pair[1]:
             raise DalembertError(f"{what}: the range of {name!r} must be (low, high), got {ranges[name]!r}")
     return ranges
 
@@ -132,7 +130,9 @@ def _allowed(run: Trajectory, name: str, value: float, asked: bool, ends: Any) -
     found = [next((value + s * f * reach for f in (0.5, 0.25, 0.1, 0.0) if valid(value + s * f * reach)), value)
              for s in (-1, 1)]  # fmt: skip
     if asked and found[0] == found[1]:
-        raise DalembertError(f"parameters: {name!r} = {value:g} has no room for a slider.  Fix: {{{name!r}: (low, high)}}")
+        raise DalembertError(
+            f"parameters: {name!r} = {value:g} has no room for a slider.  Fix: {{{name!r}: (low, high)}}"
+        )
     return found[0], found[1]
 
 
@@ -154,8 +154,8 @@ def _starts(run: Trajectory, initial: Ranges, rates: Ranges) -> list[tuple[str, 
 
 
 def _start_sliders(living: Living, packed: Packed, starts: Sequence[tuple[str, int, bool, Any]]) -> list[LiveSlider]:
-    start, sliders = living.live.start, []
-    state = living.start
+    start, state = living.live.start, living.start
+    sliders: list[LiveSlider] = []
     for name, i, velocity, ends in starts:
         at_q, _, at_v, _ = living.wanted.joints[name]
         joint = living.dynamics.coordinates.nominal_joint(name).joint
@@ -165,7 +165,7 @@ def _start_sliders(living: Living, packed: Packed, starts: Sequence[tuple[str, i
             array, row, reach = start.rates, at_v + i, max(abs(value), 1.0)
             masks = [packed.address(start.given_rates) + 8 * (at_v + i)]
         else:
-            array, row, reach = start.values, at_q + i, math.pi if angle else max(abs(value), 0.5)
+            array, row, reach = start.coordinates, at_q + i, math.pi if angle else max(abs(value), 0.5)
             masks = [packed.address(start.given_q) + 8 * (at_q + i), packed.address(start.given) + 8 * (at_v + i)]
             masks.append(field_address(packed, start, "moved"))
         low, high = (value - reach, value + reach) if ends is None else map(float, ends)
@@ -173,8 +173,9 @@ def _start_sliders(living: Living, packed: Packed, starts: Sequence[tuple[str, i
         unit, letter = ("rad" if angle else "m") + ("/s" if velocity else ""), "u" if velocity else "q"
         group = "Velocities at the start" if velocity else "Coordinates at the start"
         about = f"{'velocity' if velocity else 'coordinate'} of joint {label} at the start"
-        sliders.append(LiveSlider(f"{letter}:{label}", label, unit, about, group, min(low, value), max(high, value),
-                                  value, f"{letter}:{name}", packed.address(array) + 8 * row, tuple(masks)))  # fmt: skip
+        low, high, address = min(low, value), max(high, value), packed.address(array) + 8 * row
+        sliders.append(LiveSlider(f"{letter}:{label}", label, unit, about, group, low, high, value,
+                                  f"{letter}:{name}", address, tuple(masks)))  # fmt: skip
     return sliders
 
 

@@ -94,6 +94,22 @@ def live(
 
 
 @app.command()
+@run_options("formulation", "coordinates")
+def export(
+    model: ModelArgument,
+    options: dict[str, Any],
+    duration: Annotated[float, typer.Option(help="How long the run is that main.c makes again (s).")] = 1.0,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a mechanism as stand-alone C99: equations, solver and time loop, without allocation."""
+    from dalembert.cli.live_command import export_model
+
+    export_model(model, duration, options, out, name, quiet)
+
+
+@app.command()
 @run_options()
 def compare(
     model: ModelArgument,

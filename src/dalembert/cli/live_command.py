@@ -1,4 +1,4 @@
-"""``dalembert live``: a page that simulates."""
+"""``dalembert live`` and ``export``: a mechanism that leaves Python, as a page that simulates or as C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.cli.progress import messages, working
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
-__all__ = ["live_model"]
+__all__ = ["export_model", "live_model"]
 
 
 def live_model(
@@ -39,6 +39,19 @@ def live_model(
     console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  {verdict}: {escape(run.certificate.message)}")
     console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)
     return run.certificate.trusted
+
+
+def export_model(
+    name: str, duration: float, options: dict[str, Any], folder: Path, prefix: str | None, quiet: bool = False
+) -> None:
+    """Write C, print where it is."""
+    with working(f"translating {escape(name)} to C", messages(quiet)):
+        from dalembert.analyses import export_c
+
+        files = export_c(get_model(name), folder, duration, name=prefix, **options)
+    console = Console(highlight=False, soft_wrap=True)
+    for path in files:
+        console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)
 
 
 def _ranges(what: str, given: list[str] | None) -> dict[str, tuple[float, float] | None] | None:

@@ -1,4 +1,4 @@
-"""One self-contained HTML file that simulates: our player, sliders, and the run as WebAssembly. No network, no server."""
+"""One self-contained HTML file that simulates: our player, sliders, and the run as WebAssembly. No network."""
 
 from __future__ import annotations
 
@@ -78,10 +78,11 @@ def engine_data(live: Live) -> tuple[dict[str, Any], Packed]:
         "drawn": (packed.address(live.drawn) if live.n_drawn else 0, 0, live.n_drawn),
     }  # fmt: skip
     event_list, kept = (0, 0), 0
-    if live.events is not None:
-        fields["count"] = (field_address(packed, live.events, "count"), "i")
-        event_list = packed.address(live.events.happened), packed.address(live.events.happened_at)
-        kept = live.events.n_kept
+    events: Any = live.events  # None where there are none
+    if events is not None:
+        fields["count"] = (field_address(packed, events, "count"), "i")
+        event_list = packed.address(events.happened), packed.address(events.happened_at)
+        kept = events.n_kept
     data = {
         "wasm": _packed_text(packed.wasm), "memory": _packed_text(packed.memory), "base": packed.base,
         "room": packed.room, "io": packed.io, "result": packed.result, "fields": fields, "arrays": arrays,

@@ -13,8 +13,8 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
-from dalembert.expressions import TIME, evaluate
 from dalembert.export.native_start import Start
+from dalembert.expressions import TIME, evaluate
 
 __all__ = ["Limits", "Wanted", "make_start"]
 
@@ -89,7 +89,7 @@ def make_start(
     )  # fmt: skip
     if dynamics.rows:
         start.set(constraints=kernels.constraint_kernel, move=kernels.move_kernel)
-    if wanted.n_q and dynamics.rows or windings:
+    if (wanted.n_q and dynamics.rows) or windings:
         start.set(measured=tracer.measured())
     if wanted.n_q and dynamics.rows:
         start.set(moves=tracer.moves(), led=tracer.led(), targets=tracer.targets())
@@ -112,7 +112,7 @@ def _masks(start: Start, wanted: Wanted, own: Any, driven: Mapping[str, Any], gi
             start.own_rates[rows_v] = 1
         if name in given[0]:
             start.given[rows_v] = start.given_q[rows_q] = 1
-            start.values[rows_q] = given[0][name]
+            start.coordinates[rows_q] = given[0][name]
         if name in given[1]:
             start.given_rates[rows_v] = 1
             start.rates[rows_v] = given[1][name]
@@ -127,6 +127,10 @@ def _driven(dynamics: Dynamics, parameters: dict[str, float]) -> dict[str, Any]:
             if dynamics.coordinates.nominal_joint(joint).joint.nq == 1:
                 found[joint] = formula
     return found
+
+
+def _name_of(atom: Any) -> str:
+    return atom.name
 
 
 class _Tracer:
@@ -172,7 +176,7 @@ class _Tracer:
         for name, (_, n_q, _, n_v) in self.wanted.joints.items():
             if name in driven:
                 values = dict(mechanism.parameters) | {TIME.name: t}
-                q.append(al.array([evaluate(al, driven[name], lambda atom, at=values: at[atom.name])]))
+                q.append(al.array([evaluate(al, driven[name], lambda atom, at=values: at[_name_of(atom)])]))
             elif name in flat.initial_values:
                 q.append(self._joint(name).normalize(al, mechanism.vector(flat.initial_values[name])))
             else:
@@ -180,7 +184,11 @@ class _Tracer:
             known = name in flat.initial_rates
             u.append(mechanism.vector(flat.initial_rates[name]) if known else al.zeros(n_v))
         drawn = self.reference(self.coordinates, mechanism)
-        parts = {"q": drawn, "wanted": al.concatenate(q) if q else [], "rates": al.concatenate(u) if u else []}
+        parts: dict[str, Any] = {
+            "q": drawn,
+            "wanted": al.concatenate(q) if q else [],
+            "rates": al.concatenate(u) if u else [],
+        }
         return self._compile("drawn", {"t": self.symbols["t"], "p": self.symbols["p"]}, parts)
 
     def _seen(self, u: np.ndarray | None = None) -> Equations:

@@ -29,7 +29,7 @@ class Events(Record):
         first_value, first_target, first_switch: where those of each event begin; one more at the end.
         target_parameter: parameter that each formula sets, −1 for velocities.
         switch, switch_to: parameter of each switch, and its value.
-        values: kernel of (t, q, u, p): parameters and velocities, then rows of the velocities as maps of u.
+        formulas: kernel of (t, q, u, p): parameters and velocities, then rows of the velocities as maps of u.
         at_rates, at_rows: where velocities and rows begin.
         tolerance: how far positions may be open where a constraint is switched on.
         quick, quick_time, most: so many of one event within so short a time, or so many in all, have no end.
@@ -63,7 +63,7 @@ class Events(Record):
     happened = Integers("n_kept")
     happened_at = Vector("n_kept")
     context = Ref(Context)
-    values = Kernel()
+    formulas = Kernel()
     energies = Kernel()
 
 
@@ -125,7 +125,7 @@ def react(e: Events, number: int, t: float, x: np.ndarray) -> int:
     if endless:
         return ENDLESS
     before = _energy(e, t, x)
-    seen = e.values(t, x[: c.nq + c.nv], c.parameters).copy()
+    seen = e.formulas(t, x[: c.nq + c.nv], c.parameters).copy()
     for k in range(e.first_value[which], e.first_value[which + 1]):
         c.parameters[e.parameter[k]] = seen[k]
     for k in range(e.first_switch[which], e.first_switch[which + 1]):
@@ -134,7 +134,7 @@ def react(e: Events, number: int, t: float, x: np.ndarray) -> int:
     changes = last > first or e.first_value[which + 1] > e.first_value[which]
     if changes or e.first_switch[which + 1] > e.first_switch[which]:
         # Velocities are maps of u at the parameters that hold from now on.
-        rows = e.values(t, x[: c.nq + c.nv], c.parameters)[e.at_rows :].copy().reshape(e.n_targets, c.nv)
+        rows = e.formulas(t, x[: c.nq + c.nv], c.parameters)[e.at_rows :].copy().reshape(e.n_targets, c.nv)
         status = _impact(e, t, x, seen[e.at_rates + first : e.at_rates + last], rows[first:last])
         if status != HAPPENED:
             return status

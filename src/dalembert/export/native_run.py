@@ -1,4 +1,4 @@
-"""A whole run as one native function: assembly, time loop, events, measurements. No Python between slider and picture."""
+"""A whole run as one native function: assembly, time loop, events, measurements. No Python in between."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
 from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 
-__all__ = ["ACTED", "NOT_A_NUMBER", "NO_START", "Live", "run_live"]
+__all__ = ["ACTED", "NOT_A_NUMBER", "NO_START", "Live", "evaluate_rates", "run_live"]
 
 # How a run ends besides the ways of a time loop: it could not begin; an event ended it or could not act.
 NO_START, ACTED = 20, 30
@@ -205,3 +205,9 @@ def run_live(a: Live) -> int:
         a.narrow += s.narrow
     finish(w, a.context, a.written)
     return a.status
+
+
+@native
+def evaluate_rates(a: Live, t: float, x: np.ndarray, rate: np.ndarray) -> int:
+    """The right-hand side by itself."""
+    return a.context.rhs(t, x, rate)

@@ -50,7 +50,7 @@ class Start(Record):
         own, given: masks of rows of velocities whose joints have wanted coordinates: by the model, by the caller.
         own_q, given_q: the same for rows of coordinates.
         own_rates, given_rates: masks of wanted velocities.
-        values, rates: what is given.
+        coordinates, rates: what is given.
         place, place_u: entry of q for each row of coordinates, of u for each row of velocities; −1 for joints that
             close loops.
         winding, winding_row: entries of q that count turns; row of coordinates that each follows, or −1.
@@ -82,7 +82,7 @@ class Start(Record):
     given_q = Integers("n_q")
     own_rates = Integers("n_v")
     given_rates = Integers("n_v")
-    values = Vector("n_q")
+    coordinates = Vector("n_q")
     rates = Vector("n_v")
     place = Integers("n_q")
     place_u = Integers("n_v")
@@ -107,10 +107,10 @@ def _largest(x: np.ndarray) -> float:
 
 @native
 def _any(mask: np.ndarray) -> bool:
+    found = False
     for v in mask:
-        if v != 0:
-            return True
-    return False
+        found = found or v != 0
+    return found
 
 
 @native
@@ -224,7 +224,7 @@ def _positions(s: Start, q: np.ndarray, wanted: np.ndarray) -> int:
     drawn = q.copy()
     status = _lead(s, q, wanted, s.own, s.own_q)
     if status == READY and s.moved:
-        status = _lead(s, q, s.values, s.given, s.given_q)
+        status = _lead(s, q, s.coordinates, s.given, s.given_q)
     if status == READY:
         return READY
     both, both_q, aim = s.own.copy(), s.own_q.copy(), wanted.copy()
@@ -232,7 +232,7 @@ def _positions(s: Start, q: np.ndarray, wanted: np.ndarray) -> int:
         both[i] = max(both[i], s.given[i])
     for i in range(s.n_q):
         if s.given_q[i] != 0:
-            both_q[i], aim[i] = 1, s.values[i]
+            both_q[i], aim[i] = 1, s.coordinates[i]
     q[:] = drawn
     _put(s, q, aim, both_q)
     _follow_windings(s, q)
@@ -293,7 +293,7 @@ def assemble_natively(s: Start, q: np.ndarray, u: np.ndarray) -> int:
     u[:] = 0.0
     if s.rows == 0:
         _put(s, q, wanted, s.own_q)
-        _put(s, q, s.values, s.given_q)
+        _put(s, q, s.coordinates, s.given_q)
         for i in range(s.n_v):
             if s.given_rates[i] != 0:
                 u[s.place_u[i]] = s.rates[i]
