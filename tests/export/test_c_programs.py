@@ -43,10 +43,7 @@ def build(files, folder, *more):
 @compiled
 @pytest.mark.parametrize(
     "case",
-    [
-        case if case in ("tree, fixed steps", "events") else pytest.param(case, marks=pytest.mark.slow)
-        for case in MODELS
-    ],
+    [case if case == "tree, fixed steps" else pytest.param(case, marks=pytest.mark.slow) for case in MODELS],
 )
 def test_main_makes_the_stored_run_again(case, tmp_path):
     make, options = MODELS[case]
@@ -63,6 +60,7 @@ def test_main_makes_the_stored_run_again(case, tmp_path):
 
 
 @compiled
+@pytest.mark.slow
 def test_functions_of_the_header(tmp_path):
     """Parameters change a run; the right-hand side is that of Python."""
     model = library.build("pendulum")
@@ -87,6 +85,7 @@ def test_functions_of_the_header(tmp_path):
 
 
 @compiled
+@pytest.mark.slow
 def test_names_of_strangers_do_nothing(tmp_path):
     model = da.Model('*/ int main(void){return 7;} /* "\\ %s')
     model.parameters(**{"length": 1.0})

@@ -121,6 +121,7 @@ def test_a_start_that_does_not_exist():
     assert run_live(living.live) == NO_START and living.live.reaction == CONTRADICTION
 
 
+@pytest.mark.slow
 def test_a_module_with_its_memory():
     """As a page runs it: the memory is copied, the entry is called, again and again; the same bits as here."""
     wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is not installed: pip install wasmtime")

@@ -141,7 +141,7 @@ class _Tracer:
         self.coordinates, self.kernels = dynamics.coordinates, dynamics.kernels
         self.symbols: dict[str, Any] = self.kernels.symbols
         self.tree: Any = self.kernels.tree
-        self.slots: dict[str, Any] = self.coordinates.slot_of_joint  # type: ignore[assignment]
+        self.slots: dict[str, Any] = dict(self.coordinates.slot_of_joint)
 
     def _joint(self, name: str) -> Any:
         return self.tree.mechanism.joint(name).joint
