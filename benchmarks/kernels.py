@@ -229,8 +229,8 @@ def scaling(sizes: tuple[int, ...], picture: str | None, springs: bool = False) 
     """Time per body of rolled recursions on chains, to 100 000 bodies."""
     import resource
 
+    from dalembert.coordinates import Relative
     from dalembert.dynamics.rolled import Rolled
-    from dalembert.kinematics import Relative
     from dalembert.model import flatten
 
     what = "chains of n bodies" + " with springs, dampers and armatures" * springs

@@ -10,7 +10,7 @@ import numpy as np
 from slider_crank import Natural, accelerations, model
 
 import dalembert as da
-from dalembert.kinematics import COORDINATES
+from dalembert.coordinates import COORDINATES
 
 angle, rate, alpha, omega, mu = 1.0, 3.0, 1e7, 10.0, 1.0
 hand, mechanism = Natural(), model(angle=angle)

@@ -13,8 +13,8 @@ from scipy.integrate import solve_ivp
 from slider_crank import Natural, model
 
 import dalembert as da
+from dalembert.coordinates import COORDINATES
 from dalembert.formulations import FORMULATIONS
-from dalembert.kinematics import COORDINATES
 
 angle, rate, duration, omega, mu = 1.2, 3.0, 1.0, 10.0, 1.0
 hand = Natural()

@@ -22,7 +22,7 @@ _HOMES = {
     "Planar": "dalembert.planar",
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
-    "Generalized": "dalembert.kinematics",
+    "Generalized": "dalembert.coordinates",
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
@@ -50,6 +50,7 @@ _HOMES = {
     "simulate": "dalembert.analyses",
     "simulate_many": "dalembert.analyses",
     "load": "dalembert.analyses",
+    "mesh_body": "dalembert.io",
     "read": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
@@ -97,6 +98,7 @@ __all__ = [
     "linearize",
     "linearize_over",
     "load",
+    "mesh_body",
     "read",
     "redundancy",
     "simulate",
@@ -126,12 +128,12 @@ if TYPE_CHECKING:
         simulate,
         simulate_many,
     )
+    from dalembert.coordinates import Generalized
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ReadWarning, SimulationError
-    from dalembert.io import read, write
-    from dalembert.kinematics import Generalized
+    from dalembert.io import mesh_body, read, write
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dalembert.errors import DalembertError
 
-__all__ = ["atomic_file", "write_atomic"]
+__all__ = ["STALE", "atomic_file", "remove_parts", "write_atomic"]
+
+STALE = 3600.0  # seconds after which a part that nobody finished was left behind by a process that was killed
 
 
 @contextmanager
@@ -33,7 +37,7 @@ def atomic_file(
         raise error(f"cannot write {path}: there is no folder {target.parent}")
     if target.exists() and not target.is_file():
         raise error(f"cannot write {path}: it is not a plain file")
-    part = target.parent / f".dalembert-{secrets.token_hex(8)}.part"
+    part = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}.part"
     try:
         yield part
         if sync:
@@ -44,6 +48,25 @@ def atomic_file(
         raise error(f"cannot write {path}: {reason.strerror or reason}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:80]}."
+
+
+def remove_parts(path: str | os.PathLike[str], age: float = 0.0) -> None:
+    """Remove what killed processes left of this file.
+
+    Args:
+        age: seconds; younger parts may still be written by somebody.
+    """
+    target = Path(os.path.realpath(path))
+    for part in target.parent.glob(f"{glob.escape(_prefix(target))}{'[0-9a-f]' * 16}.part"):
+        try:
+            if time.time() - part.stat().st_mtime >= age:
+                part.unlink(missing_ok=True)
+        except OSError:
+            continue  # somebody else's, or gone by now
 
 
 def write_atomic(path: str | os.PathLike[str], data: str | bytes, error: type[DalembertError] = DalembertError) -> Path:

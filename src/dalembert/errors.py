@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    "CompileError", "DalembertError", "ExpressionError", "ModelError", "Problem", "ReadWarning", "SimulationError",
-    "ViewError",
+    "CompileError", "DalembertError", "ExpressionError", "InputError", "ModelError", "Problem", "ReadWarning",
+    "SimulationError", "ViewError",
 ]  # fmt: skip
+
+
+MOST_LISTED = 20  # problems of a model that the message tells; all of them are in ``problems``
 
 
 class DalembertError(Exception):
     """Base of every error that this package raises on purpose."""
+
+
+class InputError(DalembertError, ValueError):
+    """An array given to a compiled function does not fit."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Problem:
 
 
 class ModelError(DalembertError):
-    """The model is wrong. Carries every problem found, not only the first."""
+    """The model is wrong. ``problems`` holds every problem found, the message the first ones."""
 
     def __init__(self, problems: str | Problem | list[Problem]):
         if isinstance(problems, str):
@@ -50,7 +57,9 @@ class ModelError(DalembertError):
             problems = [problems]
         self.problems = problems
         head = "" if len(problems) == 1 else f"{len(problems)} problems\n"
-        super().__init__(head + "\n".join(str(problem) for problem in problems))
+        rest = len(problems) - MOST_LISTED
+        tail = f"\n… and {rest} more" if rest > 0 else ""
+        super().__init__(head + "\n".join(str(problem) for problem in problems[:MOST_LISTED]) + tail)
 
 
 class ExpressionError(DalembertError):

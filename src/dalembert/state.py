@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
-from dalembert.kinematics import Coordinates
 from dalembert.spatial import Pose
 
 __all__ = ["State"]

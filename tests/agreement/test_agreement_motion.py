@@ -13,9 +13,9 @@ from support.refusals import compiled, share_kernels
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
-from dalembert.kinematics import COORDINATES
 from dalembert.spatial import Pose, so3
 
 # Same mechanics in other coordinates: only round-off differs, amplified by the constraints' condition (below 1e5).

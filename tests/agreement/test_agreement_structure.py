@@ -11,10 +11,10 @@ from support.cases import CASES, LOOPS, TREES, case
 from support.states import body_motion, consistent_state, equations_at, reference_coordinates, transfer
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 
 TIME = 0.3

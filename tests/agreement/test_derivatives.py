@@ -23,11 +23,11 @@ from support.random_models import (
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.coordinates import COORDINATES, Coordinates, TreeKinematics
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics import derivatives as compiled
 from dalembert.dynamics.derivatives import derivative_kernel
 from dalembert.errors import DalembertError, ModelError
-from dalembert.kinematics import COORDINATES, Coordinates, TreeKinematics
 from dalembert.model import Model, flatten
 from dalembert.tree.outward import outward
 from dalembert.tree.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix

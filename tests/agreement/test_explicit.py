@@ -9,8 +9,8 @@ from support.states import accelerations_in_world
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import GeneralizedCoordinates, Relative
 from dalembert.equations import Equations
-from dalembert.kinematics import GeneralizedCoordinates, Relative
 from dalembert.model import Model, flatten
 
 pytestmark = pytest.mark.checked

@@ -13,13 +13,13 @@ from support.states import equations_at, reference_coordinates, transfer
 from test_agreement_motion import EVERY_DAY, EXACT, TIME, dynamics_of, leaning, state_in
 
 import dalembert as da
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.independent import BASES, Independent
 from dalembert.formulations.penalty import Penalty
-from dalembert.kinematics import COORDINATES
 
 SOLVED = [name for name in FORMULATIONS if not FORMULATIONS[name].explicit]
 # Multipliers of penalty methods are penalties times residuals: rounding times 1e5. The others have the condition of A.

@@ -12,10 +12,10 @@ from test_agreement_motion import TIME, dynamics_of, physical_state, truth
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Generalized, GeneralizedCoordinates
 from dalembert.equations import Equations
 from dalembert.joints.rated import Rated
 from dalembert.joints.spherical import Spherical
-from dalembert.kinematics import Generalized, GeneralizedCoordinates
 from dalembert.spatial import Pose, euler, quaternion, so3
 
 # Only round-off differs, amplified by the constraints' condition.

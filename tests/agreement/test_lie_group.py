@@ -14,7 +14,7 @@ from support.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body,
 
 from dalembert.algebra import NUMPY, Jets, get_algebra
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.kinematics import Absolute, Coordinates, Relative, TreeKinematics
+from dalembert.coordinates import Absolute, Coordinates, Relative, TreeKinematics
 from dalembert.model import Model, flatten
 from dalembert.spatial import Inertia, Pose, se3
 from dalembert.tree.outward import outward

@@ -13,11 +13,11 @@ from test_agreement_motion import TIME, dynamics_of, state_in
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Natural
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
 from dalembert.joints import JOINTS
-from dalembert.kinematics import Natural
 from dalembert.model import Model, flatten
 
 # Same motion by adaptive methods at rtol 1e-10.

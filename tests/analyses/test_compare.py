@@ -12,13 +12,13 @@ import pytest
 
 import dalembert as da
 from dalembert.analyses.compare import Entry, label
+from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.penalty import Penalty
-from dalembert.kinematics import COORDINATES, Coordinates
 
 TIMES = ("seconds", "compile_seconds")
 SOME = ["lagrange-multipliers", "jourdain", Penalty(alpha=1e4)]

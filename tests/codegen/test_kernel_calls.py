@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dalembert.codegen import compile_function
-from dalembert.errors import CompileError
+from dalembert.errors import CompileError, InputError
 
 RNG = np.random.default_rng(0)
 
@@ -139,8 +139,8 @@ def test_nan_passes_unless_checked(kernel):
         ((np.ones((5, 3)), np.ones((4, 2, 3))), ValueError, "'A' holds 4 states, the inputs before it 5"),
         ((q,), TypeError, r"takes \(q, A\); missing: 'A'"),
         ((q, A, q), TypeError, "got 3 positional arguments"),
-        ((q * 1j, A), TypeError, "'q' must hold real numbers, got dtype complex128"),
-        ((["a", "b", "c"], A), TypeError, "must hold real numbers"),
+        ((q * 1j, A), InputError, "'q' must hold real numbers, got dtype complex128"),
+        ((["a", "b", "c"], A), InputError, "must hold real numbers"),
     ],
 )
 def test_wrong_arguments(kernel, arguments, error, message):

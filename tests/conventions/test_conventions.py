@@ -7,10 +7,10 @@ import pytest
 from support.states import equations_at, reference_coordinates
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.joints import JOINTS
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.spatial import Inertia, Pose, quaternion, se3, so3
 

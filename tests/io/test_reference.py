@@ -16,6 +16,7 @@ from dalembert.io.example import EXAMPLE
 from dalembert.joints import JOINTS
 from dalembert.model.document import Document, to_document
 from dalembert.model.flatten import flatten
+from dalembert.solids import SOLIDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "model-files.md"
 
@@ -28,11 +29,11 @@ def test_the_page_is_not_stale():
 
 def test_the_page_names_everything():
     page = io.reference_markdown()
-    for name in (*JOINTS, *CONSTRAINTS, *FORCES, *Document.model_fields):
+    for name in (*SOLIDS, *JOINTS, *CONSTRAINTS, *FORCES, *Document.model_fields):
         assert f"`{name}`" in page, name
     for name in FUNCTIONS:
         assert f"`{name}(" in page
-    for kinds in (CONSTRAINTS, FORCES):
+    for kinds in (SOLIDS, CONSTRAINTS, FORCES):
         for kind in kinds.values():
             assert all(f"`{field}`" in page for field in kind.model_fields)
     assert "| any |" not in page

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Relative
 from dalembert.equations import Equations
-from dalembert.kinematics import Relative
 from dalembert.model import Model, flatten
 from dalembert.spatial import Pose
 

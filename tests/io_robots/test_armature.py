@@ -11,8 +11,8 @@ from support.states import accelerations_in_world, body_motion, consistent_state
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.tree.recursions import inverse_dynamics
 

@@ -11,9 +11,9 @@ import pytest
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Relative
 from dalembert.equations import Equations
 from dalembert.io import dumps, loads, loads_robot
-from dalembert.kinematics import Relative
 from dalembert.model import Mechanism, Model, flatten
 
 SAME = 1e-12

@@ -21,12 +21,6 @@ def _cylinder(rng, start, end, radius):
     return start + rng.random((COUNT, 1)) * (end - start) + disc
 
 
-def _ball(rng, center, radius):
-    direction = rng.normal(size=(COUNT, 3))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    return np.asarray(center) + radius * np.cbrt(rng.random((COUNT, 1))) * direction
-
-
 CASES = {
     "bar": (
         lambda: parts.bar(MASS, (1, 2, 0), (1.5, 0, 0), width=0.1),
@@ -36,15 +30,6 @@ CASES = {
         lambda: parts.rod(MASS, (1, 2, 3), (0, 1, 2.5), 0.1),
         lambda rng: _cylinder(rng, (1, 2, 3), (0, 1, 2.5), 0),
     ),
-    "disc": (
-        lambda: parts.disc(MASS, (1, 0, 2), radius=0.7, thickness=0.2),
-        lambda rng: _cylinder(rng, (1, 0, 1.9), (1, 0, 2.1), 0.7),
-    ),
-    "block": (
-        lambda: parts.block(MASS, (1, 2, 3), (1, 2, 0.5)),
-        lambda rng: np.array([1, 2, 3]) + (rng.random((COUNT, 3)) - 0.5) * [1, 2, 0.5],
-    ),
-    "ball": (lambda: parts.ball(MASS, (1, 2, 3), 0.6), lambda rng: _ball(rng, (1, 2, 3), 0.6)),
 }  # fmt: skip
 
 

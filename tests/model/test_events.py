@@ -12,9 +12,9 @@ import dalembert as da
 from dalembert import io
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.coordinates import COORDINATES
 from dalembert.equations import Equations
 from dalembert.errors import ModelError
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Flat, Model, flatten
 from dalembert.model.validate import problems
 from dalembert.topology import Graph

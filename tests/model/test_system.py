@@ -8,8 +8,8 @@ import sympy as sp
 from scipy.integrate import solve_ivp
 
 import dalembert as da
+from dalembert.coordinates import COORDINATES
 from dalembert.io import dumps, loads
-from dalembert.kinematics import COORDINATES
 from dalembert.view.run_scene import scene
 
 # Same motion by adaptive methods at rtol 1e-10.

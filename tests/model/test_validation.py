@@ -527,3 +527,10 @@ def test_thin_rods_and_massless_bodies_are_allowed():
     model.body("tilted rod", mass=1, inertia=(0.5, 0.5, 1, -0.5, 0, 0))
     model.body("nothing")
     assert problems(model) == []
+
+
+def test_a_long_list_of_problems_is_cut_in_the_message_only():
+    problems = [Problem(f"problem {i}") for i in range(1000)]
+    error = ModelError(problems)
+    assert error.problems == problems and str(error).startswith("1000 problems\nproblem 0\n")
+    assert str(error).endswith("problem 19\n… and 980 more")

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from dalembert.native import FUNCTIONS, Int, Record, Vector, build, native, plain
+from dalembert.native.function import kind_of
+from dalembert.native.translate import instance_of
+from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
 
 
 class Point(NamedTuple):
@@ -339,3 +342,25 @@ def test_plain_mode_can_be_nested_and_watched():
         with plain():
             assert double(2.0) == 4.0
     assert seen == [double]
+
+
+def test_a_whole_function_holds_all_that_it_calls_and_computes_the_same():
+    kinds = tuple(kind_of(np.ones(shape)) for shape in ((3, 3), 3, (2, 3), 2, 3, 2))
+    root = instance_of(solve_constrained, kinds, False)
+    assert [*build.units(root)] == [root.symbol]
+    assert len(root.copied()) > 10
+    apart = instance_of(constrained_factors, (kinds[0], kinds[2]), False)
+    assert len(build.units(apart)) > 5
+    rng = np.random.default_rng(8)
+    M, A, f, gamma = np.diag([1.0, 2.0, 3.0]), rng.normal(size=(2, 3)), rng.normal(size=3), rng.normal(size=2)
+    found = [(np.empty(3), np.empty(2)) for _ in range(3)]
+    solve_constrained(M, f, A, gamma, *found[0])
+    _, _, _, Q, R, free = constrained_factors(M, A)
+    constrained_solution(M, f, gamma, Q, R, free, *found[1])
+    for one, other in zip(found[0], found[1], strict=True):
+        np.testing.assert_array_equal(one, other)
+    # Without room for λ, only u̇ is wanted.
+    solve_constrained(M, f, A, gamma, found[2][0], np.empty(0))
+    np.testing.assert_array_equal(found[2][0], found[0][0])
+    np.testing.assert_allclose(A @ found[0][0], -gamma, rtol=1e-13)
+    np.testing.assert_allclose(M @ found[0][0], f + A.T @ found[0][1], rtol=1e-13, atol=1e-14)

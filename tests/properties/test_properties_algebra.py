@@ -13,6 +13,7 @@ from support.algebras import ALGEBRAS, ROUND_OFF, run, run_symbolically
 
 from dalembert.algebra import NUMPY, Jets, get_algebra
 from dalembert.algebra.base import FUNCTIONS
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.dense_solve import solve_spd
 
 # Where each function is smooth, and its SymPy twin.
@@ -225,3 +226,26 @@ def test_symbols_survive_where_and_give_the_same_numbers_later():
 
     for x in ([0.2, 0.9], [0.9, 0.2]):
         np.testing.assert_allclose(run_symbolically(choice, x), run("numpy", choice, x), rtol=ROUND_OFF)
+
+
+def test_graphs_may_be_deeper_than_the_stack_of_python_whether_they_are_used_or_not():
+    def grown(al, x):
+        value = x[0]
+        for _ in range(20_000):
+            value = value + 0.5 * x[1]
+        return [value]
+
+    x = [0.25, 0.5]
+    assert run("casadi", grown, x) == run("numpy", grown, x)
+    _, unused = CASADI.symbols("x", 2)
+    grown(CASADI, unused)
+
+
+def test_a_graph_is_made_of_what_is_asked_for():
+    _, x = CASADI.symbols("x", 2)
+    for result in (x[0] * x[1] + 2, -x[0], 1 / x[0], CASADI.sin(x[0]), CASADI.atan2(x[0], 1.0)):
+        assert result.made is None
+        result.sx  # noqa: B018
+        assert result.made is not None and result.a is None
+    with pytest.raises(TypeError, match="meets 'str'"):
+        CASADI.sin("x")

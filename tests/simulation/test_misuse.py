@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.dynamics import kernels
+from dalembert.errors import DalembertError, InputError
 
 
 @pytest.mark.parametrize(
@@ -134,3 +136,37 @@ def test_rank_is_not_decided_where_gradients_vanish():
         assert run.certificate.trusted, formulation
         ends.append(run.values("q")[-1])
     np.testing.assert_allclose(ends, np.broadcast_to(ends[0], np.shape(ends)), atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "double-pendulum"])
+def test_arrays_that_do_not_fit_are_refused(name):
+    """Truncated results and dropped imaginary parts were silent once."""
+    dynamics = da.compile(da.library.build(name))
+    q, u = np.zeros(dynamics.nq), np.zeros(dynamics.nv)
+    for given in ((q + 1j, u), (["a"] * dynamics.nq, u), (q[:-1], u)):
+        with pytest.raises(InputError):
+            dynamics.acceleration(*given)
+    with pytest.raises(InputError, match=r"must hold doubles|array of doubles"):
+        dynamics.acceleration(q, u, out=np.zeros(dynamics.nv, dtype=int))
+    out = np.empty(dynamics.nv)
+    assert dynamics.acceleration(q, u, out=out) is out
+
+
+def test_analyses_that_take_dictionaries_say_so():
+    model = da.library.four_bar()
+    with pytest.raises(DalembertError, match="linearize: at must be a dictionary by name, got 3"):
+        da.linearize(model, at=3)
+    with pytest.raises(DalembertError, match="inverse_dynamics: motion must be a dictionary by name, got 3"):
+        da.inverse_dynamics(model, 3, 1.0)
+
+
+def test_inspecting_a_tree_compiles_nothing(monkeypatch):
+    """Its cost is that of reading it: a chain of two hundred links once took half a minute."""
+    model, before = da.Model("chain"), "ground"
+    for i in range(300):
+        body = model.body(f"b{i}", mass=1, com=(i + 0.5, 0, 0), inertia=(1, 1, 1))
+        model.revolute(f"j{i}", before, body, point=(i, 0, 0), axis="y")
+        before = body
+    monkeypatch.setattr(kernels, "compile_function", None)
+    found = da.inspect(model)
+    assert found.freedom == found.gruebler == 300 and found.redundant == []

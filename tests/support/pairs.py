@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dalembert.coordinates import COORDINATES
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
-from dalembert.kinematics import COORDINATES
 
 __all__ = ["ANALYTICAL", "PAIRS", "coordinates_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates, Kinematics
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import Formulation
-from dalembert.kinematics import Coordinates, Kinematics
 from dalembert.spatial import Pose, so3
 
 __all__ = [

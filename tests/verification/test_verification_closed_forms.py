@@ -11,9 +11,9 @@ from scipy.special import ellipj, ellipk
 from support.cases import slider_crank
 from support.states import consistent_state, equations_at, reference_coordinates
 
+from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.integrators import INTEGRATORS, Status
-from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.model import Model
 
 DATA = json.loads((Path(__file__).parent / "data" / "closed_forms.json").read_text())

@@ -13,11 +13,11 @@ from support.refusals import compiled
 from support.states import body_motion
 
 import dalembert as da
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.shared.analytical import ReducedFormulation
 from dalembert.integrators import INTEGRATORS
-from dalembert.kinematics import COORDINATES
 
 G = 9.81
 NAMES = ("parallelogram", "sarrus", "bennett", "bricard")

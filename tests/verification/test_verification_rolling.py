@@ -13,8 +13,8 @@ from support.states import transfer
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Relative
 from dalembert.formulations import FORMULATIONS
-from dalembert.kinematics import Relative
 from dalembert.model import flatten
 from dalembert.spatial import Pose, quaternion
 

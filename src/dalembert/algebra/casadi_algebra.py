@@ -15,7 +15,8 @@ from dalembert.values import NUMBER
 __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
 
 
-_binary = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
+_binary, _unary = ca.SX.binary, ca.SX.unary  # an order of magnitude cheaper than the overloaded operators
+_ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
 
 @lru_cache(maxsize=65536)
@@ -27,76 +28,112 @@ class Traced:
     """One CasADi SX scalar as an element of a NumPy array.
 
     Constants stay Python floats and are folded here (0·x = 0, 1·x = x, 0 + x = x), so that the zeros of mechanics
-    cost nothing and never reach the graph.
+    cost nothing and never reach the graph. The SX is made when it is asked for: of what mechanics computes on the way,
+    more than half is needed by nobody, and a node here costs a fifth of one there.
     """
 
-    __slots__ = ("sx",)
+    __slots__ = ("a", "b", "made", "op")
 
-    def __init__(self, sx: ca.SX):
-        self.sx = sx
+    def __init__(self, made: ca.SX | None, op: int = 0, a: Any = None, b: Any = None):
+        self.made, self.op, self.a, self.b = made, op, a, b
+
+    @property
+    def sx(self) -> ca.SX:
+        """The scalar in CasADi's graph."""
+        return _build(self) if self.made is None else self.made
 
     def __add__(self, other: Any) -> Any:
         if type(other) is Traced:
-            return Traced(_binary(ca.OP_ADD, self.sx, other.sx))
+            return Traced(None, _ADD, self, other)
         if not isinstance(other, NUMBER):
             return NotImplemented
-        return self if other == 0 else Traced(_binary(ca.OP_ADD, self.sx, _constant(float(other))))
+        return self if other == 0 else Traced(None, _ADD, self, float(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
         if type(other) is Traced:
-            return Traced(_binary(ca.OP_SUB, self.sx, other.sx))
+            return Traced(None, _SUB, self, other)
         if not isinstance(other, NUMBER):
             return NotImplemented
-        return self if other == 0 else Traced(_binary(ca.OP_SUB, self.sx, _constant(float(other))))
+        return self if other == 0 else Traced(None, _SUB, self, float(other))
 
     def __rsub__(self, other: Any) -> Any:
         if not isinstance(other, NUMBER):
             return NotImplemented
-        return -self if other == 0 else Traced(_binary(ca.OP_SUB, _constant(float(other)), self.sx))
+        return -self if other == 0 else Traced(None, _SUB, float(other), self)
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is Traced:
-            return Traced(_binary(ca.OP_MUL, self.sx, other.sx))
+            return Traced(None, _MUL, self, other)
         if not isinstance(other, NUMBER):
             return NotImplemented
         if other == 0:
             return 0.0
         if other == 1:
             return self
-        return -self if other == -1 else Traced(_binary(ca.OP_MUL, _constant(float(other)), self.sx))
+        return -self if other == -1 else Traced(None, _MUL, float(other), self)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
         if type(other) is Traced:
-            return Traced(_binary(ca.OP_DIV, self.sx, other.sx))
+            return Traced(None, _DIV, self, other)
         if not isinstance(other, NUMBER):
             return NotImplemented
-        return self if other == 1 else Traced(_binary(ca.OP_DIV, self.sx, _constant(float(other))))
+        return self if other == 1 else Traced(None, _DIV, self, float(other))
 
     def __rtruediv__(self, other: Any) -> Any:
         if not isinstance(other, NUMBER):
             return NotImplemented
-        return 0.0 if other == 0 else Traced(_binary(ca.OP_DIV, _constant(float(other)), self.sx))
+        return 0.0 if other == 0 else Traced(None, _DIV, float(other), self)
 
     def __pow__(self, exponent: Any) -> Any:
         return CASADI.power(self, exponent)
 
     def __neg__(self) -> Traced:
-        return Traced(ca.SX.unary(ca.OP_NEG, self.sx))
+        return Traced(None, _NEG, self)
 
     def __repr__(self) -> str:
         return f"Traced({self.sx})"
 
 
+def _build(root: Traced) -> ca.SX:
+    """The SX of a scalar and of all below it, operands first; graphs are deeper than Python's stack."""
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        operands, given = (node.a, node.b), list[ca.SX]()  # read before ``made``: another thread may just build it
+        if node.made is None:
+            for operand in operands:
+                if type(operand) is Traced:
+                    if operand.made is None:
+                        waiting.append(operand)
+                    else:
+                        given.append(operand.made)
+                elif operand is not None:
+                    given.append(_constant(operand))
+            if waiting[-1] is not node:
+                continue
+            node.made = _binary(node.op, *given) if len(given) == 2 else _unary(node.op, *given)
+            node.a = node.b = None
+        waiting.pop()
+    assert root.made is not None
+    return root.made
+
+
 def _sx(value: Any) -> ca.SX:
     """The SX of a traced scalar or a number; a TypeError names anything else."""
+    value = _operand(value)
+    return value.sx if type(value) is Traced else _constant(value)
+
+
+def _operand(value: Any) -> Any:
+    """A traced scalar, or a number as float; a TypeError names anything else."""
     if type(value) is Traced:
-        return value.sx
+        return value
     if isinstance(value, NUMBER):
-        return _constant(float(value))
+        return float(value)
     raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
 
 
@@ -114,7 +151,7 @@ class CasadiAlgebra(Algebra):
         return float(value)
 
     def atan2(self, y: Any, x: Any) -> Any:
-        return Traced(ca.atan2(_sx(y), _sx(x)))
+        return Traced(None, ca.OP_ATAN2, _operand(y), _operand(x))
 
     def power(self, base: Any, exponent: Any) -> Any:
         if type(exponent) is not Traced and float(exponent).is_integer() and 0 <= exponent <= 3:
@@ -126,13 +163,13 @@ class CasadiAlgebra(Algebra):
         return Traced(_sx(base) ** _sx(exponent))
 
     def minimum(self, a: Any, b: Any) -> Any:
-        return Traced(ca.fmin(_sx(a), _sx(b)))
+        return Traced(None, ca.OP_FMIN, _operand(a), _operand(b))
 
     def maximum(self, a: Any, b: Any) -> Any:
-        return Traced(ca.fmax(_sx(a), _sx(b)))
+        return Traced(None, ca.OP_FMAX, _operand(a), _operand(b))
 
     def less(self, a: Any, b: Any) -> Any:
-        return Traced(_sx(a) < _sx(b))
+        return Traced(None, ca.OP_LT, _operand(a), _operand(b))
 
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         return Traced(ca.if_else(_sx(condition), _sx(a), _sx(b)))
@@ -146,12 +183,16 @@ class CasadiAlgebra(Algebra):
         return Traced(ca.SX.sym(name))  # pyright: ignore[reportAttributeAccessIssue]
 
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
+        out = self.zeros(len(values), len(symbols))
+        for i, j, entry in self.derivatives(values, symbols):
+            out[i, j] = entry
+        return out
+
+    def derivatives(self, values: np.ndarray, symbols: np.ndarray) -> list[tuple[int, int, Any]]:
+        """The entries of a Jacobian that are no structural zeros: row, column, value; column by column."""
         J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        out = self.zeros(len(values), len(symbols))
-        for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True):
-            out[i, j] = _element(entry)  # pyright: ignore[reportArgumentType]
-        return out
+        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True)]  # pyright: ignore[reportArgumentType]
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
         along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))
@@ -172,8 +213,8 @@ class CasadiAlgebra(Algebra):
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:
         """The array of this shape from a CasADi column, row-major."""
         out = np.empty(column.shape[0], dtype=object)
-        for i in range(column.shape[0]):
-            out[i] = _element(column[i])
+        for i, element in enumerate((column if column.is_dense() else ca.densify(column)).elements()):
+            out[i] = _element(element)
         return out.reshape(shape)
 
     def to_sx(self, values: Any) -> ca.SX:
@@ -184,10 +225,10 @@ class CasadiAlgebra(Algebra):
 
 def _lift(name: str) -> Any:
     """A CasADi function of one scalar, as a method."""
-    function = getattr(ca, {"absolute": "fabs"}.get(name, name))
+    op = getattr(ca, "OP_" + {"absolute": "FABS"}.get(name, name.upper()))
 
     def lifted(x: Any) -> Traced:
-        return Traced(function(_sx(x)))
+        return Traced(None, op, _operand(x))
 
     return staticmethod(lifted)
 

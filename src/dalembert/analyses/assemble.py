@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, evaluate
 from dalembert.joints import Joint
-from dalembert.kinematics import Coordinates, Relative
 from dalembert.model import Mechanism, Model
 from dalembert.state import State
 from dalembert.values import ARRAY

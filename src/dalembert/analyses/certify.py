@@ -15,7 +15,7 @@ from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
-from dalembert.trajectory import Certificate, Check
+from dalembert.trajectory import Certificate, Check, Estimate
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
 from dalembert.trajectory.recorded import Recorded
@@ -23,15 +23,15 @@ from dalembert.trajectory.recorded import Recorded
 __all__ = ["CONDITION_LIMIT", "ENDINGS", "REMARKS", "acting_rows", "certify", "ending", "ending_words"]
 
 # What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
-POSITION_LIMIT = 1e-9
-VELOCITY_LIMIT = 1e-9
-ACCELERATION_LIMIT = 1e-6
-CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump
-ENERGY_LIMIT = 1e-6  # of the energy balance, relative to the energy that moves about
+ACCELERATION_LIMIT = 1e-6  # or the accuracy, if that is more
+CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump; or the accuracy, if that is more
+INVARIANT_LIMIT = 10.0  # times the accuracy, relative: energy and momentum cannot acquit a motion, but prove it wrong
 NORM_LIMIT = 1e-12
 OTHER_ANGLES = "better: coordinates=da.Generalized(sequence=…) with other axes, or rotations='quaternions'"
 STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors grow by it
 CONDITION_LIMIT = 1e5
+CLOSER = "stabilization='projection', or a tighter rtol"
+BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 CONFLICTING = 1e-6  # of redundant equations: more is worth a remark
@@ -61,23 +61,30 @@ REMARKS = {
 }
 
 
-def certify(dynamics: Dynamics, outcome: Outcome, data: Recorded, context: Context) -> Certificate:
-    """Measure what the trajectory leaves open."""
-    result = outcome.result
-    solved = solve_along(dynamics, data.__getitem__, outcome.segments)
-    checks = [
-        *_constraint_checks(dynamics, data, context, outcome, solved),
-        *_energy_checks(data),
-        *_norm_checks(dynamics, data),
-        *_angle_checks(dynamics, data),
-    ]
-    checks += _momentum_checks(dynamics, data)
+def certify(
+    dynamics: Dynamics, outcome: Outcome, data: Recorded, context: Context, judged: tuple[float, Estimate | None] | None
+) -> Certificate:
+    """Measure what the trajectory leaves open.
+
+    Args:
+        judged: the accuracy that is asked for, and the error that companion runs found; None: nothing is measured.
+    """
+    result, checks, estimate = outcome.result, list[Check](), None
+    if judged is not None:
+        accuracy, estimate = judged
+        solved = solve_along(dynamics, data.__getitem__, outcome.segments)
+        checks = [
+            *([] if estimate is None else [estimate.check]),
+            *_constraint_checks(dynamics, data, context, outcome, solved, accuracy),
+            *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
+            *_norm_checks(dynamics, data),
+            *_angle_checks(dynamics, data),
+            *_momentum_checks(dynamics, data, accuracy),
+        ]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    finished = result.status == Status.FINISHED or outcome.ended_by is not None
-    if not np.all(np.isfinite(data["q"])) or not np.all(np.isfinite(data["u"])):
-        finished = False
-    remarks = (*outcome.notes, *_remarks(dynamics, context, outcome.projects, checks), *_angle_remarks(dynamics, data))
-    return Certificate(finished, ending(dynamics, outcome, context), tuple(checks), remarks, counts)
+    remarks = (*outcome.notes, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
+    message = ending(dynamics, outcome, context)
+    return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
 
 
 def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
@@ -137,7 +144,7 @@ def _jumps(element: Any) -> bool:
 
 
 def _constraint_checks(
-    dynamics: Dynamics, data: Recorded, context: Context, outcome: Outcome, solved: Any
+    dynamics: Dynamics, data: Recorded, context: Context, outcome: Outcome, solved: Any, accuracy: float
 ) -> list[Check]:
     if not dynamics.rows:
         return []
@@ -160,18 +167,21 @@ def _constraint_checks(
     checks: list[Check] = []
     if dynamics.holonomic:
         about = "loops and drives closed: |φ|"
-        checks.append(Check("position residual", max(position), POSITION_LIMIT, "", about))
-    checks.append(Check("velocity residual", max(velocity), VELOCITY_LIMIT, "", "|A u + b|"))
+        checks.append(Check("position residual", max(position), accuracy, "", about, CLOSER))
+    limit = accuracy * max(1.0, _largest(u))
+    checks.append(Check("velocity residual", max(velocity), limit, "", "|A u + b|", CLOSER))
     scale = 1.0 + _largest(solved[0])
     correction = context.statistics.largest_correction
     about = "how far velocities were bent back onto the constraints in one step, relative"
     if not outcome.projects:
-        checks.append(Check("velocity correction", correction, CORRECTION_LIMIT, "", about))
+        limit = max(CORRECTION_LIMIT, accuracy)
+        checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
     pivot = context.statistics.smallest_pivot
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
-    checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about))
-    checks.append(Check("acceleration residual", max(acceleration) / scale, ACCELERATION_LIMIT, "", "|A u̇ + γ|"))
+    checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
+    limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
+    checks.append(Check("acceleration residual", max(acceleration) / scale, limit, "", "|A u̇ + γ|", fix))
     return checks
 
 
@@ -198,12 +208,15 @@ def passes_singularity(jacobians: np.ndarray) -> bool:
     return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0)))
 
 
-def _energy_checks(data: Recorded) -> list[Check]:
+def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
+    """The energy balance; without an accuracy it is only told, as fixed steps do not control the error of the work."""
     balance, kinetic = data["balance"], data["kinetic"]
     moved = max(np.ptp(kinetic), np.ptp(data["potential"]), np.ptp(data["work"]), kinetic.max())
     drift = np.abs(balance - balance[0]).max()
     relative = drift / moved if moved > 0 else drift
-    return [Check("energy balance", float(relative), ENERGY_LIMIT, "", "|Δ(T + V − W)| over the energy that moves")]
+    about, fix = "|Δ(T + V − W)| over the energy that moves", "a tighter rtol, or a drive or force without a jolt"
+    limit = None if accuracy is None else INVARIANT_LIMIT * accuracy
+    return [Check("energy balance", float(relative), limit, "", about, fix)]
 
 
 def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
@@ -240,7 +253,7 @@ def _angle_remarks(dynamics: Dynamics, data: Recorded) -> list[str]:
     return found
 
 
-def _momentum_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
+def _momentum_checks(dynamics: Dynamics, data: Recorded, accuracy: float) -> list[Check]:
     """Momenta that must be conserved because nothing outside acts."""
     flat = dynamics.flat
     held = any(
@@ -260,22 +273,17 @@ def _momentum_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
     if gravity.any():
         along = gravity / np.linalg.norm(gravity)
         linear = linear - np.outer(linear @ along, along)
-    size = max(np.abs(momentum[:, 1]).max(), 1e-300)
-    checks = [
-        Check(
-            "linear momentum", float(np.abs(linear).max() / max(size, 1.0)), 1e-8, "", "conserved: nothing outside acts"
-        )
-    ]
+    size, limit, about = max(np.abs(momentum[:, 1]).max(), 1.0), INVARIANT_LIMIT * accuracy, "nothing outside acts"
+    checks = [Check("linear momentum", float(np.abs(linear).max() / size), limit, "", about, "a tighter rtol")]
     if not gravity.any():
         angular = momentum[:, 0] - momentum[:1, 0]
         size = max(np.abs(momentum[:, 0]).max(), 1.0)
-        checks.append(
-            Check("angular momentum", float(np.abs(angular).max() / size), 1e-8, "", "conserved: nothing outside acts")
-        )
+        worst = float(np.abs(angular).max() / size)
+        checks.append(Check("angular momentum", worst, limit, "", about, "a tighter rtol"))
     return checks
 
 
-def _remarks(dynamics: Dynamics, context: Context, projects: bool, checks: Sequence[Check]) -> list[str]:
+def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> list[str]:
     seen = context.statistics
     pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
     rows, switched = acting_rows(dynamics, context)
@@ -287,7 +295,7 @@ def _remarks(dynamics: Dynamics, context: Context, projects: bool, checks: Seque
             remarks.append(REMARKS["lost"].format(high=int(high), low=int(low)))
         if seen.largest_conflict > CONFLICTING:
             remarks.append(REMARKS["conflict"].format(conflict=f"{seen.largest_conflict:.1e}"))
-        if seen.largest_correction > CORRECTION_LIMIT and not projects:
+        if any(c.name == "velocity correction" and not c.passed for c in checks):
             remarks.append(REMARKS["jumped"])
         if pivot < NEARLY_SINGULAR:
             remarks.append(REMARKS["near"].format(pivot=f"{pivot:.1e}"))

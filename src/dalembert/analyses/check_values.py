@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from dalembert.dynamics import Dynamics
-from dalembert.errors import ModelError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.model.validate import problems
 
-__all__ = ["check_values"]
+__all__ = ["by_name", "check_values"]
+
+
+def by_name(what: str, given: Any, example: str) -> dict[Any, Any]:
+    """A dictionary that was given, or an empty one for None.
+
+    Args:
+        what: the call and its argument, for the message.
+        example: how it should look.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise DalembertError(f"{what} must be a dictionary by name, got {given!r}.  Fix: e.g. {example}")
+    return dict(given or {})
 
 
 def check_values(dynamics: Dynamics, values: Mapping[str, float]) -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.atomic import atomic_file
+from dalembert.atomic import remove_parts
 from dalembert.errors import DalembertError
+from dalembert.netcdf import read_sealed, write_sealed
 from dalembert.trajectory.outcome import Happening
+from dalembert.values import DICT
 
 if TYPE_CHECKING:
     from dalembert.analyses.drive import Driver
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 5
+_FORMAT = 6
 
 
 def fingerprint(*parts: Any) -> str:
@@ -75,45 +77,56 @@ class Checkpoint:
             },
             attrs={"dalembert_checkpoint": json.dumps(notes)},
         )
-        with atomic_file(self.path, sync=True) as part:
-            data.to_netcdf(part, engine="h5netcdf")
+        write_sealed(self.path, data, sync=True)
 
     def restore(self, run: Driver) -> None:
         """Bring a new driver to where the file stands; nothing to do if there is no file."""
         if not self.path.exists():
             return
-        import xarray as xr
-
+        data, sealed = read_sealed(self.path, "a checkpoint", fix="delete the file; the run begins anew")
         try:
-            data = xr.load_dataset(self.path, engine="h5netcdf")
             notes = json.loads(data.attrs["dalembert_checkpoint"])
-        except (OSError, ValueError, KeyError) as error:
+            written = notes["format"]
+        except (ValueError, KeyError, TypeError) as error:
             raise DalembertError(
                 f"{self.path} is not a checkpoint: {error}.  Fix: another name, or delete it"
             ) from None
-        if notes["format"] != _FORMAT:
+        if written != _FORMAT or not sealed:
             raise DalembertError(
                 f"checkpoint {self.path} was not written by this version of dalembert.  "
                 f"Fix: another name, or delete the file"
             )
+        try:
+            self._bring(run, notes, data)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            found = f"{type(error).__name__}: {error}"
+            raise DalembertError(
+                f"checkpoint {self.path} does not fit this run ({found}).  Fix: delete the file"
+            ) from None
+
+    def _bring(self, run: Driver, notes: dict[str, Any], data: Any) -> None:
+        """Set a driver to what the file says."""
         if notes["fingerprint"] != self.fingerprint:
             raise DalembertError(
                 f"checkpoint {self.path} belongs to another run ({self._difference(notes['recipe'])}).  "
                 f"Fix: the same call as before, another name, or delete the file"
             )
-        run.parameters = notes["parameters"]
+        counts, written, given = np.array(notes["counts"]), notes["written"], notes["parameters"]
+        if counts.shape != run.counts.shape or not isinstance(given, DICT) or not 0 < written <= len(run.out):
+            raise ValueError("its notes are not those of a run")
+        run.parameters = {str(name): float(value) for name, value in given.items()}
         run.segments = [(start, values) for start, values in notes["segments"]]
         run.events = [Happening(**event) for event in notes["events"]]
         run.notes = notes["notes"]
         if notes["method"] != run.method.name:
             assert run.fallback is not None
             run.method, run.fallback = run.fallback, None
-        run.counts = np.array(notes["counts"])
+        run.counts = counts
         run.statistics = notes["statistics"]
         memory, states = _values("memory", data), data.states.values
         run.out[: len(states)] = states
         # Implicit methods go on with the constraint rows that they chose where they began, formulations with theirs.
-        run.begin(memory["t"], states[-1], notes["written"], active=np.array(notes["active"], dtype=np.int64))
+        run.begin(memory["t"], states[-1], written, active=np.array(notes["active"], dtype=np.int64))
         if {name: np.shape(value) for name, value in memory.items()} != {
             name: np.shape(value) for name, value in run.memory.values().items()
         }:
@@ -136,6 +149,7 @@ class Checkpoint:
     def remove(self) -> None:
         """The run is over."""
         self.path.unlink(missing_ok=True)
+        remove_parts(self.path)
 
 
 def _remembered(run: Driver) -> dict[str, Any]:

@@ -16,10 +16,10 @@ import numpy as np
 from dalembert.analyses.options import MethodOptions, Options, show_options
 from dalembert.analyses.simulate import DEFAULT_OUTPUTS, simulate
 from dalembert.atomic import write_atomic
+from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 

@@ -23,7 +23,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "guard_spacing"]
 
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
@@ -44,6 +44,12 @@ OVERLOOKED = (
 )
 
 _COUNTS = ("steps", "rejected", "evaluations", "narrow")
+
+
+def guard_spacing(times: np.ndarray) -> float:
+    """Distance (s) of the places at which steps are compared with the equations."""
+    outputs = min(max(len(times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
+    return float(times[-1] - times[0]) / outputs
 
 
 class Driver:
@@ -91,8 +97,7 @@ class Driver:
         made: tuple[Any, Any] = self.dynamics.problem(self.parameters, self.method.needs, (t, x), active)
         self.problem, self.context = made
         self.settle(self.context)
-        outputs = min(max(len(self.times) - 1, LEAST_SAMPLES), MOST_SAMPLES)
-        self.problem.spacing = (self.times[-1] - self.times[0]) / outputs
+        self.problem.spacing = guard_spacing(self.times)
         y = x
         if self.problem.encode is None:
             self.problem.staged = self.context.inner is not None
@@ -141,7 +146,9 @@ class Driver:
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
         notes = (*self.notes, *self._overlooked(found))
-        return Outcome(found, self.segments, self.events, ended_by, trouble, notes, projects)
+        return Outcome(
+            found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
+        )  # fmt: skip
 
     # States of the run
 

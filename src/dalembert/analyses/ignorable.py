@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.equations.ignorable_coordinates import Ignorable, ignorable_of
-from dalembert.kinematics import Generalized
 from dalembert.model import Model
 
 __all__ = ["ignorable"]

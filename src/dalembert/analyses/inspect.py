@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.rank import Positions, dependent_rows, settled_rank
 from dalembert.dynamics import Dynamics
@@ -51,7 +50,7 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
     A, rank = settled_rank(positions, state.q)[1:]
     graph = Graph(dynamics.flat)
     tree = graph.spanning_tree()
-    mechanism = dynamics.coordinates.place(NUMPY, {**dynamics.flat.parameters, **(parameters or {})}).mechanism
+    mechanism = positions.tree.mechanism
     return Inspection(
         name=model.name,
         bodies=len(dynamics.flat.bodies),

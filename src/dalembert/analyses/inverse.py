@@ -17,16 +17,17 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
+from dalembert.analyses.check_values import by_name
 from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
 from dalembert.analyses.signals import Signals, signal_of
 from dalembert.codegen import Kernel
+from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
-from dalembert.kinematics import COORDINATES
 from dalembert.model import Model, flatten
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
@@ -74,21 +75,21 @@ def inverse_dynamics(
             a singular position; the message says where and when.
     """
     times = _instants(duration, output_step)
+    motion = by_name("inverse_dynamics: motion", motion, '{"A": "0.5*sin(t)"}')
     if isinstance(model, Subsystem):
         from dalembert.analyses.inverse_system import inverse_system
 
         if isinstance(initial, State):
             raise DalembertError("initial: a subsystem begins at values of its variables, e.g. initial={'theta': 0.3}")
         given: dict[str, Any] = {"unknowns": unknowns, "weights": weights or {}, "initial": initial or {}}
-        return inverse_system(model, motion or {}, times, parameters=parameters or {}, **given)
+        return inverse_system(model, motion, times, parameters=parameters or {}, **given)
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
     if isinstance(model, Planar):
         unknowns = list(model.inputs) if unknowns is None else unknowns
-        model = model.prescribed_model(motion or {}, unknowns)
+        model = model.prescribed_model(motion, unknowns)
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
-    motion = dict(motion or {})
     names = tuple(unknowns) if isinstance(unknowns, (Mapping, list, tuple)) else unknowns
     asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, TUPLE) else names)
     prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))

@@ -22,12 +22,13 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators.base import Result, Status
 from dalembert.model import Model
+from dalembert.netcdf import write_sealed
 from dalembert.state import State
 from dalembert.trajectory import Certificate, Check, Trajectory
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import record
 from dalembert.trajectory.recorded import AXES
-from dalembert.trajectory.trajectory import BodyMotion, JointMotion, write_netcdf
+from dalembert.trajectory.trajectory import BodyMotion, JointMotion
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -128,7 +129,7 @@ class Inverse:
         forces = ", ".join(f"{name} up to {peak:.4g}" for name, peak in zip(self.names, peaks, strict=True))
         return (
             f"<Inverse dynamics of {self.model.name!r}: {len(self._t)} instants, {self._t[0]:g} … {self._t[-1]:g} s; "
-            f"{forces}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{forces}; {self.certificate.verdict}>"
         )
 
     # Forces
@@ -329,7 +330,7 @@ class Inverse:
         if Path(path).suffix == ".csv":
             return write_atomic(path, self.to_csv().encode(), DalembertError)
         facts = {"certificate": str(self.certificate), "unknowns": json.dumps(self.names)}
-        return write_netcdf(self.data.assign_attrs(facts), path)
+        return write_sealed(path, self.data.assign_attrs(facts))
 
     def plot(self, path: str | Path | None = None, *, quantities: Sequence[str] | str | None = None) -> Any:
         """Forces, power and the motion over time; a matplotlib figure, written to ``path`` if given.

@@ -13,6 +13,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.check_values import by_name
 from dalembert.analyses.dual_matrix import Dual, value_of
 from dalembert.analyses.linear_chart import LinearChart
 from dalembert.analyses.linear_model import LinearModel
@@ -75,6 +76,8 @@ def linearize(
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
+    if not isinstance(at, (State, Trajectory)):
+        at = by_name("linearize: at", at, 'at={"A": 0.3}') or None
     if isinstance(model, Planar):
         model = model.to_model()
     if isinstance(model, Subsystem):

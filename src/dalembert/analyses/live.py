@@ -14,6 +14,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assemble import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, assemble_state, reference
 from dalembert.analyses.certify import NEARLY_SINGULAR
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
+from dalembert.analyses.companion import accuracy_of
 from dalembert.analyses.drive import MOST_EVENTS, QUICK_EVENTS, QUICK_TIME, Driver
 from dalembert.analyses.impact import SWITCH_TOLERANCE
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
@@ -28,6 +29,7 @@ from dalembert.export.native_watch import MEASURED, Watch
 from dalembert.integrators import INTEGRATORS
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
+from dalembert.trajectory.certificate import ERROR
 
 __all__ = ["KEPT_EVENTS", "Living", "column_offsets", "make_living", "recorded_options"]
 
@@ -47,6 +49,7 @@ class Living:
         parameters: all parameters, which every part of the run shares.
         method, fallback: the integrator, and what takes over where the problem turns out stiff.
         start: the state that the run begins with.
+        accuracy: that the run is held to, relative to the size of the motion.
     """
 
     live: Live
@@ -56,6 +59,7 @@ class Living:
     fallback: Any
     dynamics: Dynamics
     start: State
+    accuracy: float
 
 
 def recorded_options(options: Options, choice: Choice, duration: float) -> str:
@@ -75,7 +79,7 @@ def recorded_options(options: Options, choice: Choice, duration: float) -> str:
         {
             "duration": duration, "start": options.start, "output_step": options.output_step,
             "method": method(choice.method), "fallback": method(choice.fallback),
-            "stabilization": options.stabilization, "baumgarte": options.baumgarte,
+            "stabilization": options.stabilization, "baumgarte": options.baumgarte, "accuracy": options.accuracy,
             "initial": plain(options.initial), "initial_rates": plain(options.initial_rates),
         }
     )  # fmt: skip
@@ -128,7 +132,8 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
     if dynamics.coordinates is not dynamics.relative.coordinates:
         live.set(converts=True, converted=_converted(dynamics))
         watch.counted = True
-    return Living(live, wanted, values, choice.method, choice.fallback, dynamics, maker.start)
+    return Living(live, wanted, values, choice.method, choice.fallback, dynamics, maker.start,
+                  accuracy_of(choice.method, how["accuracy"]))  # fmt: skip
 
 
 def _refuse(run: Trajectory, how: Any) -> None:
@@ -143,7 +148,8 @@ def _refuse(run: Trajectory, how: Any) -> None:
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip
-    strange = [check.name for check in run.certificate.checks if check.name not in MEASURED]
+    known = (*MEASURED, ERROR)
+    strange = [check.name for check in run.certificate.checks if check.name not in known]
     if strange:
         raise DalembertError(f"only Python can measure the {' and the '.join(strange)}.  Fix: coordinates='relative'")
 

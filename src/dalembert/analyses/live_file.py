@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.analyses import certify as words
+from dalembert.analyses import companion
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.drive import ENDLESS, OVERLOOKED
 from dalembert.analyses.live import Living, column_offsets, make_living
@@ -19,6 +21,7 @@ from dalembert.export.live_page import LiveSlider, engine_data, field_address, l
 from dalembert.export.module import Packed
 from dalembert.export.native_watch import MEASURED
 from dalembert.integrators import Status
+from dalembert.native import Real
 from dalembert.numerics.context import FAILURES
 from dalembert.values import NUMBER, SEQUENCE
 from dalembert.view.run_scene import scene as scene_of
@@ -30,6 +33,8 @@ __all__ = ["write_live"]
 
 # How many sliders there are if nobody says which.
 MOST_PARAMETERS, MOST_STARTS = 8, 4
+
+SPEEDY = "velocity residual"  # the check whose limit grows with the largest velocity
 
 _STARTS = {
     str(native_start.OPEN): "with these values the mechanism cannot be assembled: {owner} is off by {off} (m or rad)",
@@ -62,7 +67,7 @@ def write_live(
     living = make_living(run, list(dict.fromkeys(joint for joint, *_ in starts)), kernel)
     engine, packed = engine_data(living.live)
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
-    live = {**_layout(living, places, drawing), **_words(run, living)}
+    live = {**_layout(living, places, drawing), **_words(run, living), "companion": _companion(living, packed)}
     return write_atomic(path, live_html(drawing, _sources(run, drawing), live, sliders, engine), ViewError)
 
 
@@ -218,11 +223,54 @@ def _sources(run: Trajectory, drawing: Any) -> dict[tuple[int, str], int | str]:
     }
 
 
+def _companion(living: Living, packed: Packed) -> dict[str, Any]:
+    """A run that tells the error of another one: what it changes, how much of the error its difference shows, and the
+    sizes that errors refer to."""
+    d, method, accuracy = living.dynamics, living.method, living.accuracy
+    nq = d.nq
+    unit = [False] * (nq + d.nv)
+    for slot in d.coordinates.slots:
+        joint = d.coordinates.joint_at(slot)
+        for first in joint.quaternions if joint.nq > joint.nv else ():
+            unit[slot.q.start + first : slot.q.start + first + 4] = [True] * 4
+    if method.adaptive:
+        tighter = companion.TIGHTER if method.rtol / companion.TIGHTER >= companion.FINEST else 1 / companion.TIGHTER
+        other: Any = replace(method, rtol=method.rtol / tighter, atol=method.atol / tighter)
+        scale = companion.MARGIN / companion.SHOWN if tighter > 1 else 1.0
+        by, floor = (
+            f"by a run at rtol {other.rtol:.0e}",
+            min(max(method.atol / method.rtol, 1e-9), companion.LEAST_SIZE),
+        )
+    else:
+        other, by, floor = replace(method, step=method.step / 2), "by a run with half the step", companion.LEAST_SIZE
+        scale = companion.MARGIN * 2**method.order / (2**method.order - 1)
+    problem, memory = living.live.problem, living.live.memory
+    writes = _differences(packed, method.stepper(problem, memory).current, living.live.stepper.current,
+                          other.stepper(problem, memory).current)  # fmt: skip
+    return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor, "share": companion.LEAST_SHARE,
+            "unit": unit, "nq": nq}  # fmt: skip
+
+
+def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tuple[int, str, float]]:
+    """What to write into a step and the record of its method so that it becomes another one."""
+    found: list[tuple[int, str, float]] = []
+    for name, item in mine.fields.items():
+        if isinstance(item, Real) and getattr(mine, name) != getattr(other, name):
+            found.append((field_address(packed, there, name), "f", float(getattr(other, name))))
+    if hasattr(mine, "pair"):
+        found += _differences(packed, mine.pair, there.pair, other.pair)
+    return found
+
+
 def _words(run: Trajectory, living: Living) -> dict[str, Any]:
     """Checks with their limits, and everything that the page may have to say."""
     live, d = living.live, living.dynamics
     rows, switched = words.acting_rows(d, live.context)
-    checks = [{"name": c.name, "limit": c.limit, "index": MEASURED.index(c.name)} for c in run.certificate.checks]
+    checks = [
+        {"name": c.name, "limit": living.accuracy if c.name == SPEEDY else c.limit, "index": MEASURED.index(c.name),
+         "speedy": c.name == SPEEDY}
+        for c in run.certificate.checks if c.name in MEASURED
+    ]  # fmt: skip
     other = living.fallback.name if living.fallback is not None else None
     stiff = f"{living.method.name} found the problem stiff at t = {{t}} s; "
     stiff += f"{other} went on from there" if other else f"{living.method.name} went on with short steps"
@@ -232,8 +280,7 @@ def _words(run: Trajectory, living: Living) -> dict[str, Any]:
     return {
         "checks": checks, "rows": rows if d.rows else 0, "switched": switched, "facts": facts,
         "notes": [held] if live.context.rank else [], "projects": living.method.projects or live.problem.staged,
-        "limits": {"conflict": words.CONFLICTING, "correction": words.CORRECTION_LIMIT,
-                   "nearly": words.NEARLY_SINGULAR},
+        "limits": {"conflict": words.CONFLICTING, "nearly": words.NEARLY_SINGULAR},
         "statuses": {"finished": int(Status.FINISHED), "noStart": native_run.NO_START, "acted": native_run.ACTED},
         "reactions": {"ended": native_events.ENDED}, "reactionWords": _REACTIONS, "starts": _STARTS,
         "endings": {str(int(status)): text for status, text in words.ENDINGS.items()},

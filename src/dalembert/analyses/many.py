@@ -8,6 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from dalembert.analyses.certify import certify, ending
 from dalembert.analyses.choose_integrator import Choice
+from dalembert.analyses.companion import estimate_motion
 from dalembert.analyses.drive import WATCH_PERIOD, Driver
 from dalembert.analyses.options import Options, RunOptions, show_options
 from dalembert.analyses.resample import resample
@@ -81,6 +83,7 @@ def simulate_many(
     free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
     fast = free and Lanes.takes(choice.method, times)
     crew: _Crew = (_LaneCrew if fast else _DriverCrew)(dynamics, samples, times, choice)
+    crew.options = replace(options, initial=None, initial_rates=None, parameters=None)
     crew.work(threads, progress)
     return crew.batch()
 
@@ -88,7 +91,8 @@ def simulate_many(
 class _Crew(ABC):
     """Threads that take samples through time. What ``look`` asks for is all that is pickled."""
 
-    looked: tuple[str, ...] = ("dynamics", "samples", "times", "method", "out", "written", "stopped")
+    looked: tuple[str, ...] = ("dynamics", "samples", "times", "method", "out", "written", "stopped", "options")
+    options: Options
 
     def __init__(self, dynamics: Dynamics, samples: Samples, times: np.ndarray, choice: Choice):
         self.dynamics, self.samples, self.times, self.choice = dynamics, samples, times, choice
@@ -198,10 +202,14 @@ class _Crew(ABC):
         return Batch(data, d, dict(sorted(failed.items())), samples.parameters, self.look, finish)
 
     def trajectory(self, why: str, run: SampleRun) -> Trajectory:
-        """All quantities of one sample, with its certificate."""
+        """All quantities of one sample, with its certificate, for which companions are run now."""
         data = record(self.dynamics, run.outcome, run.integrator, run.start)
         data.attrs["reason"] = why
-        certificate = certify(self.dynamics, run.outcome, data, run.context(self.dynamics))
+        judged, options = None, self.options
+        if options.certify:
+            choice = options.choice(self.dynamics)
+            judged = estimate_motion(self.dynamics, choice, run.outcome, options.accuracy)
+        certificate = certify(self.dynamics, run.outcome, data, run.context(self.dynamics), judged)
         return Trajectory(data, certificate, self.dynamics, resample)
 
 
@@ -239,7 +247,7 @@ class _LaneCrew(_Crew):
         steps = int(np.ceil(np.diff(self.times[:n]) / self.method.step - 1e-9).sum())
         evaluations = 1 + steps * len(self.method.weights)
         found = Result(self.times[:n], self.out[i, :n], status, end, self.out[i, n - 1], steps, 0, evaluations)
-        outcome = Outcome(found, [(0, self.samples.values(i))])
+        outcome = Outcome(found, [(0, self.samples.values(i))], method=self.method, times=self.times)
         statistics: dict[str, float] = {"failure": NOT_FINITE} if status == Status.FAILED else {}
         return SampleRun(outcome, statistics, self.method.name, partial(self.begun, i))
 
@@ -288,7 +296,7 @@ class _DriverCrew(_Crew):
             return self.runs[i]
         y = self.out[i, 0]
         found = Result(self.times[:1], self.out[i, :1], Status.STOPPED, float(self.times[0]), y, 0, 0, 0)
-        outcome = Outcome(found, [(0, self.samples.values(i))])
+        outcome = Outcome(found, [(0, self.samples.values(i))], method=self.method, times=self.times)
         return SampleRun(outcome, {}, self.method.name, partial(self.begun, i))
 
 

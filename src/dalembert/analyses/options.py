@@ -14,11 +14,11 @@ import numpy as np
 
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
-from dalembert.kinematics import Generalized
 from dalembert.model import Model
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
@@ -41,6 +41,8 @@ class MethodOptions(TypedDict, total=False):
     atol: float | None
     step: float | None
     output_step: float | None
+    accuracy: float | None
+    certify: bool
     initial: Mapping[str, Any] | State | Trajectory | None
     initial_rates: Mapping[str, Any] | None
     parameters: Mapping[str, Any] | None
@@ -69,6 +71,9 @@ class Options:
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
+        accuracy: error of the motion that is allowed at its end, relative to its size, by which the certificate judges;
+            default: 10⁴ rtol, 1e-6 with the default tolerance, 1e-3 from rtol 1e-7 to 1e-5 and for fixed steps.
+        certify: False: the run is not judged, which saves the companion runs that estimate its error.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
             ``State`` instead, or a run, from whose end this one goes on.
         parameters: values to use instead of the model's.
@@ -84,6 +89,8 @@ class Options:
     atol: float | None = None
     step: float | None = None
     output_step: float | None = None
+    accuracy: float | None = None
+    certify: bool = True
     initial: Mapping[str, Any] | State | Trajectory | None = None
     initial_rates: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
@@ -104,6 +111,10 @@ class Options:
     def __post_init__(self) -> None:
         if not _finite(self.start):
             raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
+        if self.accuracy is not None and not _positive(self.accuracy):
+            raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
+        if not isinstance(self.certify, bool):
+            raise DalembertError(f"certify must be True or False, got {self.certify!r}")
         for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
             value = getattr(self, name)
             if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):

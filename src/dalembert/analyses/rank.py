@@ -129,6 +129,8 @@ def null_rows(A: np.ndarray, rank: int) -> np.ndarray:
 
 def dependent_rows(A: np.ndarray, rank: int) -> list[int]:
     """Rows that depend on the ones before them."""
+    if not len(A):
+        return []
     _, _, _, scale = factors(A)
     kept: list[np.ndarray] = []
     dependent: list[int] = []
@@ -151,6 +153,8 @@ def _holonomic_rank(positions: Positions, q: np.ndarray, tolerance: float) -> in
 
 def settled_rank(positions: Positions, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     """q settled as well as numbers allow, A of the rows that act, and its rank."""
+    if not positions.acting:
+        return q, np.zeros((0, positions.dynamics.nv)), 0
     settled = positions.settle(q, _holonomic_rank(positions, q, RANK_TOLERANCE))
     q = q if settled is None else settled
     A = positions.jacobian(q)
@@ -164,6 +168,8 @@ def ranks(positions: Positions, q: np.ndarray) -> Ranks:
     that leads to a new position, the motion is finite; the largest rank met there is that of a general position.
     """
     q, A, rank = settled_rank(positions, q)
+    if not rank and not positions.acting:
+        return Ranks(q, A, 0, q, 0)
     holonomic = _holonomic_rank(positions, q, RANK_TOLERANCE)
     free = factors(A)[2][rank:]
     if not len(free):

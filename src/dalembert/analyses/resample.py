@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from dalembert.analyses.certify import certify
+from dalembert.analyses.companion import ENOUGH
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators.base import Result, Status
@@ -47,7 +48,9 @@ def resample(run: Trajectory, times: Iterable[float] | float | None = None, *, s
     data = record(run.dynamics, outcome, run.attrs["integrator"], start)
     data.attrs["reason"] = run.attrs.get("reason", "")
     _count_turns(run, data)
-    fresh = certify(run.dynamics, outcome, data, run.dynamics.context(outcome.segments[-1][1]))
+    # The error of the motion is known from the run; what is interpolated leaves open may be as much.
+    judged = (run.certificate.accuracy or ENOUGH, None) if run.certificate.checked else None
+    fresh = certify(run.dynamics, outcome, data, run.dynamics.context(outcome.segments[-1][1]), judged)
     return Trajectory(data, _certificate(run, fresh, len(wanted)), run.dynamics, resample)
 
 

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from dalembert.analyses.live_file import write_live
 from dalembert.analyses.resample import resample
+from dalembert.errors import DalembertError
+from dalembert.netcdf import read_sealed
 from dalembert.trajectory import Trajectory
-from dalembert.trajectory.system_trajectory import SystemTrajectory, is_system_file, read_system
-from dalembert.trajectory.trajectory import read_netcdf
+from dalembert.trajectory.system_trajectory import SystemTrajectory, system_run_of
+from dalembert.trajectory.trajectory import run_of
 
 __all__ = ["load"]
+
+_PATHS: tuple[type[Any], ...] = (str, os.PathLike)
+_MODELS = (".yaml", ".yml", ".urdf", ".xml", ".json")
 
 
 def load(path: str | Path) -> Trajectory | SystemTrajectory:
     """A trajectory that was saved, with the equations that were integrated: all options are as they were. The motion of
-    a subsystem comes without its equations."""
-    if is_system_file(path):
-        return read_system(path)
-    return read_netcdf(path, resample, write_live)
+    a subsystem comes without its equations.
+
+    Raises:
+        DalembertError: there is no such file, it is no result, or it was changed or damaged since it was written.
+    """
+    if not isinstance(path, _PATHS):
+        raise DalembertError(f"load takes the path of a result file, got {path!r}")
+    path = Path(path)
+    if path.suffix.lower() in _MODELS:
+        raise DalembertError(f"{path} is a model, not a result.  Fix: da.read({str(path)!r})")
+    data, sealed = read_sealed(path)
+    if "dalembert_system" in data.attrs:
+        return system_run_of(path, data, sealed)
+    return run_of(path, data, sealed, resample, write_live)

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.analyses.certify import certify
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
+from dalembert.analyses.companion import estimate_motion
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.live import recorded_options
 from dalembert.analyses.live_file import write_live
@@ -68,6 +69,8 @@ def simulate(
         raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
     if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
         raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
+    if strict and not options.certify:
+        raise DalembertError("strict=True needs a certificate.  Fix: leave out certify=False")
     times = options.times(duration, DEFAULT_OUTPUTS)
     if isinstance(model, Planar):
         model, inputs = model.to_model(inputs), None
@@ -108,7 +111,9 @@ def simulate(
     data = record(dynamics, outcome, driver.method.name, begun)
     how = recorded_options(options, choice, float(duration))
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
-    run = Trajectory(data, certify(dynamics, outcome, data, driver.context), dynamics, resample, write_live)
+    judged = estimate_motion(dynamics, choice, outcome, options.accuracy) if options.certify else None
+    certificate = certify(dynamics, outcome, data, driver.context, judged)
+    run = Trajectory(data, certificate, dynamics, resample, write_live)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run

@@ -11,22 +11,21 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.analyses.certify import CONDITION_LIMIT, ending_words
 from dalembert.analyses.choose_integrator import Choice, choose_methods
+from dalembert.analyses.companion import estimate_error, motion_sizes
 from dalembert.analyses.drive import Driver
 from dalembert.analyses.options import Options
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.expressions import evaluate
-from dalembert.integrators.base import Status
 from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import CompiledSystem, compiled
 from dalembert.modular.system_functions import SystemContext, solve_tops
-from dalembert.trajectory import Certificate, Check
+from dalembert.trajectory import Certificate, Check, Estimate
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import SystemTrajectory
 
 __all__ = ["simulate_system"]
 
-RESIDUAL_LIMIT = 1e-9
 TOP_LIMIT = 1e-6
 
 
@@ -52,7 +51,8 @@ def simulate_system(
     outcome = driver.run()
     data, residual = _recorded(system, outcome, driver)
     data.attrs["reason"] = choice.reason
-    certificate = _certificate(system, outcome, driver.context, data, residual, vector)
+    judged = _judged(system, choice, outcome, options.accuracy) if options.certify else None
+    certificate = _certificate(system, outcome, driver.context, data, (residual, vector, judged))
     run = SystemTrajectory(data, certificate, system.equations)
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
@@ -122,16 +122,27 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
 
 
 def _certificate(
-    system: CompiledSystem, outcome: Outcome, context: SystemContext, data: Recorded, residual: float, p: np.ndarray
+    system: CompiledSystem,
+    outcome: Outcome,
+    context: SystemContext,
+    data: Recorded,
+    measured: tuple[float, np.ndarray, tuple[float, Estimate | None] | None],
 ) -> Certificate:
+    """What was ``measured``: the residual of the highest order, with which parameters, and the error."""
     result, seen = outcome.result, context.statistics
+    residual, p, judged = measured
+    counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
+    message = ending_words(result, context.failure())
+    if judged is None:
+        return Certificate(outcome.finished, message, (), tuple(outcome.notes), counts, None, False)
+    accuracy, estimate = judged
     checks, size = [], 1.0 + float(np.abs(data["states"]).max(initial=0.0))
     for order, values in system.lower_residuals(data["time"], data["states"], p).items():
         left, about = float(np.abs(values).max()) / size, "relative to the largest variable"
-        checks.append(Check(f"invariants of order {order}", left, RESIDUAL_LIMIT, "", about))
+        checks.append(Check(f"invariants of order {order}", left, accuracy, "", about))
     if context.rows:
         about = f"|A q⟨{system.equations.order}⟩ + b|, relative"
-        checks.append(Check("invariants, highest order", residual, TOP_LIMIT, "", about))
+        checks.append(Check("invariants, highest order", residual, max(TOP_LIMIT, accuracy), "", about))
         about = "longest row over smallest pivot of the invariants"
         checks.append(Check("conditioning", 1.0 / max(seen.smallest_pivot, 1e-300), CONDITION_LIMIT, "", about))
     remarks = list(outcome.notes)
@@ -141,6 +152,18 @@ def _certificate(
         remarks.append(f"redundant invariants contradict each other by up to {seen.largest_conflict:.1e}, relative")
         checks.append(Check("contradiction", seen.largest_conflict, TOP_LIMIT, "", "of redundant invariants, relative"))
     remarks.append("no energy balance: variables of a subsystem need not be mechanical")
-    counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    finished = result.status == Status.FINISHED and bool(np.all(np.isfinite(data["states"])))
-    return Certificate(finished, ending_words(result, context.failure()), tuple(checks), tuple(remarks), counts)
+    if estimate is not None:
+        checks.insert(0, estimate.check)
+    return Certificate(outcome.finished, message, tuple(checks), tuple(remarks), counts, estimate)
+
+
+def _judged(
+    system: CompiledSystem, choice: Choice, outcome: Outcome, accuracy: float | None
+) -> tuple[float, Estimate | None]:
+    """The accuracy asked for, and the error; sizes are those of variables of the same order."""
+    orders = np.array([name.count(".d") for name in system.state])
+    sizes = np.abs(outcome.result.states).max(axis=0, initial=0.0)
+    for order in set(orders.tolist()):
+        alike = np.flatnonzero(orders == order)
+        sizes[alike] = motion_sizes(outcome.result.states[:, alike], [slice(None)])
+    return estimate_error(system, choice, outcome, sizes, accuracy)

@@ -114,7 +114,7 @@ class SystemInverse(SystemTrajectory):
         return (
             f"<Inverse dynamics of {self.attrs['model']!r}: {len(time)} instants, {time[0]:g} … {time[-1]:g} s; "
             f"{peaks}; "
-            f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{self.certificate.verdict}>"
         )
 
     def values(self, name: str) -> np.ndarray:

@@ -30,8 +30,8 @@ def derive_model(
     files: dict[str, Path | None],
 ) -> None:
     """Derive, print, write files."""
+    from dalembert.coordinates import Generalized
     from dalembert.derivation import derive
-    from dalembert.kinematics import Generalized
 
     console = Console(highlight=False, soft_wrap=True)
     coordinates = "generalized" if sequence is None else Generalized(sequence=sequence)

@@ -76,7 +76,8 @@ def run_model(
         with working(f"writing {escape(str(path))}", aside):
             write(path)
         console.print(f"  wrote {path}  ({path.stat().st_size / 1e6:.1f} MB)", style="dim", soft_wrap=True)
-    return trajectory.certificate.trusted
+    certificate = trajectory.certificate
+    return certificate.trusted if certificate.checked else certificate.finished
 
 
 def _writable(folder: Path) -> None:
@@ -117,8 +118,8 @@ def _progress(console: Console, title: str) -> Generator[Any]:
 
 def _print_result(console: Console, trajectory: Any, seconds: float) -> None:
     certificate, dynamics = trajectory.certificate, trajectory.dynamics
-    verdict = "[green]trusted[/]" if certificate.trusted else "[bold red]NOT TRUSTED[/]"
-    console.print(f"[bold]{dynamics.model.name}[/]  {verdict}: {certificate.message}", soft_wrap=True)
+    style = "green" if certificate.trusted else "bold red" if certificate.checked else "yellow"
+    console.print(f"[bold]{dynamics.model.name}[/]  [{style}]{escape(certificate.headline)}[/]", soft_wrap=True)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     table.add_row("formulation", f"{dynamics.formulation.name} ({dynamics.reason})")
     size = f"{dynamics.nq} coordinates, {dynamics.nv} velocities, {len(dynamics.rows)} constraint equations"

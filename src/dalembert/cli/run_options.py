@@ -33,6 +33,8 @@ _FIELDS: dict[str, tuple[Any, Any]] = {
         ("atol", float | None, None, "Absolute tolerance."),
         ("step", float | None, None, "Step of fixed-step methods, longest step of others (s)."),
         ("output_step", float | None, None, "Output interval (s)."),
+        ("accuracy", float | None, None, "Error of the motion allowed, relative to its size."),
+        ("certify", bool, True, "Estimate the error by companion runs, and judge."),
     )
 }  # fmt: skip
 

@@ -112,11 +112,11 @@ def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, 
 def show_catalog() -> None:
     """Print everything that has a name."""
     from dalembert.constraints import CONSTRAINTS
+    from dalembert.coordinates import COORDINATES
     from dalembert.forces import FORCES
     from dalembert.formulations import FORMULATIONS
     from dalembert.integrators import INTEGRATORS
     from dalembert.joints import JOINTS
-    from dalembert.kinematics import COORDINATES
     from dalembert.library import PLANAR, build, names
 
     console = Console(highlight=False, soft_wrap=True)

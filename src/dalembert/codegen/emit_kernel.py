@@ -44,16 +44,17 @@ def emit_module(tape: Tape, plan: Plan, symbol: str, width: int, *, batch: bool)
     pieces = [emitter.piece(p, f"{symbol}.{p}") for p in range(len(plan.pieces))]
     driver = _batch_driver if batch else _single_driver
     main = driver(symbol, tape, plan, width)
+    table = emitter.table(symbol)
     loops = emit_products(tape.products, symbol, width, plan.n_work)
     helpers = helper_text(emitter.used, width, inline_sincos=emitter.inline_sincos)
-    return "\n".join([*pieces, loops, main, helpers])
+    return "\n".join([table, *pieces, loops, main, helpers])
 
 
 def _sincos_count(tape: Tape) -> int:
     return len({tape.a[k] for k, op in enumerate(tape.ops) if op in ("sin", "cos")})
 
 
-_MANY_ZEROS = 64  # outputs
+_MANY_CONSTANTS = 16  # outputs; more are copied from a table: the compiler tries to merge every store with every other
 _ARGS = "ptr noalias readonly %in, ptr noalias %out, ptr noalias %work"
 _POINTERS = "ptr %in, ptr %out, ptr %work"
 
@@ -113,7 +114,7 @@ class _Emitter:
         self.literals = [self._literal(value) for value in tape.constants]
         self.zero = self._literal(0.0)
         self.one = self._literal(1.0)
-        self.cleared = self._zeros()
+        self.copied = self._constants()
         self.name: dict[int, str] = {}
         self.truth: dict[int, str] = {}
         self.lines: list[str] = []
@@ -134,8 +135,8 @@ class _Emitter:
         kind = "alwaysinline" if len(self.plan.pieces) == 1 else "noinline"
         self.lines = [f"define internal void @{symbol}({_ARGS}) {kind} #0 {{"]
         ops, a, b = self.tape.ops, self.tape.a, self.tape.b
-        if p == 0 and self.cleared:
-            self._clear()
+        if p == 0 and (self.tape.is_sparse or self.copied):
+            self._fill(symbol.rpartition(".")[0])
         for k in self.plan.pieces[p]:
             op = ops[k]
             if op != "input" and op != "const" and k not in self.name:
@@ -145,37 +146,76 @@ class _Emitter:
                 if k + 1 in self.name and k + 1 in self.plan.slot:
                     self._store("work", self.plan.slot[k + 1], self.name[k + 1])
         for i, v in self.plan.outputs[p]:
-            if i not in self.cleared:
+            if i not in self.copied:
                 self._store("out", i, self._operand(v))
         for i, v in self.plan.entries[p]:
             self._store("work", self.plan.n_work + i, self._operand(v))
         self.lines += ["  ret void", "}"]
         return "\n".join(self.lines)
 
-    def _zeros(self) -> set[int]:
-        """Outputs that are zero, if there are many, as in sparse matrices; else none.
-
-        Thousands of single stores would take the compiler longer than all arithmetic.
-        """
+    def _constants(self) -> dict[int, float]:
+        """Stored outputs that are constants, if there are many."""
         tape = self.tape
-        zeros = {i for i, v in enumerate(tape.results) if tape.ops[v] == "const" and tape.constants[tape.a[v]] == 0.0}
-        return zeros if len(zeros) >= _MANY_ZEROS else set()
+        found = {i: tape.constants[tape.a[v]] for i, v in tape.stored if tape.ops[v] == "const"}
+        return found if len(found) >= _MANY_CONSTANTS else {}
 
-    def _clear(self) -> None:
-        """A loop that zeroes all outputs; the pieces then store those that are not zero."""
-        self.lines += [
-            "entry:",
-            "  br label %clear",
-            "clear:",
-            "  %zi = phi i64 [0, %entry], [%zn, %clear]",
-            f"  %zo = mul i64 %zi, {self.width}",
-            "  %zp = getelementptr inbounds double, ptr %out, i64 %zo",
-            f"  store {self.type} {self.zero}, ptr %zp, align 8",
-            "  %zn = add i64 %zi, 1",
-            f"  %zc = icmp eq i64 %zn, {len(self.tape.results)}",
-            "  br i1 %zc, label %body, label %clear",
-            "body:",
+    def table(self, symbol: str) -> str:
+        """Where the constants among the outputs go, and their values."""
+        if not self.copied:
+            return ""
+        n = len(self.copied)
+        places = ", ".join(f"i64 {i * self.width}" for i in self.copied)
+        bits = (struct.unpack("<Q", struct.pack("<d", value))[0] for value in self.copied.values())
+        values = ", ".join(f"double 0x{value:016X}" for value in bits)
+        return (
+            f"@{symbol}.places = internal constant [{n} x i64] [{places}]\n"
+            f"@{symbol}.constants = internal constant [{n} x double] [{values}]"
+        )
+
+    def _fill(self, symbol: str) -> None:
+        """Loops that zero all outputs and copy constants into them; the pieces then store the others."""
+        self.lines += ["entry:", f"  br label %{'clear' if self.tape.is_sparse else 'copy'}"]
+        before = "entry"
+        if self.tape.is_sparse:
+            before = "clear"
+            self.lines += [
+                "clear:",
+                "  %zi = phi i64 [0, %entry], [%zn, %clear]",
+                f"  %zo = mul i64 %zi, {self.width}",
+                "  %zp = getelementptr inbounds double, ptr %out, i64 %zo",
+                f"  store {self.type} {self.zero}, ptr %zp, align 8",
+                "  %zn = add i64 %zi, 1",
+                f"  %zc = icmp eq i64 %zn, {len(self.tape.results)}",
+                f"  br i1 %zc, label %{'copy' if self.copied else 'body'}, label %clear",
+            ]
+        if self.copied:
+            spread, name = self._spread("%kv")
+            self.lines += [
+                "copy:",
+                f"  %ki = phi i64 [0, %{before}], [%kn, %copy]",
+                f"  %ka = getelementptr inbounds i64, ptr @{symbol}.places, i64 %ki",
+                "  %kp = load i64, ptr %ka, align 8",
+                f"  %kb = getelementptr inbounds double, ptr @{symbol}.constants, i64 %ki",
+                "  %kv = load double, ptr %kb, align 8",
+                *spread,
+                "  %ko = getelementptr inbounds double, ptr %out, i64 %kp",
+                f"  store {self.type} {name}, ptr %ko, align 8",
+                "  %kn = add i64 %ki, 1",
+                f"  %kc = icmp eq i64 %kn, {len(self.copied)}",
+                "  br i1 %kc, label %body, label %copy",
+            ]
+        self.lines.append("body:")
+
+    def _spread(self, value: str) -> tuple[list[str], str]:
+        """Lines that put a number into all lanes, and its name then."""
+        if self.width == 1:
+            return [], value
+        T = self.type
+        lines = [
+            f"  %kf = insertelement {T} poison, double {value}, i32 0",
+            f"  %kw = shufflevector {T} %kf, {T} poison, <{self.width} x i32> zeroinitializer",
         ]
+        return lines, "%kw"
 
     def _operand(self, v: int) -> str:
         """Text of value v: a register, a literal, or a load from the inputs or the work vector."""

@@ -127,6 +127,8 @@ def _piece(symbol: str, tape: Tape, plan: Plan, p: int) -> str:
     used = {v for _, v in (*plan.outputs[p], *plan.entries[p])} | set(plan.slot)
     used.update(v for k in here if tape.ops[k] not in ("input", "const") for v in (tape.a[k], tape.b[k]))
     lines = [f"static void {symbol}({_PARAMETERS})", "{"]
+    if p == 0 and tape.is_sparse:
+        lines.append(f"  for (int i = 0; i < {len(tape.results)}; ++i) out[i] = 0.0;")
     for k in here:
         op = tape.ops[k]
         if op in ("input", "const") or k not in used:

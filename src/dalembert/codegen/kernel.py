@@ -16,7 +16,7 @@ from dalembert.codegen.kernel_batch import aligned_arrays, run_batch
 from dalembert.codegen.kernel_build import Build, Code
 from dalembert.codegen.layout import Field, Layout
 from dalembert.codegen.tape import Tape, trace
-from dalembert.errors import CompileError
+from dalembert.errors import CompileError, InputError
 from dalembert.native.jit import host
 from dalembert.values import ARRAY
 
@@ -246,7 +246,7 @@ class Kernel:
             args: the inputs in order, or by name.
             out: array, or sequence or mapping of arrays, that receive the outputs.
             threads: number of threads for many states.
-            check_finite: raise ValueError if an input holds NaN or infinity.
+            check_finite: raise InputError if an input holds NaN or infinity.
         """
         layout = self._layout_in
         arrays: list[np.ndarray] = []
@@ -254,10 +254,10 @@ class Kernel:
         for field, value in zip(layout.fields, layout.bind(self.name, args, kwargs), strict=True):
             array = layout.check(self.name, field, value)
             if check_finite and not np.isfinite(array).all():
-                raise ValueError(f"kernel '{self.name}': '{field.name}' holds NaN or infinity")
+                raise InputError(f"kernel '{self.name}': '{field.name}' holds NaN or infinity")
             if array.ndim > len(field.shape):
                 if n >= 0 and len(array) != n:
-                    raise ValueError(
+                    raise InputError(
                         f"kernel '{self.name}': '{field.name}' holds {len(array)} states, the inputs before it {n}"
                     )
                 n = len(array)
@@ -290,7 +290,7 @@ class Kernel:
 
     def _many(self, arrays: list[np.ndarray], n: int, threads: int, out: Any) -> list[np.ndarray]:
         if not isinstance(threads, int) or threads < 1:
-            raise ValueError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
+            raise InputError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
         # Results go straight to the arrays of the caller where these are plain.
         targets: list[Any] = self._targets(out) if out is not None else [None] * len(self._layout_out.fields)
         shapes = [(n, *field.shape) for field in self._layout_out.fields]
@@ -320,7 +320,7 @@ class Kernel:
         else:
             targets = list(out)
         if len(targets) != len(names):
-            raise ValueError(f"kernel '{self.name}': out must hold {len(names)} arrays ({', '.join(names)})")
+            raise InputError(f"kernel '{self.name}': out must hold {len(names)} arrays ({', '.join(names)})")
         return targets
 
     def _deliver(self, results: list[np.ndarray], out: Any) -> Any:
@@ -328,7 +328,12 @@ class Kernel:
         for name, target, result in zip(names, targets, results, strict=True):
             if not isinstance(target, ARRAY) or target.shape != result.shape:
                 got = target.shape if isinstance(target, ARRAY) else type(target).__name__
-                raise ValueError(f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}")
+                raise InputError(f"kernel '{self.name}': out for '{name}' must be an array {result.shape}, got {got}")
+            if target.dtype != result.dtype:
+                raise InputError(
+                    f"kernel '{self.name}': out for '{name}' must hold doubles, got dtype {target.dtype}.  "
+                    f"Fix: np.empty({result.shape})"
+                )
             if target is not result:
                 target[...] = result
         return out

@@ -27,6 +27,8 @@ __all__ = ["Build", "Code"]
 # repeats left to find; level 0 compiles four times faster and runs 1.5 times slower.
 UNCUT = 6000
 PIECE = 2000
+# The compiler compares every store of a function with the others: sparse matrices of many entries are cut more finely.
+MANY_STORES, PIECE_OF_STORES = 500, 500
 LONG = 200_000
 
 
@@ -55,7 +57,7 @@ _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 def _sources() -> str:
     """SHA-256 of the modules that decide on the code, so that a new version never meets an old cache."""
     sha = hashlib.sha256()
-    for name in ("emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build"):
+    for name in ("tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build"):
         sha.update(Path(__file__).with_name(name + ".py").read_bytes())
     sha.update(Path(jit.__file__).read_bytes())
     return sha.hexdigest()
@@ -112,6 +114,8 @@ class Build:
     def _piece(self) -> int:
         if self.piece is not None:
             return self.piece
+        if len(self.tape.stored) > max(MANY_STORES, self.tape.instructions // 4):
+            return PIECE_OF_STORES
         return UNCUT if self.tape.instructions <= UNCUT else PIECE
 
     def ir(self, plan: Plan | None = None) -> str:

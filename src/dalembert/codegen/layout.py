@@ -11,7 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from dalembert.errors import CompileError
+from dalembert.errors import CompileError, InputError
 
 __all__ = ["Field", "Layout"]
 
@@ -99,13 +99,13 @@ class Layout:
         array = np.asarray(value)
         if array.dtype is not _FLOAT64:
             if array.dtype.kind not in "fiub":
-                raise TypeError(f"kernel '{kernel}': '{field.name}' must hold real numbers, got dtype {array.dtype}")
+                raise InputError(f"kernel '{kernel}': '{field.name}' must hold real numbers, got dtype {array.dtype}")
             array = array.astype(np.float64)
         if array.shape == field.shape or (array.ndim and array.shape[1:] == field.shape):
             return array
         if array.ndim == 0 and field.size == 1:
             return array.reshape(field.shape)
-        raise ValueError(self._misfit(kernel, field, array))
+        raise InputError(self._misfit(kernel, field, array))
 
     def _misfit(self, kernel: str, field: Field, array: np.ndarray) -> str:
         batch = "(" + ", ".join(["n", *map(str, field.shape)]) + ")"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
 
 from dalembert.codegen.tape import Tape
@@ -18,7 +19,8 @@ class Plan:
         pieces: for each piece the instructions first, ..., last - 1.
         slot: value -> slot of the work vector, for the values that a later piece needs.
         n_work: length of the work vector; products have theirs behind it.
-        outputs: for each piece the pairs (number of the output, its value) that it stores.
+        outputs: for each piece the pairs (number of the output, its value) that it stores; where many are zero, those
+            are not among them (``Tape.is_sparse``).
         entries: the same for the factors of products: pairs (slot behind the work vector, its value).
     """
 
@@ -48,7 +50,7 @@ def plan_pieces(tape: Tape, length: int) -> Plan:
                     last_use[v] = piece_of[k]
     slot, n_work = _allocate(pieces, last_use)
     outputs: list[list[tuple[int, int]]] = [[] for _ in pieces]
-    for i, v in enumerate(tape.results):
+    for i, v in tape.stored:
         outputs[piece_of[v]].append((i, v))
     entries: list[list[tuple[int, int]]] = [[] for _ in pieces]
     for i, v in tape.products.stores:
@@ -57,15 +59,17 @@ def plan_pieces(tape: Tape, length: int) -> Plan:
 
 
 def _cut(tape: Tape, length: int) -> list[range]:
+    """Ranges of instructions; what is stored counts as the instructions do."""
+    stores = Counter(v for _, v in tape.stored)
     cuts = [0]
     count = 0
     for k, op in enumerate(tape.ops):
-        if op in ("input", "const"):
+        if op == "const":
             continue
         if count >= length:
             cuts.append(k)
             count = 0
-        count += 1
+        count += stores[k] + (op != "input")
     cuts.append(len(tape.ops))
     return [range(first, last) for first, last in itertools.pairwise(cuts)]
 

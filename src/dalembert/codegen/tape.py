@@ -6,11 +6,12 @@ import functools
 import hashlib
 import itertools
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
@@ -27,6 +28,7 @@ BINARY = (
     *("add", "sub", "mul", "div", "pow", "constpow", "lt", "le", "eq", "ne", "and", "or", "fmod"),
     *("remainder", "copysign", "if_else_zero", "fmin", "fmax", "atan2", "hypot"),
 )
+MANY_ZEROS = 64  # outputs
 _COMMUTATIVE = frozenset(["add", "mul", "eq", "ne", "and", "or", "fmin", "fmax", "hypot"])
 
 _NAME_OF = {getattr(ca, f"OP_{name.upper()}"): name for name in (*UNARY, *BINARY)}
@@ -68,6 +70,26 @@ class Tape:
         return len(self.ops) - self.ops.count("input") - self.ops.count("const")
 
     @functools.cached_property
+    def is_sparse(self) -> bool:
+        """Whether so many outputs are zero that all are cleared first.
+
+        Thousands of single stores would take the compiler longer than all arithmetic.
+        """
+        return len(self.results) - len(self._not_zero) >= MANY_ZEROS
+
+    @functools.cached_property
+    def stored(self) -> list[tuple[int, int]]:
+        """(number of the output, its value) of those that are stored one by one: all, or all that are not zero."""
+        if not self.is_sparse:
+            return list(enumerate(self.results))
+        return [(i, self.results[i]) for i in self._not_zero]
+
+    @functools.cached_property
+    def _not_zero(self) -> list[int]:
+        zeros = [k for k, op in enumerate(self.ops) if op == "const" and self.constants[self.a[k]] == 0.0]
+        return np.flatnonzero(~np.isin(np.frombuffer(self.results, dtype=np.int64), zeros)).tolist()
+
+    @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the program, the part of the cache key that depends on the expression graph."""
         sha = hashlib.sha256(f"{self.n_in} {' '.join(self.ops)}".encode())
@@ -102,11 +124,10 @@ def trace(
                 f"Fix: e.g. {key} = casadi.SX.sym('{key}', n)"
             )
     flat_in = _flatten(inputs)
-    flat_out = _flatten({key: _expression(name, key, value) for key, value in outputs.items()})
-    n_results = flat_out.numel()
+    entries, places, n_results = _entries(_expression(name, key, value) for key, value in outputs.items())
     # Entries of the factors, row by row
     chains = [[factor.T for factor in _factors(name, key, given)] for key, given in (products or {}).items()]
-    flat_out = ca.vertcat(flat_out, *(ca.vec(factor.nz[:]) for chain in chains for factor in chain))
+    flat_out = ca.vertcat(entries, *(ca.vec(factor.nz[:]) for chain in chains for factor in chain))
     free = ca.symvar(ca.veccat(flat_out))
     known = {symbol.element_hash() for symbol in ca.symvar(flat_in)}
     unknown = [str(symbol) for symbol in free if symbol.element_hash() not in known]
@@ -119,7 +140,7 @@ def trace(
         function = ca.Function("kernel", [flat_in], [flat_out])
     except RuntimeError as error:
         raise CompileError(f"kernel '{name}': CasADi refuses the expression: {error}") from error
-    tape = _read(name, function)
+    tape = _read(name, function, places, n_results)
     values = iter(tape.results[n_results:])
     plan = plan_products([[_factor(factor, values) for factor in chain] for chain in chains], n_results)
     return replace(tape, results=tape.results[:n_results], products=plan)
@@ -146,6 +167,20 @@ def _flatten(named: Mapping[str, ca.SX]) -> ca.SX:
     return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
 
+def _entries(expressions: Iterable[ca.SX]) -> tuple[ca.SX, array[int], int]:
+    """Entries of matrices that are no structural zeros, where each is in the flat vector, and its length."""
+    entries: list[ca.SX] = [ca.SX(0, 1)]
+    places, start = array("q"), 0
+    for expression in expressions:
+        turned = expression.T
+        width = expression.shape[1]
+        columns, rows = turned.sparsity().get_triplet()
+        places.extend(start + row * width + column for row, column in zip(rows, columns, strict=True))
+        entries.append(ca.vec(turned.nz[:]))
+        start += expression.numel()
+    return ca.vertcat(*entries), places, start
+
+
 def _expression(name: str, key: str, value: Any) -> ca.SX:
     try:
         return ca.SX(value)
@@ -158,33 +193,44 @@ def _short(value: object) -> str:
     return f"{type(value).__name__} {text if len(text) < 60 else text[:57] + '...'}"
 
 
-def _read(name: str, function: ca.Function) -> Tape:
+def _read(name: str, function: ca.Function, places: array[int], n_results: int) -> Tape:
     """Read CasADi's instruction list; repeated subexpressions are found by value numbering.
 
     CasADi's instructions write to reusable slots of a work vector; ``slot`` maps a slot to the value
     that it holds at this point of the list.
+
+    Args:
+        places: where the first outputs of the function belong among the results; between them are zeros.
+        n_results: how many results these make; what the function gives besides follows them.
     """
     build = _Builder(int(function.nnz_in(0)))
     slot: dict[int, int] = {}
-    results = array("q", [0]) * int(function.nnz_out(0))
+    given = array("q", [0]) * int(function.nnz_out(0))
+    code_of, target_of, operands_of = function.instruction_id, function.instruction_output, function.instruction_input
     for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        where = function.instruction_output(k)
-        if code == ca.OP_OUTPUT:
-            results[where[1]] = slot[function.instruction_input(k)[0]]
+        code = code_of(k)
+        name_of_code = _NAME_OF.get(code)
+        if name_of_code is not None:
+            operands = operands_of(k)
+            second = slot[operands[1]] if len(operands) > 1 else -1
+            slot[target_of(k)[0]] = build.value(name_of_code, slot[operands[0]], second)
+        elif code == ca.OP_OUTPUT:
+            given[target_of(k)[1]] = slot[operands_of(k)[0]]
         elif code == ca.OP_INPUT:
-            slot[where[0]] = build.value("input", function.instruction_input(k)[1])
+            slot[target_of(k)[0]] = build.value("input", operands_of(k)[1])
         elif code == ca.OP_CONST:
-            slot[where[0]] = build.constant(function.instruction_constant(k))
+            slot[target_of(k)[0]] = build.constant(function.instruction_constant(k))
         elif code == ca.OP_ASSIGN:
-            slot[where[0]] = slot[function.instruction_input(k)[0]]
-        elif code in _NAME_OF:
-            slot[where[0]] = build.value(_NAME_OF[code], *(slot[i] for i in function.instruction_input(k)))
+            slot[target_of(k)[0]] = slot[operands_of(k)[0]]
         else:
             raise CompileError(
                 f"kernel '{name}': operation '{_ANY_NAME_OF.get(code, code)}' cannot be compiled.  "
                 f"Fix: use only {', '.join((*UNARY, *BINARY))}"
             )
+    results = array("q", [build.constant(0.0)] if len(places) < n_results else [0]) * n_results
+    for place, value in zip(places, given, strict=False):
+        results[place] = value
+    results.extend(given[len(places) :])
     return build.finish(results)
 
 

@@ -15,6 +15,7 @@ import sympy as sp
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.codegen.tape import trace
+from dalembert.coordinates import Coordinates
 from dalembert.derivation.expression_graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names
 from dalembert.derivation.names import NameBook
@@ -23,7 +24,6 @@ from dalembert.derivation.simplify import each_entry
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.equations.sampled import symbolic
 from dalembert.formulations import Formulation
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
 

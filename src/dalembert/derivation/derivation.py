@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.atomic import write_atomic
+from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.derivation.abbreviations import Abbreviations
 from dalembert.derivation.build_equations import Mathematics, Setup, build_symbolic
 from dalembert.derivation.derivation_report import document, equation_pieces
@@ -23,7 +24,6 @@ from dalembert.derivation.typeset_document import Document, aligned
 from dalembert.derivation.typesetter import Typesetter
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.kinematics import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.model import Flat, Model, flatten, model_of
 
 __all__ = ["Derivation", "derive"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.dynamics.recipe import Recipe
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.kinematics import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.model import Flat
 
 __all__ = ["choose", "is_rolled"]

@@ -22,9 +22,9 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates import TreeKinematics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError
-from dalembert.kinematics import TreeKinematics
 from dalembert.tree.tree_derivatives import (
     Load,
     forward_dynamics_derivatives,

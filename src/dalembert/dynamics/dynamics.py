@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.coordinates import Generalized
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.derivatives import constrained_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
@@ -18,10 +19,9 @@ from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level
-from dalembert.errors import DalembertError, ModelError
+from dalembert.errors import DalembertError, InputError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
-from dalembert.kinematics import Generalized
 from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.numerics.context import Context
 
@@ -189,10 +189,7 @@ class Dynamics:
                     return single
             return kernels.acceleration_kernel(t, q, u, self.parameters(parameters), given, out=out)
         du, _ = self.solve(q, u, tau, t=t, parameters=parameters)
-        if out is None:
-            return du
-        out[...] = du
-        return out
+        return du if out is None else _into(out, du)
 
     def solve(
         self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
@@ -243,9 +240,8 @@ class Dynamics:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
         given = (("q", q, self.nq, self.nv), ("u", u, self.nv, self.nq), ("du", du, self.nv, self.nq))
         shape, rows = _in_rows(t, [_checked(*entry) for entry in given])
-        result = np.empty((*shape, self.nv)) if out is None else out
-        result[...] = rolled.inverse_along(*rows).reshape(*shape, self.nv)
-        return result
+        result = rolled.inverse_along(*rows).reshape(*shape, self.nv)
+        return result if out is None else _into(out, result)
 
     def bias(
         self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
@@ -400,10 +396,23 @@ def _in_rows(t: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], list[np
     return shape, [times, *(np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays)]
 
 
+def _into(out: Any, values: np.ndarray) -> Any:
+    """Fill an array of the caller."""
+    shape, kind = np.shape(out), getattr(out, "dtype", None)
+    if shape != values.shape or kind != values.dtype:
+        got = type(out).__name__ if kind is None else f"{kind} {shape}"
+        raise InputError(f"out must be an array of doubles {values.shape}, got {got}.  Fix: np.empty({values.shape})")
+    out[...] = values
+    return out
+
+
 def _checked(name: str, values: Any, n: int, other: int) -> np.ndarray:
     """Contiguous floats with n entries in the last axis; a wrong length says what was probably meant."""
-    array = np.ascontiguousarray(values, dtype=float)
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    array = np.ascontiguousarray(array, dtype=float)
     if array.ndim == 0 or array.shape[-1] != n:
         hint = " (that is the length of the other of q and u)" if array.ndim and array.shape[-1] == other else ""
-        raise DalembertError(f"{name} must have {n} entries in its last axis, got shape {array.shape}{hint}")
+        raise InputError(f"{name} must have {n} entries in its last axis, got shape {array.shape}{hint}")
     return array

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from dalembert.coordinates import Generalized
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
-from dalembert.kinematics import Generalized
 from dalembert.model import Model, model_of
 from dalembert.model.contents import contents
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel
+from dalembert.coordinates import Coordinates
 from dalembert.dynamics import traces
 from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.constraint_rows import Rows
@@ -20,7 +21,6 @@ from dalembert.dynamics.rolled import Rolled
 from dalembert.equations import Equations, Level, Row
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
-from dalembert.kinematics import Coordinates
 from dalembert.spatial.so3 import cross
 
 __all__ = ["MechanismKernels"]

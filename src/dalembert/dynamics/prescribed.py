@@ -22,9 +22,9 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel as Compiled
+from dalembert.coordinates.moving import TreeMotion, moving
 from dalembert.equations import Level
 from dalembert.equations.mechanism_equations import part_of
-from dalembert.kinematics.moving import TreeMotion, moving
 from dalembert.native import Flag, Int, Kernel, Matrix, Outputs, Real, Record, Vector, native
 from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVERGENCE, NOT_FINITE, SINGULAR
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
@@ -141,8 +141,8 @@ def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> C
 @native
 def _least(J: np.ndarray, residual: np.ndarray, du: np.ndarray) -> None:
     """The shortest du with J du = −residual, as far as it goes."""
-    m, n = J.shape
-    solve_constrained(np.eye(n), np.zeros(n), J, residual, du, np.empty(m))
+    n = J.shape[1]
+    solve_constrained(np.eye(n), np.zeros(n), J, residual, du, np.empty(0))
 
 
 @native

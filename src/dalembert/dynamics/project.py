@@ -68,7 +68,7 @@ def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> i
     """The shortest way in the metric of the mass matrix."""
     e = _latest(c)
     residual, A = _present(c, e, positions)
-    status, _, seen[1], seen[0] = solve_constrained(e.M, np.zeros(c.nv), A, residual, du, np.empty(A.shape[0]))
+    status, _, seen[1], seen[0] = solve_constrained(e.M, np.zeros(c.nv), A, residual, du, np.empty(0))
     return status if status == OK else give_up(c, NO_MASS)
 
 

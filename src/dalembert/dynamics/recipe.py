@@ -9,10 +9,10 @@ from typing import Any, get_type_hints
 import sympy as sp
 from pydantic import TypeAdapter, ValidationError
 
+from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.errors import DalembertError
 from dalembert.expressions import to_text
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.kinematics import COORDINATES, Generalized
 from dalembert.values import DICT, SEQUENCE
 
 __all__ = ["Recipe"]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates
 from dalembert.dynamics.rolled_closing import residuals_along, sparse_rows
 from dalembert.dynamics.rolled_forces import RolledForces
 from dalembert.dynamics.rolled_links import SEEN, LinkKey, LinkKind, LinkKinds, link_constants, trace_link
@@ -31,7 +32,6 @@ from dalembert.dynamics.rolled_passes import (
     outward_pass,
     put,
 )
-from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import Context, finite
 from dalembert.tree.recursions import gravity_base

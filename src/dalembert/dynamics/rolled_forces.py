@@ -20,13 +20,13 @@ from sympy.core.function import AppliedUndef
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates import TreeKinematics
+from dalembert.coordinates.moving import FormulaMotion
 from dalembert.elements import Load
 from dalembert.elements.base import replace_names
 from dalembert.expressions import TIME, number, reference
 from dalembert.expressions.symbols import JOINT_QUANTITIES, as_reference
 from dalembert.forces import Force
-from dalembert.kinematics import TreeKinematics
-from dalembert.kinematics.moving import FormulaMotion
 from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
 from dalembert.native import Int, Integers, Kernels, Record, Vector

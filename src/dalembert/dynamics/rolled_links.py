@@ -15,10 +15,10 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.dense_solve import solve_spd
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates.base import Link
 from dalembert.errors import ModelError
 from dalembert.joints import JOINTS, Joint
 from dalembert.joints.reversed import Reversed
-from dalembert.kinematics.base import Link
 from dalembert.native import Flags, Int, Integers, Kernels, Record
 from dalembert.spatial import ArticulatedInertia, Pose, RigidInertia
 from dalembert.spatial.pose import cross_motion

@@ -16,8 +16,8 @@ import numpy as np
 from dalembert.algebra import Jets
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
+from dalembert.coordinates import TreeKinematics
 from dalembert.joints import JOINTS
-from dalembert.kinematics import TreeKinematics
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.native import Int, IntegerMatrix, Integers, Kernels, Record, Ref, Vector
 from dalembert.numerics.sparse import Pattern, pattern_of

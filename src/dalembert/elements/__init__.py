@@ -17,6 +17,7 @@ from dalembert.elements.base import (
 )
 from dalembert.elements.motion import Load, Motion
 from dalembert.elements.placement import Placement
+from dalembert.elements.shape import Shape
 from dalembert.elements.site import Site, Sizes
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Placement",
     "RateName",
     "Record",
+    "Shape",
     "Site",
     "Sizes",
     "Vector",

@@ -191,6 +191,10 @@ class Record(BaseModel):
         """What the formulas of a field may name: what its annotation is marked with, or parameters only."""
         return allowed_in(type(self)).get(field, PARAMETERS)
 
+    def implied(self) -> dict[str, Any]:
+        """What some fields are if they are not given, as other fields imply: files need not tell them then."""
+        return {}
+
 
 class Element(Record):
     """Frozen, named data. Unknown fields are refused.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.coordinates import Coordinates
 from dalembert.equations.quasi_velocities import check_regular, greedy, mechanics_of, offered, plan_of
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Ignorable", "check_momenta", "ignorable_of", "massless", "named_ignorable", "reduced_choice"]
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.coordinates import Kinematics, TreeKinematics
+from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
 from dalembert.errors import ModelError
 from dalembert.joints import Joint
-from dalembert.kinematics import Kinematics, TreeKinematics
-from dalembert.kinematics.moving import TreeMotion, moving, still
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.coordinates import Coordinates
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.mechanism_equations import Equations
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "offered", "plan_of"]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dalembert.algebra import Jets
+from dalembert.coordinates import GeneralizedKinematics, MappedKinematics, NaturalKinematics, TreeKinematics
+from dalembert.coordinates.moving import TreeMotion, moving
 from dalembert.equations.mechanism_equations import part_of, residuals
-from dalembert.kinematics import GeneralizedKinematics, MappedKinematics, NaturalKinematics, TreeKinematics
-from dalembert.kinematics.moving import TreeMotion, moving
 from dalembert.spatial import Pose
 from dalembert.spatial.so3 import cross
 from dalembert.tree.outward import BodyState, pose_jets

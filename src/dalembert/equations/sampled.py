@@ -10,8 +10,8 @@ import numpy as np
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.coordinates import Coordinates
 from dalembert.equations.mechanism_equations import Equations
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Sampled", "symbolic"]
 

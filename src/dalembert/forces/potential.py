@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Any, Literal, cast
 
 import sympy as sp
@@ -13,6 +14,12 @@ from dalembert.expressions import reference, references
 from dalembert.forces.base import Force
 
 __all__ = ["Potential"]
+
+
+@lru_cache(maxsize=1000)
+def _slope(formula: sp.Expr, symbol: sp.Expr) -> sp.Expr:
+    """∂V/∂x; loads are asked for in many algebras and at many states."""
+    return cast(sp.Expr, formula.diff(symbol))
 
 
 class Potential(Force):
@@ -31,8 +38,7 @@ class Potential(Force):
     def loads(self, motion: Motion, load: Load) -> None:
         al = motion.al
         for ref in sorted(references(self.formula), key=repr):
-            slope = cast(sp.Expr, self.formula.diff(reference(ref.quantity, ref.element, ref.index)))
-            value = -motion.evaluate(slope)
+            value = -motion.evaluate(_slope(self.formula, reference(ref.quantity, ref.element, ref.index)))
             if ref.quantity == "q":
                 force = al.zeros(len(motion.joint(ref.element)[1]))
                 force[ref.index] = value

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized, penalized_matrix
-from dalembert.kinematics import Coordinates
 from dalembert.native import Int, Real, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
 from dalembert.numerics.linear import cholesky_substitute

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, not_a_mechanism
-from dalembert.kinematics import Coordinates
 from dalembert.native import Bound, Native, Outputs, Record
 from dalembert.numerics.context import Context
 from dalembert.numerics.integrated import Variables, check_blocks

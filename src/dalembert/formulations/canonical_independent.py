@@ -6,10 +6,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import CanonicalFormulation, MomentumRates, largest_mass, rates_at
 from dalembert.formulations.independent import boolean_solver
-from dalembert.kinematics import Coordinates
 from dalembert.native import Outputs, Vector, native
 from dalembert.numerics.context import (
     ILL_CONDITIONED,

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
-from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra.dense_solve import solve_spd
+from dalembert.coordinates import Coordinates
 from dalembert.equations.ignorable_coordinates import massless
 from dalembert.equations.mechanics import Mechanics
 from dalembert.errors import ModelError
 from dalembert.formulations.shared.analytical import Derived, ReducedFormulation
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Hamilton"]
 

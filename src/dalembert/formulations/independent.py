@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
-from dalembert.kinematics import Coordinates
 from dalembert.native import Native, Record, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis, jacobi_svd

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
+from dalembert.coordinates import TreeKinematics
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.joints import Joint
-from dalembert.kinematics import TreeKinematics
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
 from dalembert.spatial.pose import cross_motion

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations.base import usual_blocks
 from dalembert.formulations.lagrange import lagrange_terms
 from dalembert.formulations.shared import analytical_native as native
 from dalembert.formulations.shared.analytical import AnalyticalFormulation, Derived
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Maggi"]
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.kinematics import Coordinates
 from dalembert.model.flatten import Module
 from dalembert.native import Record, Ref, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import equilibrate, semi_cholesky, upper_substitute

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support
-from dalembert.kinematics import Coordinates
 from dalembert.native import Real, Record, Ref, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
 from dalembert.numerics.linear import cholesky, cholesky_substitute

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, mechanism_of
 from dalembert.errors import ModelError
 from dalembert.formulations.base import Formulation, Support
-from dalembert.kinematics import Coordinates
 from dalembert.tree.recursions import articulated
 
 __all__ = ["Recursive"]

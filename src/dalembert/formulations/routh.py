@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.algebra.dense_solve import solve_spd
+from dalembert.coordinates import Coordinates
 from dalembert.equations.mechanics import Mechanics
 from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
-from dalembert.kinematics import Coordinates
 
 __all__ = ["Routh"]
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
-from dalembert.kinematics import Coordinates
 from dalembert.native import native
 from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.jourdain import jourdain_solver
 from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
-from dalembert.kinematics import Coordinates
 from dalembert.native import Native, Record
 from dalembert.numerics.context import Context
 from dalembert.numerics.solver_steps import null_space, reduced_mass

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations.ignorable_coordinates import reduced_choice
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import offered, plan_of
 from dalembert.formulations.shared.analytical import Derived, IgnoringFormulation
 from dalembert.formulations.volterra import volterra_terms
-from dalembert.kinematics import Coordinates
 from dalembert.numerics.solver_steps import reduced_mass
 
 __all__ = ["VolterraReduced"]

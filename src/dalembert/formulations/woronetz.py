@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import independent_rates, mechanics_of, plan_of
 from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.shared.analytical import Derived
-from dalembert.kinematics import Coordinates
 from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, stabilized, watch
 from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve

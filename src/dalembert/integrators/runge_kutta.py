@@ -30,7 +30,8 @@ GUARD = 1e3
 
 
 class Pair(Record):
-    """An embedded pair (see ``tables.Table``) with its options; ``limit``: of stability."""
+    """An embedded pair (see ``tables.Table``) with its options; ``limit``: of stability. ``dense`` has a row for
+    each power."""
 
     stages = Int()
     powers = Int()
@@ -44,7 +45,7 @@ class Pair(Record):
     c = Vector("stages")
     e = Vector("stages")
     e_low = Vector("stages")
-    dense = Matrix("stages", "powers")
+    dense = Matrix("powers", "stages")
 
 
 class PairMemory(Memory):
@@ -68,13 +69,34 @@ class PairStep(Step):
 
 
 @native
-def _stage(A: np.ndarray, i: int, k: np.ndarray, y: np.ndarray, h: float, out: np.ndarray):
+def _weigh(weights: np.ndarray, count: int, k: np.ndarray, out: np.ndarray):
+    """out ← Σ w_i k_i over the first ``count`` stages, four entries side by side."""
+    n = out.shape[0]
+    whole = n - n % 4
+    for j in range(0, whole, 4):
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(count):
+            w = weights[i]
+            if w != 0.0:
+                s0 += w * k[i, j]
+                s1 += w * k[i, j + 1]
+                s2 += w * k[i, j + 2]
+                s3 += w * k[i, j + 3]
+        out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
+    for j in range(whole, n):
+        s0 = 0.0
+        for i in range(count):
+            if weights[i] != 0.0:
+                s0 += weights[i] * k[i, j]
+        out[j] = s0
+
+
+@native
+def _moved(weights: np.ndarray, count: int, k: np.ndarray, y: np.ndarray, h: float, out: np.ndarray):
+    """out ← y + h Σ w_i k_i over the first ``count`` stages."""
+    _weigh(weights, count, k, out)
     for j in range(len(y)):
-        s = 0.0
-        for m in range(i):
-            if A[i, m] != 0.0:
-                s += A[i, m] * k[m, j]
-        out[j] = y[j] + h * s
+        out[j] = y[j] + h * out[j]
 
 
 @native
@@ -90,11 +112,9 @@ def _estimate(s: PairStep, e: np.ndarray) -> float:
     p, y, k, new, h, rtol, atol = s.problem, s.memory.y, s.memory.k, s.new, s.h, s.pair.rtol, s.pair.atol
     n, total = len(y), 0.0
     estimate = np.empty(n)
+    _weigh(e, len(e), k, estimate)
     for j in range(n):
-        x = 0.0
-        for i in range(len(e)):
-            x += e[i] * k[i, j]
-        estimate[j] = h * x
+        estimate[j] *= h
     if p.staged:
         other, scratch = new - estimate, np.empty(n)
         if p.retract(s.t_new, other, scratch) > 0:
@@ -169,7 +189,7 @@ def _try(s: PairStep) -> tuple[float, float, float]:
     t, y, k, A, c, bent, quality = m.t, m.y, m.k, pair.A, pair.c, 0.0, 1.0
     for i in range(1, pair.main + 1):
         stage = s.new if i == pair.main else s.scratch
-        _stage(A, i, k, y, h, stage)
+        _moved(A[i], i, k, y, h, stage)
         m.evaluations += 1
         if p.rhs(t + c[i] * h, stage, k[i]) != 0:
             return math.inf, 0.0, 1.0
@@ -215,20 +235,19 @@ def _step_pair(s: PairStep) -> int:
 @native
 def _interpolate_pair(s: PairStep) -> int:
     """The solution within the step, after some more stages."""
-    m, pair, D, dense, h = s.memory, s.pair, s.D, s.pair.dense, s.h
+    m, pair, D, h = s.memory, s.pair, s.D, s.h
     y, k, A, c = m.y, m.k, pair.A, pair.c
     for i in range(pair.main + 1, pair.stages):
-        _stage(A, i, k, y, h, s.scratch)
+        _moved(A[i], i, k, y, h, s.scratch)
         m.evaluations += 1
         if s.problem.rhs(m.t + c[i] * h, s.scratch, k[i]) != 0:
             return FAILED
-    for j in range(len(y)):
-        D[0, j] = y[j]
-        for p in range(dense.shape[1]):
-            x = 0.0
-            for i in range(dense.shape[0]):
-                x += dense[i, p] * k[i, j]
-            D[p + 1, j] = h * x
+    D[0] = y
+    for p in range(pair.powers):
+        row = D[p + 1]
+        _weigh(pair.dense[p], pair.stages, k, row)
+        for j in range(len(y)):
+            row[j] *= h
     return GO_ON
 
 
@@ -292,12 +311,8 @@ def _begin_stages(s: StagesStep) -> int:
 @native
 def _sum_stages(s: StagesStep, out: np.ndarray):
     """y₁ from all stages."""
-    y, b, k, h = s.memory.y, s.method.b, s.k, s.h
-    for j in range(len(y)):
-        x = 0.0
-        for i in range(len(b)):
-            x += b[i] * k[i, j]
-        out[j] = y[j] + h * x
+    b = s.method.b
+    _moved(b, len(b), s.k, s.memory.y, s.h, out)
 
 
 @native
@@ -306,7 +321,7 @@ def _step_stages(s: StagesStep) -> int:
     p, m, A, k, h, stage = s.problem, s.memory, s.method.A, s.k, s.h, s.scratch
     k[0] = m.f
     for i in range(1, s.stages):
-        _stage(A, i, k, m.y, h, stage)
+        _moved(A[i], i, k, m.y, h, stage)
         c = 0.0
         for j in range(i):
             c += A[i, j]
@@ -371,7 +386,7 @@ def _pair(method: _Embedded, share: float) -> Pair:
     return Pair(
         stages=len(table.A), powers=table.dense.shape[1], main=table.main, error_order=table.error_order,
         limit=table.stability, rtol=method.rtol * share, atol=method.atol * share, max_step=method.max_step,
-        A=table.A, c=table.c, e=table.e, e_low=table.e_low, dense=table.dense,
+        A=table.A, c=table.c, e=table.e, e_low=table.e_low, dense=np.ascontiguousarray(table.dense.T),
     )  # fmt: skip
 
 

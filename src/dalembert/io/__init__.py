@@ -1,6 +1,7 @@
 """Model files: read and write them, and the schema they follow."""
 
 from dalembert.io.files import READERS, WRITERS, read, register, write
+from dalembert.io.mesh_bodies import mesh_body
 from dalembert.io.planar_schema import planar_json_schema, planar_markdown
 from dalembert.io.robot_files import loads_robot
 from dalembert.io.schema import json_schema, reference_markdown
@@ -13,6 +14,7 @@ __all__ = [
     "json_schema",
     "loads",
     "loads_robot",
+    "mesh_body",
     "planar_json_schema",
     "planar_markdown",
     "read",

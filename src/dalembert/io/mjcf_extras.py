@@ -11,13 +11,13 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.constraints import Coupler, Equation
+from dalembert.coordinates import Relative
 from dalembert.equations import Equations
 from dalembert.expressions import parameter, reference
 from dalembert.forces import JointForce
 from dalembert.io.mjcf_settings import Settings
 from dalembert.io.robot import Loop, Robot
 from dalembert.io.xml_data import Node, clip
-from dalembert.kinematics import Relative
 from dalembert.model import flatten
 from dalembert.spatial import Pose, quaternion
 

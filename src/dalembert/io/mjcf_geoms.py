@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from dalembert.errors import ViewError
+from dalembert.io.mesh_bodies import enclosed
 from dalembert.io.mesh_files import MeshFiles
 from dalembert.io.mjcf_settings import Settings, turned_to
 from dalembert.io.robot import Inertial, snapped
@@ -193,7 +194,7 @@ def _shape(kind: str, size: np.ndarray) -> dict[str, Any] | None:
 
 
 def _polyhedron(vertices: np.ndarray, faces: np.ndarray, asset: Node) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Volume, center and inertia of what the triangles enclose, by tetrahedra to the origin; None if it is not closed.
+    """Volume, center and inertia of what the triangles enclose; None if there is no such thing.
 
     Without faces, or where the file asks for it, the convex hull is taken.
     """
@@ -207,19 +208,7 @@ def _polyhedron(vertices: np.ndarray, faces: np.ndarray, asset: Node) -> tuple[f
         faces = hull.simplices
         outward = np.einsum("ij,ij->i", _normals(vertices, faces), hull.equations[:, :3]) > 0
         faces = np.where(outward[:, None], faces, faces[:, ::-1])
-    if faces.min() < 0 or faces.max() >= len(vertices):
-        return None
-    center = vertices.mean(axis=0)
-    a, b, c = (vertices[faces[:, i]] - center for i in range(3))
-    volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6
-    volume = float(volumes.sum())
-    if volume <= 0:
-        return None
-    corners = a + b + c
-    com = np.einsum("i,ij->j", volumes, corners) / (4 * volume)
-    second = sum(np.einsum("i,ij,ik->jk", volumes, part, part) for part in (a, b, c, corners)) / 20
-    second = second - volume * np.outer(com, com)
-    return volume, center + com, np.trace(second) * np.eye(3) - second
+    return enclosed(vertices, faces)
 
 
 def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

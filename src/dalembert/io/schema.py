@@ -16,6 +16,7 @@ from dalembert.joints.joint_data import GEOMETRY
 from dalembert.model.data import Event, Output
 from dalembert.model.document import Document
 from dalembert.model.validate_bodies import SHAPES
+from dalembert.solids import SOLIDS
 from dalembert.values import DICT, LIST
 
 __all__ = ["json_schema", "reference_markdown"]
@@ -50,6 +51,9 @@ def _schema() -> dict[str, Any]:
             definitions[kind.__name__] = own
         references = [{"$ref": f"#/$defs/{kind.__name__}"} for kind in kinds.values()]
         schema["properties"][section]["items"] = {"anyOf": references}
+    for solid in SOLIDS.values():
+        definitions[solid.__name__].setdefault("required", []).append("kind")
+    definitions["Body"]["properties"]["solid"]["x-type"] = "solid"
     joint = definitions["JointData"]["properties"]
     for kind in JOINTS.values():
         own = kind.Data.model_json_schema()
@@ -148,6 +152,19 @@ to the file that names it and inside the folder of the outermost file. Its eleme
 its ground becomes `base`.
 """
 
+_SOLIDS = """A uniform body of simple form. Its center of mass, its inertia and its shape follow from its sizes, and its
+mass from the density, unless the body gives them. Positions are those of the reference configuration.
+
+```yaml
+name: crank
+parameters: {a: 0.3}
+bodies:
+  - name: crank
+    mass: 2
+    solid: {kind: rod, start: [0, 0, 0], end: [a, 0, 0], radius: 0.01}
+```
+"""
+
 _CONSTRAINTS = """Each has a `name` and a `kind`. One with `active: false`, or that an event switches, has a parameter
 `name.on` besides those of the model, 1 or 0 at the start; its equations are multiplied by it.
 """
@@ -178,6 +195,9 @@ def reference_markdown() -> str:
         parts.append(f"## {key}\n\n{note}\n")
     parts.append("## bodies\n\n" + _described(definitions["Body"], definitions))
     parts.append("### Shape\n\n" + _described(definitions["Shape"], definitions) + "\n" + _shapes())
+    parts.append("### Solid\n\n" + _SOLIDS)
+    for name, solid in SOLIDS.items():
+        parts.append(f"#### {name}\n\n" + _described(definitions[solid.__name__], definitions))
     parts.append("### Placement\n\n" + _described(definitions["Placement"]["x-object"], definitions))
     parts.append("## joints\n\n" + _described(definitions["JointData"], definitions) + "\n" + _joints())
     parts.append("### Custom motion\n\n" + _described(definitions["CustomMotion"], definitions))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import sympy as sp
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dalembert.elements import (
     MOTION,
@@ -20,39 +20,14 @@ from dalembert.elements import (
     ParameterName,
     Placement,
     RateName,
-    Record,
+    Shape,
     Vector,
 )
 from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
+from dalembert.solids import AnySolid
 
 __all__ = ["Body", "Event", "Output", "Shape", "SubModel"]
-
-
-class Shape(Record):
-    """Something to draw on a body. Sizes are numbers or formulas of parameters."""
-
-    kind: Literal["box", "cylinder", "sphere", "capsule", "cone", "torus", "line", "mesh", "frame"] = Field(
-        description="which solid; a mesh comes from a file, a frame is three arrows"
-    )
-    name: str | None = Field(None, max_length=200, description="what it shows, e.g. the link of a robot file")
-    size: Vector | None = Field(None, description="edges of a box (m)")
-    radius: Formula | None = Field(None, description="radius (m)")
-    length: Formula | None = Field(
-        None, description="length along z of a cylinder, capsule or cone; of a frame's arrows (m)"
-    )
-    tube: Formula | None = Field(None, description="radius of the tube of a torus (m)")
-    points: tuple[Vector, ...] | None = Field(None, description="corners of a line (m)")
-    file: str | None = Field(None, max_length=4000, description="STL or OBJ file of a mesh")
-    scale: Vector | None = Field(None, description="factors on a mesh along its axes; default: 1, 1, 1")
-    pose: Placement = Field(
-        default_factory=lambda: Placement.model_validate({}),
-        description="pose, in world axes of the reference configuration",
-    )
-    axis: Vector | None = Field(None, description="direction of the shape's z-axis, instead of a rotation")
-    frame: FrameName = Field("world", description="'world', 'body', or a body's name")
-    color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
-    opacity: float = Field(1.0, ge=0, le=1, description="0 … 1")
 
 
 class Body(Element):
@@ -74,6 +49,31 @@ class Body(Element):
     frame: FrameName = Field("world", description="'world' or 'body': the frame of com and inertia")
     shapes: tuple[Shape, ...] = Field((), description="what to draw; links are drawn between joints if empty")
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
+    solid: AnySolid | None = Field(
+        None, description="a rod, box, disc …: com, inertia and shapes follow from its sizes, if they are not given"
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Body:
+        """Fill in what follows from the solid."""
+        if self.solid is None:
+            return self
+        if "mass" in self.model_fields_set and self.solid.density is not None:
+            raise ValueError("mass and density exclude each other; leave one of them out")
+        given = self.model_fields_set
+        for key, value in self.implied().items():
+            if key not in given:
+                object.__setattr__(self, key, value)  # frozen from here on
+        return self
+
+    def implied(self) -> dict[str, Any]:
+        if self.solid is None:
+            return {}
+        own = "mass" in self.model_fields_set and self.solid.density is None
+        mass = self.mass if own else self.solid.mass()
+        shape = self.solid.shape().model_copy(update={"frame": self.frame})
+        rest = {"com": self.solid.centroid(), "inertia": self.solid.inertia(mass), "shapes": (shape,)}
+        return rest if own else {"mass": mass, **rest}
 
     @property
     def position(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

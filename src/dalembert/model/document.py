@@ -20,7 +20,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
 from dalembert.model.data import Body, Event, Output, Shape, SubModel
-from dalembert.model.fields import nearest, refused
+from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.validate import TITLES, problems
@@ -111,9 +111,13 @@ def _submodel(sub: SubModel, line: list[Model]) -> dict[str, Any]:
 def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields of a record that differ from their defaults."""
     data: dict[str, Any] = {}
+    implied = record.implied()
     for key, field in type(record).model_fields.items():
         value = getattr(record, key)
-        if key in skip or (key != "kind" and not field.is_required() and _same(value, _default(type(record), key))):
+        usual = not field.is_required() and _same(
+            value, implied[key] if key in implied else _default(type(record), key)
+        )
+        if key in skip or (usual and key != "kind"):
             continue
         if key in ("axis", "axis_2"):
             data[key] = _axis(value)
@@ -375,7 +379,7 @@ class _Reader:
                     continue
                 steps, message, fix = _explain(kind, part)
                 if part["type"] == "missing":
-                    outer = _path(part["loc"][:-1])
+                    outer = _path(steps_of(part)[0][:-1])
                     self.report(f"{path}.{outer}".rstrip("."), f"{title}: {steps} {message}", fix)
                 else:
                     self.report(f"{path}.{steps}".rstrip("."), f"{title}: {steps}: {message}", fix)
@@ -428,15 +432,19 @@ def _path(steps: Any) -> str:
 def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     """Path, message and fix of one complaint of pydantic."""
     # pydantic names the branch of a union or the key of a dictionary it tried; a reader of the file does not.
-    steps = [step for step in part["loc"] if step != "[key]"]
+    where, solid = steps_of(part)
+    steps = [step for step in where if step != "[key]"]
     message = part["msg"].removeprefix("Value error, ")
     given, fix = part.get("input"), ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
+        fix = "" if solid is None else nearest(steps[-1], solid.model_fields)
     elif part["type"] == "missing":
         message = "is missing"
-        field = None if kind is None else kind.model_fields.get(str(steps[-1]))
+        field = None if kind is None else (solid or kind).model_fields.get(str(steps[-1]))
         fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
+    elif part["type"].startswith("union_tag"):
+        message, fix = unknown_kind(part)
     elif part["type"] != "value_error":
         message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace("input should", "should")
     return _path(steps), message, fix

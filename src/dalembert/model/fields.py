@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from dalembert.elements import Element
 from dalembert.errors import ModelError, Problem
 from dalembert.joints import JOINTS, JointData
+from dalembert.solids import SOLIDS, Solid
 
-__all__ = ["caller", "checked", "nearest", "refused"]
+__all__ = ["caller", "checked", "nearest", "refused", "steps_of", "unknown_kind"]
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -43,18 +44,38 @@ def checked(kind: Any, what: str, /, **fields: Any) -> Any:
         raise ModelError([_problem(what, kind, part, given, caller()) for part in error.errors()]) from None
 
 
+def steps_of(part: Any) -> tuple[list[Any], type[Solid] | None]:
+    """Where pydantic found something wrong, and in which solid: it names the kind that it chose, a reader does not."""
+    steps = list(part["loc"])
+    if steps[:1] == ["solid"] and len(steps) > 1 and steps[1] in SOLIDS:
+        return [steps[0], *steps[2:]], SOLIDS[steps[1]]
+    return steps, None
+
+
+def unknown_kind(part: Any) -> tuple[str, str]:
+    """Message and fix for a solid whose kind is unknown, or not given."""
+    given = part["ctx"].get("tag")
+    message = "kind is missing" if given is None else f"unknown kind {str(given)[:60]!r}"
+    return message, nearest(given, SOLIDS)
+
+
 def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) -> Problem:
     if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
         message, fix = refused(kind, what, part["loc"][0], given)
         return Problem(message, "", fix, where)
-    field = ".".join(str(step) for step in part["loc"])
+    steps, solid = steps_of(part)
+    # The methods of solids take sizes as arguments of their own.
+    field = ".".join(str(step) for step in (steps if solid is None else steps[1:]))
     message = part["msg"].removeprefix("Value error, ")
     fix = ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
-        fix = f"one of {', '.join(kind.model_fields)}"
+        known = kind.model_fields if solid is None else {**solid.model_fields, "mass": None, "color": None}
+        fix = nearest(steps[-1], [key for key in known if key != "kind"])
     elif part["type"] == "missing":
         message = "is missing"
+    elif part["type"].startswith("union_tag"):
+        message, fix = unknown_kind(part)
     return Problem(f"{what}: {field}: {message}" if field else f"{what}: {message}", "", fix, where)
 
 

@@ -1,4 +1,4 @@
-"""One method of a model for each kind of joint, constraint and force, made from the catalogs.
+"""One method of a model for each kind of solid, joint, constraint and force, made from the catalogs.
 
 ``methods.pyi`` holds their signatures for editors and type checkers; ``python docs/generate.py`` writes it.
 """
@@ -14,7 +14,9 @@ from dalembert.elements import Element
 from dalembert.elements.base import is_name, pair_of
 from dalembert.forces import FORCES
 from dalembert.joints import JOINTS, Joint, JointData
+from dalembert.model.data import Body
 from dalembert.model.fields import checked, nearest
+from dalembert.solids import SOLIDS, Solid
 
 __all__ = ["ElementMethods", "methods"]
 
@@ -34,6 +36,8 @@ class ElementMethods:
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Name and function of every method."""
+    for kind, solid in SOLIDS.items():
+        yield kind, _solid_method(kind, solid)
     for joint in JOINTS.values():
         yield joint.kind.replace("-", "_"), _joint_method(joint)
     for constraint in CONSTRAINTS.values():
@@ -44,6 +48,27 @@ def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def _name(element: type[Element]) -> str:
     return element.method or element.model_fields["kind"].default.replace("-", "_")
+
+
+def _solid_method(kind: str, solid: type[Solid]) -> Callable[..., Any]:
+    fields = {key: field for key, field in solid.model_fields.items() if key not in ("kind", "density")}
+
+    def add(self: Any, name: str, *given: Any, **more: Any) -> Body:
+        if len(given) > len(solid.positional):
+            listed = ", ".join(("name", *solid.positional))
+            raise TypeError(f"{kind}() takes {len(solid.positional) + 1} positional arguments ({listed})")
+        sizes: dict[str, Any] = {"kind": kind, **dict(zip(solid.positional, given, strict=False))}
+        for key in [key for key in more if key in solid.model_fields or key not in Body.model_fields]:
+            if key in sizes:
+                raise TypeError(f"{kind}() got two values for {key!r}")
+            sizes[key] = more.pop(key)
+        return self.body(name, solid=sizes, **more)
+
+    listed = [_option(key, fields[key], Parameter.POSITIONAL_OR_KEYWORD) for key in solid.positional]
+    options = [_option(key, field) for key, field in fields.items() if key not in solid.positional]
+    either = [_option(key, None) for key in ("mass", "density")]
+    rest = [_option(key, Body.model_fields[key]) for key in ("color", "frame")]
+    return _finished(add, kind, solid, [_argument("name", "str"), *listed, *either, *options, *rest], "Body")
 
 
 def _joint_method(joint: type[Joint]) -> Callable[..., Any]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from dalembert.elements import Placement
 from dalembert.model.data import Body, Shape
 from dalembert.model.validate_scope import Place
+from dalembert.solids import Solid
+from dalembert.values import TUPLE
 
 __all__ = ["check_body", "check_placement", "check_shape"]
 
@@ -29,6 +32,8 @@ SHAPE_EXAMPLES = {
 
 def check_body(place: Place, path: str, title: str, body: Body) -> None:
     """Everything about a body but its formulas and its name."""
+    if body.solid is not None and not _check_solid(place, f"{path}.solid", f"{title}: {body.solid.kind}", body.solid):
+        return
     mass = place.value(body.mass)
     if mass is not None and mass < 0:
         place.report(f"{path}.mass", f"{title}: mass must not be negative, got {mass:g} kg", "mass: 1")
@@ -40,6 +45,35 @@ def check_body(place: Place, path: str, title: str, body: Body) -> None:
         check_placement(place, f"{path}.pose", title, body.pose)
     for i, shape in enumerate(body.shapes):
         check_shape(place, f"{path}.shapes[{i}]", f"{title}: {shape.kind}", shape)
+
+
+def _check_solid(place: Place, path: str, title: str, solid: Solid) -> bool:
+    """Whether its sizes make sense; if not, nothing that follows from them does."""
+    before = len(place.found)
+    values = {key: place.vector(_entries(getattr(solid, key))) for key in type(solid).model_fields if key != "kind"}
+    for key in solid.sizes:
+        size = values[key]
+        if size and min(size) <= 0:
+            place.report(f"{path}.{key}", f"{title}: {key} must be positive, got {min(size):g}", f"{key}: 0.1")
+    density, start, axis = (values.get(key) for key in ("density", "start", "axis"))
+    if density and density[0] <= 0:
+        place.report(f"{path}.density", f"{title}: density must be positive, got {density[0]:g}", "density: 7850")
+    if start and start == values["end"]:
+        place.report(f"{path}.end", f"{title}: its two ends are the same point", "give it a length")
+    if axis and not any(axis):
+        place.report(f"{path}.axis", f"{title}: axis must not be zero, got [0, 0, 0]", "e.g. axis: [0, 0, 1]")
+    inner, radius = values.get("inner"), values.get("radius")
+    if inner and radius and not 0 <= inner[0] < radius[0]:
+        message = f"{title}: inner must be below the radius {radius[0]:g}, and not negative, got {inner[0]:g}"
+        place.report(f"{path}.inner", message, "leave inner out: it is full")
+    return len(place.found) == before
+
+
+def _entries(value: Any) -> tuple[Any, ...]:
+    """A size as a tuple of formulas; a pose has none that must be positive."""
+    if value is None or isinstance(value, Placement):
+        return ()
+    return value if isinstance(value, TUPLE) else (value,)
 
 
 def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:

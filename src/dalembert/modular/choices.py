@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,41 +20,98 @@ from dalembert.modular.own_rows import OwnRows
 
 __all__ = ["decide_all", "moved"]
 
-Samples = list[dict[tuple[str, ...], Composed]]
+
+class _Decided:
+    """A choice made for a subsystem at its place, and what it rests on: values of parameters, choices for its parts."""
+
+    def __init__(self, values: Any, parts: tuple[_Decided, ...], choice: Choice):
+        self.values, self.parts, self.choice = values, parts, choice
+
+    def rests_on(self, values: Any, parts: tuple[_Decided, ...]) -> bool:
+        same = len(parts) == len(self.parts) and all(a is b for a, b in zip(parts, self.parts, strict=True))
+        return same and values == self.values
+
+
+class _Sample:
+    """A subsystem in numbers at one consistent state; composed when a parent looks into it."""
+
+    def __init__(self, system: ModularSystem, node: Node, state: int, choice: Choice, parts: dict[str, _Sample]):
+        self.system, self.node, self.state, self.choice, self.parts = system, node, state, choice, parts
+
+    @property
+    def columns(self) -> tuple[Label, ...]:
+        return self.choice.independent
+
+    @cached_property
+    def own(self) -> OwnRows:
+        return self.node.rows(NUMPY, self.system.order, self.system.witnesses[self.state])
+
+    @cached_property
+    def composed(self) -> Composed:
+        return compose(self.own, self.parts, lambda _: self.choice, depth=len(self.node.path))
+
+    @property
+    def f_bar(self) -> Labelled:
+        return self.composed.f_bar
+
+    def S_rows(self, labels: Iterable[Label]) -> Labelled:
+        return self.composed.S_rows(labels)
 
 
 def decide_all(system: ModularSystem) -> dict[tuple[str, ...], Choice]:
-    """For every subsystem, seen from it: independent variables, pivots, redundant rows."""
+    """For every subsystem, seen from it: independent variables, pivots, redundant rows.
+
+    What was decided before for the same subsystem at the same place, of the same parts and with the same parameters, is
+    kept; an equal subsystem elsewhere lends its choice if that serves.
+    """
     found: dict[tuple[str, ...], Choice] = {}
-    samples: Samples = [{} for _ in system.witnesses]
+    decided: dict[tuple[str, ...], _Decided] = {}
+    samples: dict[tuple[str, ...], list[_Sample]] = {}
     for node in system.nodes:
-        rows = [node.rows(NUMPY, system.order, values) for values in system.witnesses]
-        key = ("choice", system.order, system.strategy)
-        known = node.description.memo.get(key)
-        if known is None or not _serves(node, moved(known, node.place), rows, samples):
-            made = _choose(system, node, rows, samples)
-            _compose_all(node, made, rows, samples)
-            known = node.description.memo[key] = moved(made, node.unplace)
-        found[node.path] = known
+        memo, place = node.description.memo, ("decided", node.path, system.order, system.strategy)
+        parts = tuple(decided[child.path] for child in node.children.values())
+        values = _values(system, node)
+        before = memo.get(place)
+        if before is None or not before.rests_on(values, parts):
+            before = memo[place] = _Decided(values, parts, _new_choice(system, node, samples))
+        decided[node.path] = before
+        found[node.path] = before.choice
+        samples[node.path] = _samples(system, node, moved(before.choice, node.place), samples)
     return found
 
 
-def _compose_all(node: Node, choice: Choice, rows: list[OwnRows], samples: Samples) -> list[Composed]:
-    made: list[Composed] = []
-    for own, sample in zip(rows, samples, strict=True):
-        children = {name: sample[child.path] for name, child in node.children.items()}
-        made.append(compose(own, children, lambda _: choice, depth=len(node.path)))
-        sample[node.path] = made[-1]
-    return made
+def _values(system: ModularSystem, node: Node) -> Any:
+    """Values of the parameters of a subsystem; of all, where its owners give them."""
+    if node.is_given:
+        return system.parameters
+    return [system.parameters.get(".".join((*node.path, name))) for name in node.description.parameters]
 
 
-def _serves(node: Node, choice: Choice, rows: list[OwnRows], samples: Samples) -> bool:
+def _samples(
+    system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]
+) -> list[_Sample]:
+    """Two at most: there are no more consistent states to look at."""
+    return [
+        _Sample(system, node, k, choice, {name: samples[child.path][k] for name, child in node.children.items()})
+        for k in range(2)
+    ]
+
+
+def _new_choice(system: ModularSystem, node: Node, samples: dict[tuple[str, ...], list[_Sample]]) -> Choice:
+    key = ("choice", system.order, system.strategy)
+    known = node.description.memo.get(key)
+    if known is None or not _serves(system, node, moved(known, node.place), samples):
+        known = node.description.memo[key] = moved(_choose(system, node, samples), node.unplace)
+    return known
+
+
+def _serves(system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]) -> bool:
     """True if the choice made for an equal subsystem serves at these states, too."""
-    try:
-        made = _compose_all(node, choice, rows, samples)
-    except (np.linalg.LinAlgError, KeyError):
-        return False
-    for one in made:
+    for sample in _samples(system, node, choice, samples)[: len(system.witnesses)]:
+        try:
+            one = sample.composed
+        except (np.linalg.LinAlgError, KeyError):
+            return False
         if {*one.free} != {*choice.independent, *(column for _, column in choice.pivots)}:
             return False
         left = (one.B @ one.C).to_array().astype(float)
@@ -61,13 +120,19 @@ def _serves(node: Node, choice: Choice, rows: list[OwnRows], samples: Samples) -
     return True
 
 
-def _choose(system: ModularSystem, node: Node, rows: list[OwnRows], samples: Samples) -> Choice:
+def _choose(system: ModularSystem, node: Node, samples: dict[tuple[str, ...], list[_Sample]]) -> Choice:
     d, Bs = node.description, []
-    for own, sample in zip(rows, samples, strict=True):
-        children = {name: sample[child.path] for name, child in node.children.items()}
-        bare = Composed(own, children, len(node.path))
-        touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
-        Bs.append(Labelled(NUMPY, own.rows, bare.free, (own.A @ bare.R_rows(touched)).entries))
+    for k in range(len(system.witnesses) if d.invariants else 1):
+        children = {name: samples[child.path][k] for name, child in node.children.items()}
+        if d.invariants:
+            own = node.rows(NUMPY, system.order, system.witnesses[k])
+            bare = Composed(own, children, len(node.path))
+            touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
+            Bs.append(Labelled(NUMPY, own.rows, bare.free, (own.A @ bare.R_rows(touched)).entries))
+        else:
+            free = [node.place(label) for label in d.own_labels(system.order)]
+            free += [column for child in children.values() for column in child.columns]
+            Bs.append(Labelled(NUMPY, (), free, {}))
     asked = [".".join((*node.path, variable)) for variable in d.independent]
     strategy = d.strategy or system.strategy
     if isinstance(strategy, LeastSquares) and not strategy.independent and not asked:

@@ -22,6 +22,7 @@ from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.modular_system import CONSISTENT
 from dalembert.modular.system_functions import SystemContext, system_jacobian, system_retract, system_rhs
+from dalembert.modular.traced import to_sx
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
@@ -114,7 +115,7 @@ class CompiledSystem:
     def _blocks(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """−M, k, A, b; where forces are differentiated to reach the order of the system, these are rows, too."""
         traced, top = self.equations.casadi, self.equations.top
-        A, b = _dense(traced.A, top), _dense(traced.b, (ONE,))
+        A, b = _by(traced.A, top), _by(traced.b, (ONE,))
         if self.is_prolonged:
             f, _ = self._prolonged
             values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
@@ -123,7 +124,7 @@ class CompiledSystem:
             return ca.SX.eye(len(top)), ca.SX.zeros(len(top)), ca.vertcat(K, A), ca.vertcat(k, b)
         M = assemble(*(node.M for node in traced.nodes), al=CASADI)
         k = assemble(*(node.k for node in traced.nodes), al=CASADI)
-        return -_dense(M, top, top), _dense(k, (ONE,), top), A, b
+        return -_by(M, top, top), _by(k, (ONE,), top), A, b
 
     @cached_property
     def _prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
@@ -335,14 +336,8 @@ def _starts(orders: list[int], count: int) -> np.ndarray:
     return np.array([sum(order < k for order in orders) for k in range(count + 1)], dtype=np.int64)
 
 
-def _dense(matrix: Labelled, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
-    names = matrix.rows if rows is None else rows
-    out = ca.SX(len(names), len(columns))
-    at = {column: j for j, column in enumerate(columns)}
-    for i, row in enumerate(names):
-        for column, value in matrix.entries.get(row, {}).items():
-            out[i, at[column]] = CASADI.to_sx(np.array([value], dtype=object))
-    return out
+def _by(matrix: Labelled, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
+    return to_sx(Labelled(CASADI, matrix.rows if rows is None else rows, columns, matrix.entries))
 
 
 def _pattern(matrix: ca.SX) -> list[list[int]]:

@@ -201,7 +201,7 @@ def choose(
     degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
     rows = [row for row in B.rows if row not in degenerate]
     large = len(rows) > LARGE
-    best = 0 if large else int(np.argmax([_rank(d) for d in dense]))
+    best = 0 if large or len(rows) < 2 else int(np.argmax([_rank(d) for d in dense]))
     number = {row: i for i, row in enumerate(B.rows)}
     values = dense[best][[number[row] for row in rows]] if rows else np.zeros((0, len(B.columns)))
     if asked:
@@ -222,7 +222,10 @@ def _dense(B: Labelled) -> np.ndarray:
 
 
 def _rank(values: np.ndarray) -> int:
-    return 0 if not values.size else int(np.linalg.matrix_rank(values, tol=RANK_TOLERANCE * max(values.shape)))
+    if not values.size:
+        return 0
+    sizes = np.linalg.svd(values, compute_uv=False)
+    return int(np.count_nonzero(sizes > RANK_TOLERANCE * max(values.shape)))
 
 
 def _pivots(
@@ -319,7 +322,7 @@ def _asked(
     stars = [column for column in B.columns if column not in asked]
     large = len(rows) > LARGE
     pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, stars, pleasant)
-    rank = _rank(values)
+    rank = len(pivots) if len(pivots) == len(rows) else _rank(values)
     if len(pivots) < len(stars):
         names = ", ".join(map(str, asked))
         if rank == len(pivots):

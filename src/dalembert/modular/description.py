@@ -144,6 +144,11 @@ class Description:
                 swap[symbol] = self.seen_symbol(part, symbol)  # type: ignore[arg-type]
         return expression.xreplace(swap)  # type: ignore[return-value]
 
+    def is_given(self, part: Part, name: str) -> bool:
+        """Whether something else stands here in the place of a symbol of a part, or of the variable it is a rate of."""
+        given = self._once(("given names", part.name), lambda: {symbol.name for symbol, _ in part.given})
+        return name in given or split_rate(name)[0] in given
+
     def seen_symbol(self, part: Part, symbol: sp.Symbol) -> sp.Expr:
         """A symbol of a part, in symbols of this subsystem."""
         given = self._once(("given", part.name), lambda: dict(part.given))

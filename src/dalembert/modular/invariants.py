@@ -23,6 +23,7 @@ from dalembert.expressions import TIME
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 from dalembert.modular.scope import Scope
+from dalembert.modular.variables import local
 
 __all__ = [
     "Classified",
@@ -81,17 +82,33 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
     """The least order at which an invariant is affine in variables that have no kinematics of their own."""
     key = ("affine", invariant.name)
     if key not in d.memo:
-        scope = Scope(CASADI, d)
         expression = d.lively(invariant.value)
         order, names = max(d.order_of(expression), 0), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
-        value, tops = scope.value(expression), _tops(d, names, order)
-        while any(place.name in place.owner.definitions for _, place in tops):
-            value, names = scope.rate(value, names)
-            order += 1
-            tops = _tops(d, names, order)
-        affine = _looks_affine(scope, value, [name for name, _ in tops]) or _is_affine(d, expression, order)
-        d.memo[key] = order if affine else order + 1
+        tops = _tops(d, names, order)
+        if not any(place.name in place.owner.definitions for _, place in tops):
+            affine = degree(expression, {local(name) for name, _ in tops}) < 2
+        else:
+            scope = Scope(CASADI, d)
+            value = scope.value(expression)
+            while any(place.name in place.owner.definitions for _, place in tops):
+                value, names = scope.rate(value, names)
+                order += 1
+                tops = _tops(d, names, order)
+            affine = _looks_affine(scope, value, [name for name, _ in tops])
+        d.memo[key] = order if affine or _is_affine(d, expression, order) else order + 1
     return d.memo[key]
+
+
+def degree(expression: Any, symbols: set[Any]) -> int:
+    """0 without the symbols, 1 if affine in them as it stands, else 2."""
+    if expression.is_Symbol:
+        return int(expression in symbols)
+    if not expression.args:
+        return 0
+    found = [degree(one, symbols) for one in expression.args]
+    if expression.is_Add:
+        return max(found)
+    return min(sum(found), 2) if expression.is_Mul else 2 * int(any(found))
 
 
 def _tops(d: Description, names: Iterable[str], order: int) -> list[Any]:

@@ -43,6 +43,16 @@ class Labelled:
         self.entries = {row: values for row in self.rows if (values := entries.get(row))}
 
     @classmethod
+    def made(
+        cls, al: Algebra, rows: tuple[Label, ...], columns: tuple[Label, ...], entries: dict[Label, dict[Label, Any]]
+    ) -> Labelled:
+        """From labels that are known to differ, and entries in their rows only: what the constructor checks."""
+        self = cls.__new__(cls)
+        self.al, self.rows, self.columns = al, rows, columns
+        self.entries = {row: values for row, values in entries.items() if values}
+        return self
+
+    @classmethod
     def from_array(cls, al: Algebra, rows: Iterable[Label], columns: Iterable[Label], array: Any) -> Labelled:
         """From a dense array."""
         rows, columns = tuple(rows), tuple(columns)
@@ -56,7 +66,8 @@ class Labelled:
     @classmethod
     def identity(cls, al: Algebra, labels: Iterable[Label]) -> Labelled:
         labels = tuple(labels)
-        return cls(al, labels, labels, {label: {label: al.constant(1)} for label in labels})
+        one = al.constant(1)
+        return cls.made(al, labels, labels, {label: {label: one} for label in labels})
 
     @classmethod
     def vector(cls, al: Algebra, values: Mapping[Label, Any]) -> Labelled:
@@ -65,7 +76,7 @@ class Labelled:
 
     @classmethod
     def empty(cls, al: Algebra) -> Labelled:
-        return cls(al, (), (), {})
+        return cls.made(al, (), (), {})
 
     # Looking into it
 
@@ -121,10 +132,10 @@ class Labelled:
     @property
     def T(self) -> Labelled:
         entries: dict[Label, dict[Label, Any]] = {}
-        for row in self.rows:
-            for column, value in self.entries.get(row, {}).items():
+        for row, values in self.entries.items():
+            for column, value in values.items():
                 entries.setdefault(column, {})[row] = value
-        return Labelled(self.al, self.columns, self.rows, entries)
+        return Labelled.made(self.al, self.columns, self.rows, entries)
 
     def __matmul__(self, other: Labelled) -> Labelled:
         """The product by label: columns of this and rows of the other that have one name meet; others meet zeros."""
@@ -135,7 +146,7 @@ class Labelled:
                 for column, b in other.entries.get(middle, {}).items():
                     found.setdefault(column, []).append(a * b)
             entries[row] = _sums(self.al, found)
-        return Labelled(self.al, self.rows, other.columns, entries)
+        return Labelled.made(self.al, self.rows, other.columns, entries)
 
     def __add__(self, other: Labelled) -> Labelled:
         return assemble(self, other, al=self.al)
@@ -153,7 +164,7 @@ class Labelled:
         for row, values in self.entries.items():
             changed = {column: change(value) for column, value in values.items()}
             entries[row] = {column: value for column, value in changed.items() if not _zero(al, value)}
-        return Labelled(al, self.rows, self.columns, entries)
+        return Labelled.made(al, self.rows, self.columns, entries)
 
     def renamed(self, rename: Callable[[Label], Label]) -> Labelled:
         """The same entries under other names."""
@@ -221,19 +232,24 @@ def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
     columns: dict[Label, None] = {}
     found: dict[Label, dict[Label, list[Any]]] = {}
     for part in parts:
-        rows.update(dict.fromkeys(part.rows))
-        columns.update(dict.fromkeys(part.columns))
+        for row in part.rows:
+            rows[row] = None
+        for column in part.columns:
+            columns[column] = None
         for row, values in part.entries.items():
             into = found.setdefault(row, {})
             for column, value in values.items():
                 into.setdefault(column, []).append(value)
-    return Labelled(al, rows, columns, {row: _sums(al, values) for row, values in found.items()})
+    return Labelled.made(al, tuple(rows), tuple(columns), {row: _sums(al, values) for row, values in found.items()})
 
 
 def _sums(al: Algebra, terms: dict[Label, list[Any]]) -> dict[Label, Any]:
     out: dict[Label, Any] = {}
     for label, values in terms.items():
-        total = values[0] if len(values) == 1 else _sum(al, values)
+        if len(values) == 1:
+            out[label] = values[0]  # a product of what is not zero
+            continue
+        total = _sum(al, values)
         if not _zero(al, total):
             out[label] = total
     return out
@@ -250,6 +266,8 @@ def _sum(al: Algebra, values: list[Any]) -> Any:
 
 def _zero(al: Algebra, value: Any) -> bool:
     """True for what is zero whatever the symbols are, as far as it shows."""
+    if type(value) is float:
+        return value == 0.0
     if al.name == "sympy":
         return value == 0
     return al.value(value) == 0

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import sympy as sp
@@ -16,9 +15,8 @@ __all__ = ["Label", "match", "split_rate", "with_rate"]
 ROOT: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class Label:
-    """The name of a row or a column.
+    """The name of a row or a column; never changed once it is made.
 
     Attributes:
         path: names of the parts from the system to the owner, e.g. ``("L", "B")``.
@@ -27,16 +25,26 @@ class Label:
         base: order at which the variable was declared; how it is printed, no part of what it is.
     """
 
-    path: tuple[str, ...]
-    name: str
-    order: int
-    base: int = field(default=0, compare=False)
+    __slots__ = ("_hash", "base", "name", "order", "path")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.path, self.name, self.order)))  # labels are keys everywhere
+    def __init__(self, path: tuple[str, ...], name: str, order: int, base: int = 0):
+        self.path, self.name, self.order, self.base = path, name, order, base
+        self._hash = hash((path, name, order))  # labels are keys everywhere
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined]
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Label):
+            return NotImplemented
+        return (
+            self._hash == other._hash
+            and self.name == other.name
+            and self.order == other.order
+            and self.path == other.path
+        )
 
     def __reduce__(self) -> tuple[type[Label], tuple[tuple[str, ...], str, int, int]]:
         return Label, (self.path, self.name, self.order, self.base)  # hashes of text differ between processes

@@ -292,12 +292,8 @@ def kinetic_energy(
         forces: active forces by coordinate.
         values: of parameters.
     """
-    body = Subsystem(name)
-    for key, value in values.items():
-        body.parameters(**{key: value})
-    body.coordinates(coordinates)
+    body = _moving(name, coordinates, forces, values)
     body.kinetic_energy(energy)
-    body.effective_forces(forces or {})
     return body
 
 
@@ -305,11 +301,16 @@ def gibbs_appell(
     name: str, coordinates: str, function: Any, forces: Mapping[str, Any] | None = None, **values: float
 ) -> Subsystem:
     """A leaf from its Gibbs-Appell function, e.g. ``"m*(x.dd**2 + y.dd**2)/2"``; arguments as of ``kinetic_energy``."""
-    body = Subsystem(name)
-    for key, value in values.items():
-        body.parameters(**{key: value})
-    body.coordinates(coordinates)
+    body = _moving(name, coordinates, forces, values)
     body.gibbs_appell(function)
+    return body
+
+
+def _moving(name: str, coordinates: str, forces: Mapping[str, Any] | None, values: Mapping[str, float]) -> Subsystem:
+    """A leaf with coordinates and active forces, still without inertia."""
+    body = Subsystem(name)
+    body.parameters(**values)
+    body.coordinates(coordinates)
     body.effective_forces(forces or {})
     return body
 

@@ -85,7 +85,15 @@ class ModularSystem:
     @cached_property
     def rates(self) -> dict[Label, sp.Expr]:
         """d/dt of every state, in states and variables of order σ."""
-        return {label: self.description.next(label.symbol) for label in self.state}
+        nodes = {node.path: node.description for node in self.nodes}
+        found: dict[Label, sp.Expr] = {}
+        for label in self.state:
+            trivial = label.name not in nodes[label.path].definitions
+            found[label] = local(label.text, label.order + 1 - label.base) if trivial else self._rate(label)
+        return found
+
+    def _rate(self, label: Label) -> sp.Expr:
+        return self.description.next(label.symbol)
 
     @cached_property
     def casadi(self) -> TracedSystem:

@@ -8,10 +8,11 @@ from typing import Any
 import sympy as sp
 
 from dalembert.algebra import Algebra
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.expressions import TIME, evaluate
 from dalembert.modular.description import Description, Part
 from dalembert.modular.labels import Label
-from dalembert.modular.own_rows import OwnRows, program
+from dalembert.modular.own_rows import OwnRows, PlacedProgram, program
 from dalembert.modular.variables import local
 
 __all__ = ["Node", "tree_of"]
@@ -23,12 +24,14 @@ class Node:
     Attributes:
         path: names of the parts from the root.
         children: by name.
+        is_given: whether owners give expressions in the place of its symbols, or of those of a subsystem that holds it.
     """
 
     def __init__(self, description: Description, path: tuple[str, ...] = (), parent: Node | None = None):
         self.description, self.path, self.parent = description, path, parent
-        self._given = parent is not None and (parent._given or bool(parent.description.part[path[-1]].given))
+        self.is_given = parent is not None and (parent.is_given or bool(parent.description.part[path[-1]].given))
         self.children = {part.name: Node(part.description, (*path, part.name), self) for part in description.parts}
+        self._programs: dict[int, tuple[PlacedProgram, list[sp.Expr]]] = {}
 
     def __repr__(self) -> str:
         return f"<node {'.'.join(self.path) or '(root)'}>"
@@ -48,8 +51,17 @@ class Node:
         """A symbol of this subsystem as the root sees it: a symbol, or what its owners give in its place."""
         if name == TIME.name:
             return TIME
-        if not self._given:
+        if not self.is_given:
             return local(".".join((*self.path, name)))
+        text, node = name, self
+        while node.parent is not None:
+            part: Part = node.parent.description.part[node.path[-1]]
+            if part.given and node.parent.description.is_given(part, text):
+                return self._expression_at_root(name)
+            text, node = f"{part.name}.{text}", node.parent
+        return local(text)
+
+    def _expression_at_root(self, name: str) -> sp.Expr:
         expression: sp.Expr = local(name)
         node = self
         while node.parent is not None:
@@ -58,19 +70,32 @@ class Node:
             node = node.parent
         return expression
 
-    def values(self, al: Algebra, names: tuple[str, ...], known: Mapping[str, Any]) -> list[Any]:
-        """Scalars of symbols of this subsystem, from those of the root."""
-
-        def lookup(symbol: Any) -> Any:
-            return known[symbol.name]
-
-        expressions = (self.at_root(name) for name in names)
-        return [known[e.name] if isinstance(e, sp.Symbol) else evaluate(al, e, lookup) for e in expressions]
-
     def rows(self, al: Algebra, order: int, known: Mapping[str, Any]) -> OwnRows:
         """What this subsystem adds, in scalars and labels of the root."""
-        made = program(self.description, order)
-        return made(al, self.values(al, made.rows.names, known), self.path)
+        placed, symbols = self._placed(order)
+        return placed(al, _scalars(al, symbols, known))
+
+    def _placed(self, order: int) -> tuple[PlacedProgram, list[sp.Expr]]:
+        if order not in self._programs:
+            memo, key = self.description.memo, ("placed", self.path, order)
+            made = program(self.description, order)
+            if key not in memo:
+                memo[key] = made.placed(self.path)
+            self._programs[order] = memo[key], [self.at_root(name) for name in made.rows.names]
+        return self._programs[order]
+
+    def traced_rows(self, order: int, symbols: Mapping[str, Any]) -> OwnRows:
+        """The same over CasADi; the same object for the same symbols."""
+        placed, expressions = self._placed(order)
+        key = ("traced", self.path, order)
+        before = self.description.memo.get(key)
+        names = {s.name for e in expressions for s in e.free_symbols}  # type: ignore[attr-defined]
+        if before is not None and before[0] == expressions and all(symbols[n] is before[1].get(n) for n in names):
+            return before[2]
+        used = {name: symbols[name] for name in names}
+        made = placed(CASADI, _scalars(CASADI, expressions, used))
+        self.description.memo[key] = expressions, used, made
+        return made
 
     def place(self, label: Label) -> Label:
         """A label of this subsystem, seen from the root."""
@@ -79,6 +104,13 @@ class Node:
     def unplace(self, label: Label) -> Label:
         """A label of the root, seen from this subsystem."""
         return Label(label.path[len(self.path) :], label.name, label.order, label.base)
+
+
+def _scalars(al: Algebra, expressions: list[sp.Expr], known: Mapping[str, Any]) -> list[Any]:
+    def lookup(symbol: Any) -> Any:
+        return known[symbol.name]
+
+    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]  # type: ignore[attr-defined]
 
 
 def tree_of(description: Description) -> Node:

@@ -18,13 +18,13 @@ from dalembert.algebra import Algebra, get_algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME
-from dalembert.modular.description import Description, Invariant
+from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order_of
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labelled import ONE, Labelled
 from dalembert.modular.labels import Label
 from dalembert.modular.scope import Scope
 
-__all__ = ["COUNTS", "OwnRows", "Program", "own_rows", "program"]
+__all__ = ["COUNTS", "OwnRows", "PlacedProgram", "Program", "own_rows", "program"]
 
 # How often something was derived, by kind; for tests and for the curious.
 COUNTS = {"rows": 0, "composed": 0}
@@ -68,17 +68,12 @@ def _derive(al: Algebra, d: Description, order: int) -> OwnRows:
     scope = Scope(al, d)
     if al is CASADI:
         d.memo[("scope", order)] = scope
-    rows: list[Label] = []
-    lower: list[tuple[Label, Any]] = []
-    entries: dict[Label, dict[Label, Any]] = {}
-    b: dict[Label, Any] = {}
-    for invariant in d.invariants:
-        label = Label((), invariant.name, order)
-        levels, names, gradient = _levels(scope, invariant, order)
-        lower += [(label.at(k), value) for k, value in levels[:-1]]
-        rows.append(label)
-        entries[label] = gradient
-        b[label] = _without_top(scope, levels[-1][1], names, order)
+    rows = tuple(Label((), invariant.name, order) for invariant in d.invariants)
+    levels = _Levels(scope, order)
+    levels.run()
+    lower = [(label.at(k), value) for label, found in zip(rows, levels.lower, strict=True) for k, value in found]
+    entries = dict(zip(rows, levels.gradients, strict=True))
+    b = dict(zip(rows, levels.rest(), strict=True))
     forces: dict[Label, Any] = {}
     for variable, expression in d.forces:
         place = d.locate(variable)
@@ -96,9 +91,7 @@ def _derive(al: Algebra, d: Description, order: int) -> OwnRows:
     columns.update(dict.fromkeys(column for values in entries.values() for column in values))
     A = Labelled(al, rows, columns, {row: _non_zero(al, values) for row, values in entries.items()})
     vector = Labelled.vector(al, b)
-    return OwnRows(
-        al, order, labels, tuple(rows), A, vector, tuple(lower), Labelled.vector(al, forces), tuple(scope.scalars)
-    )
+    return OwnRows(al, order, labels, rows, A, vector, tuple(lower), Labelled.vector(al, forces), tuple(scope.scalars))
 
 
 def _non_zero(al: Algebra, values: dict[Label, Any]) -> dict[Label, Any]:
@@ -109,48 +102,65 @@ def _is_zero(al: Algebra, value: Any) -> bool:
     return bool(value == 0) if al.name == "sympy" else al.value(value) == 0
 
 
-def _levels(scope: Scope, invariant: Invariant, order: int) -> tuple[list[tuple[int, Any]], set[str], dict[Label, Any]]:
-    """An invariant at its own order and all above up to σ; symbols of the last; the row of A."""
-    d = scope.description
-    expression = d.lively(invariant.value)
-    start = max(d.order_of(expression), 0)
-    affine = constraint_order_of(d, invariant)
-    if affine > order:
-        raise ModelError(
-            Problem(
-                f"invariant {invariant.name!r} is affine from order {affine} on, the equations have order {order}",
-                fix=f"equations(order={affine})",
-            )
-        )
-    value, names = scope.value(expression), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
-    levels: list[tuple[int, Any]] = []
-    gradient: dict[Label, Any] = {}
-    for k in range(start, order + 1):
-        if k > start:
-            value, names = scope.rate(value, names)
-        if k == affine:
-            gradient = _gradient(scope, value, names, k, order)
-        levels.append((k, value))
-    return levels, names, gradient
+class _Levels:
+    """The invariants of a description from their own orders up to σ, all at once.
 
+    Attributes:
+        lower: for each invariant, (order, value) at the orders below σ.
+        gradients: rows of A.
+    """
 
-def _gradient(scope: Scope, value: Any, names: set[str], k: int, order: int) -> dict[Label, Any]:
-    """∂q̄⟨k⟩/∂q⟨k⟩, which is A for every σ ≥ k."""
-    tops = _of_order(scope.description, names, k)
-    if not tops:
-        return {}
-    symbols = scope.al.vector([scope[name] for name, _ in tops])
-    row = scope.al.gradient(value, symbols)
-    return {label.at(order): entry for (_, label), entry in zip(tops, row, strict=True)}
+    def __init__(self, scope: Scope, order: int):
+        d = scope.description
+        self.scope, self.order, self.invariants = scope, order, d.invariants
+        expressions = [d.lively(invariant.value) for invariant in d.invariants]
+        self.starts = [max(d.order_of(expression), 0) for expression in expressions]
+        self.affine = [constraint_order_of(d, invariant) for invariant in d.invariants]
+        self.names: list[set[str]] = [{symbol.name for symbol in e.free_symbols} for e in expressions]  # type: ignore[attr-defined]
+        self.values = [scope.value(expression) for expression in expressions]
+        self.lower: list[list[tuple[int, Any]]] = [[] for _ in expressions]
+        self.gradients: list[dict[Label, Any]] = [{} for _ in expressions]
 
+    def run(self) -> None:
+        for invariant, affine in zip(self.invariants, self.affine, strict=True):
+            if affine > self.order:
+                raise ModelError(
+                    Problem(
+                        f"invariant {invariant.name!r} is affine from order {affine} on, the equations have order "
+                        f"{self.order}",
+                        fix=f"equations(order={affine})",
+                    )
+                )
+        every = range(len(self.values))
+        for k in range(min(self.starts, default=0), self.order + 1):
+            moved = [i for i in every if self.starts[i] < k]
+            if moved:
+                found = self.scope.rates([self.values[i] for i in moved], [self.names[i] for i in moved])
+                for i, (value, names) in zip(moved, found, strict=True):
+                    self.values[i], self.names[i] = value, names
+            self._differentiate([i for i in every if self.affine[i] == k], k)
+            if k < self.order:
+                for i in every:
+                    if self.starts[i] <= k:
+                        self.lower[i].append((k, self.values[i]))
 
-def _without_top(scope: Scope, value: Any, names: set[str], order: int) -> Any:
-    """b: the invariant at order σ where the variables of that order are zero."""
-    tops = _of_order(scope.description, names, order)
-    if not tops or _is_zero(scope.al, value):
-        return value
-    symbols = scope.al.vector([scope[name] for name, _ in tops])
-    return scope.al.substitute(scope.al.vector([value]), symbols, scope.al.zeros(len(tops)))[0]
+    def _differentiate(self, chosen: list[int], k: int) -> None:
+        """∂q̄⟨k⟩/∂q⟨k⟩, which is A for every σ ≥ k."""
+        tops = [_of_order(self.scope.description, self.names[i], k) for i in chosen]
+        rows = self.scope.gradients([self.values[i] for i in chosen], [[name for name, _ in one] for one in tops])
+        for i, one, row in zip(chosen, tops, rows, strict=True):
+            self.gradients[i] = {label.at(self.order): row[name] for name, label in one if name in row}
+
+    def rest(self) -> list[Any]:
+        """b: the invariants at order σ where the variables of that order are zero."""
+        al = self.scope.al
+        tops = [
+            [name for name, _ in _of_order(self.scope.description, names, self.order)]
+            if not _is_zero(al, value)
+            else []
+            for value, names in zip(self.values, self.names, strict=True)
+        ]
+        return self.scope.without(self.values, tops)
 
 
 def _of_order(d: Description, names: set[str], order: int) -> list[tuple[str, Label]]:
@@ -173,30 +183,52 @@ class Program:
     function: ca.Function
     pattern: tuple[tuple[str, Label, Label], ...]
 
-    def __call__(self, al: Algebra, values: list[Any], path: tuple[str, ...]) -> OwnRows:
-        """The rows with values in the place of symbols, seen from the root of the tree."""
-        if al is CASADI:
-            flat = list(CASADI.from_sx(self.function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern)))
-        else:
-            flat = [float(x) for x in np.asarray(self.function(np.array(values, dtype=float))).reshape(-1)]
-        parts: dict[str, dict[Label, dict[Label, Any]]] = {"A": {}, "b": {}, "f": {}, "lower": {}}
-        for (kind, row, column), value in zip(self.pattern, flat, strict=True):
-            if kind == "lower" or not (type(value) is float and value == 0.0):
-                parts[kind].setdefault(row, {})[column] = value
-        own = self.rows
+    def placed(self, path: tuple[str, ...]) -> PlacedProgram:
+        """The same, with labels as the root of the tree sees them."""
+        known: dict[Label, Label] = {ONE: ONE}
 
         def place(label: Label) -> Label:
-            return Label(path + label.path, label.name, label.order, label.base)
+            found = known.get(label)
+            if found is None:
+                found = known[label] = Label(path + label.path, label.name, label.order, label.base)
+            return found
 
-        def matrix(kind: str, like: Labelled) -> Labelled:
-            found = Labelled(al, like.rows, like.columns, parts[kind])
-            return found.renamed(lambda label: label if label.name == "1" else place(label))
+        def shape(like: Labelled) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+            return tuple(map(place, like.rows)), tuple(map(place, like.columns))
 
-        lower = tuple((place(label), parts["lower"][label][label]) for label, _ in own.lower)
-        return OwnRows(
-            al, own.order, tuple(map(place, own.labels)), tuple(map(place, own.rows)), matrix("A", own.A),
-            matrix("b", own.b), lower, matrix("f", own.forces), own.names,
-        )  # fmt: skip
+        own = self.rows
+        pattern = tuple((kind, place(row), place(column)) for kind, row, column in self.pattern)
+        shapes = {"A": shape(own.A), "b": shape(own.b), "f": shape(own.forces)}
+        return PlacedProgram(self, pattern, shapes, tuple(map(place, own.labels)), tuple(map(place, own.rows)))
+
+
+@dataclass(frozen=True)
+class PlacedProgram:
+    """A program at its place in a tree."""
+
+    program: Program
+    pattern: tuple[tuple[str, Label, Label], ...]
+    shapes: dict[str, tuple[tuple[Label, ...], tuple[Label, ...]]]
+    labels: tuple[Label, ...]
+    rows: tuple[Label, ...]
+
+    def __call__(self, al: Algebra, values: list[Any]) -> OwnRows:
+        """The rows with values in the place of symbols."""
+        function = self.program.function
+        if al is CASADI:
+            flat: Any = CASADI.from_sx(function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern))
+        else:
+            flat = np.asarray(function(np.array(values, dtype=float))).reshape(-1).tolist()
+        parts: dict[str, dict[Label, dict[Label, Any]]] = {"A": {}, "b": {}, "f": {}}
+        lower: list[tuple[Label, Any]] = []
+        for (kind, row, column), value in zip(self.pattern, flat, strict=True):
+            if kind == "lower":
+                lower.append((row, value))
+            elif not (type(value) is float and value == 0.0):
+                parts[kind].setdefault(row, {})[column] = value
+        A, b, f = (Labelled.made(al, *self.shapes[kind], parts[kind]) for kind in ("A", "b", "f"))
+        own = self.program.rows
+        return OwnRows(al, own.order, self.labels, self.rows, A, b, tuple(lower), f, own.names)
 
 
 def program(description: Description, order: int) -> Program:

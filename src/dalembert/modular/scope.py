@@ -8,8 +8,10 @@ from typing import Any
 import sympy as sp
 
 from dalembert.algebra import Algebra
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.expressions import evaluate
 from dalembert.modular.description import Description
+from dalembert.modular.variables import local
 
 __all__ = ["Scope"]
 
@@ -35,16 +37,68 @@ class Scope:
 
     def rate(self, value: Any, names: set[str]) -> tuple[Any, set[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""
-        moving: list[Any] = []
-        directions: list[Any] = []
-        more = set(names)
-        for name in sorted(names):
-            speed = self.description.next(sp.Symbol(name, real=True))
-            if speed != 0:
-                moving.append(self[name])
-                directions.append(self.value(speed))
-                more |= {symbol.name for symbol in speed.free_symbols}  # type: ignore[attr-defined]
-        if not moving:
-            return self.al.constant(0), more
+        return self.rates([value], [names])[0]
+
+    def rates(self, values: list[Any], names: list[set[str]]) -> list[tuple[Any, set[str]]]:
+        """The same of several scalars."""
+        speeds = {name: self._speed(name) for name in sorted(set().union(*names))}
+        moving = {name: found for name, found in speeds.items() if found is not None}
+        more = [one.union(*(moving[name][1] for name in one if name in moving)) for one in names]
         al = self.al
-        return al.rate(al.vector([value]), al.vector(moving), al.vector(directions))[0], more
+        if self.al.name == "sympy":  # each along its own symbols
+            found = []
+            for value, one in zip(values, names, strict=True):
+                mine = [name for name in sorted(one) if name in moving]
+                found.append(self._along(value, mine, moving) if mine else al.constant(0))
+        elif moving:
+            directions = al.vector([speed for speed, _ in moving.values()])
+            found = list(al.rate(al.vector(values), al.vector([self[name] for name in moving]), directions))
+        else:
+            found = [al.constant(0)] * len(values)
+        return list(zip(found, more, strict=True))
+
+    def _along(self, value: Any, names: list[str], moving: dict[str, tuple[Any, set[str]]]) -> Any:
+        al = self.al
+        directions = al.vector([moving[name][0] for name in names])
+        return al.rate(al.vector([value]), al.vector([self[name] for name in names]), directions)[0]
+
+    def _speed(self, name: str) -> tuple[Any, set[str]] | None:
+        """The rate of a symbol and the symbols in it; None for what does not move."""
+        speed = self.description.next(local(name))
+        if speed == 0:
+            return None
+        return self.value(speed), {symbol.name for symbol in speed.free_symbols}  # type: ignore[attr-defined]
+
+    def gradients(self, values: list[Any], names: list[list[str]]) -> list[dict[str, Any]]:
+        """Derivatives of each scalar by symbols of its own, those that are not zero as they stand."""
+        al = self.al
+        if al is not CASADI:
+            found = []
+            for value, one in zip(values, names, strict=True):
+                row = al.gradient(value, al.vector([self[name] for name in one])) if one else ()
+                found.append(dict(zip(one, row, strict=True)))
+            return found
+        every = list(dict.fromkeys(name for one in names for name in one))
+        table: list[dict[str, Any]] = [{} for _ in values]
+        if not every:
+            return table
+        for i, j, entry in CASADI.derivatives(al.vector(values), al.vector([self[name] for name in every])):
+            table[i][every[j]] = entry
+        return table
+
+    def without(self, values: list[Any], names: list[list[str]]) -> list[Any]:
+        """Scalars where symbols, given for each, are zero."""
+        al = self.al
+        if al is CASADI:
+            every = list(dict.fromkeys(name for one in names for name in one))
+            if not every:
+                return values
+            symbols = al.vector([self[name] for name in every])
+            return list(al.substitute(al.vector(values), symbols, al.zeros(len(every))))
+        found = []
+        for value, one in zip(values, names, strict=True):
+            if one:
+                symbols = al.vector([self[name] for name in one])
+                value = al.substitute(al.vector([value]), symbols, al.zeros(len(one)))[0]
+            found.append(value)
+        return found

@@ -181,14 +181,14 @@ def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarra
             continue
         size = 1.0 + _largest(y[begin:end])
         n, before = end - begin, np.inf
-        eye, step, unused = np.eye(n), np.empty(n), np.empty(last - first)
+        eye, step = np.eye(n), np.empty(n)
         for _ in range(NEWTON_STEPS):
             missed = _largest(e.h[first:last])
             if not missed < before or missed <= TOLERANCE * size:
                 break
             before = missed
             A = e.J[first:last, begin:end].copy()
-            status, _, _, _ = solve_constrained(eye, np.zeros(n), A, e.h[first:last].copy(), step, unused)
+            status, _, _, _ = solve_constrained(eye, np.zeros(n), A, e.h[first:last].copy(), step, np.empty(0))
             if status != OK:
                 return _refuse(c, NO_CONVERGENCE)
             for j in range(n):

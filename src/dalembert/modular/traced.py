@@ -6,6 +6,7 @@ Everything is seen from the root: symbols by their dotted names, labels with ful
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,15 +28,21 @@ from dalembert.modular.own_rows import OwnRows
 if TYPE_CHECKING:
     from dalembert.modular.modular_system import ModularSystem
 
-__all__ = ["TracedNode", "TracedSystem"]
+__all__ = ["TracedNode", "TracedSystem", "to_sx"]
 
 
 class _Symbols(dict[str, Any]):
     """CasADi symbols by name, made when first asked for."""
 
     def __missing__(self, name: str) -> Any:
-        self[name] = CASADI.symbol(name)
+        self[name] = _symbol(name)
         return self[name]
+
+
+@functools.lru_cache(maxsize=65536)
+def _symbol(name: str) -> Any:
+    """The same symbol for the same name, so that graphs of subsystems that did not change can be used again."""
+    return CASADI.symbol(name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class TracedSystem:
         for name in (*equations.parameters, *equations.inputs):
             self.symbols[name]
         for node in equations.nodes:
-            self.own[node.path] = node.rows(CASADI, self.order, self.symbols)
+            self.own[node.path] = node.traced_rows(self.order, self.symbols)
 
     def column(self, names: Any) -> ca.SX:
         """A CasADi column of symbols, by names or labels."""
@@ -180,9 +187,18 @@ class TracedSystem:
         found: dict[tuple[str, ...], Composed] = {}
         for node in self.equations.nodes:
             children = {name: found[child.path] for name, child in node.children.items()}
-            choice = choices[node.path]
-            found[node.path] = compose(self.own[node.path], children, lambda _, c=choice: c, depth=len(node.path))
+            found[node.path] = self._composed(node, children, choices[node.path])
         return found
+
+    def _composed(self, node: Node, children: dict[str, Composed], choice: Choice) -> Composed:
+        """The matrices of one subsystem; those of before if nothing in it changed."""
+        own, memo = self.own[node.path], node.description.memo
+        key = ("graph", node.path, self.order, choice.independent, choice.pivots, choice.strategy)
+        before = memo.get(key)
+        same = before is not None and before.own is own and before.choice.residual == choice.residual
+        if not same or any(before.children[name] is not child for name, child in children.items()):
+            before = memo[key] = compose(own, children, lambda _: choice, depth=len(node.path))
+        return before
 
     @cached_property
     def f_bar(self) -> Labelled:
@@ -193,6 +209,16 @@ class TracedSystem:
     def prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
         """f̄ differentiated until it is of order σ, and its lower orders, which a state must meet."""
         return self.prolong(self.f_bar)
+
+    @cached_property
+    def matrices(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+        """K, k, A, b of  K q⟨σ⟩ + k = f̄ = 0,  A q⟨σ⟩ + b = 0: the equations of motion, by all variables of order σ."""
+        f = self.f_bar if self.order <= max(self.equations.force_order, 0) else self.prolonged[0]
+        values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
+        top = self.column(self.equations.top)
+        A, b = self.A, self.b
+        rest = CASADI.to_sx(np.array([b.get(row, ONE) for row in A.rows], dtype=object))
+        return ca.jacobian(values, top), ca.substitute(values, top, ca.SX.zeros(top.shape[0])), to_sx(A), rest
 
     def prolong(self, f_bar: Labelled) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
         """Dynamic equations differentiated until they are of order σ (T20), and their lower orders."""
@@ -230,6 +256,16 @@ class TracedSystem:
                 directions[name] = self.symbols[rate]
         symbols = np.array([self.symbols[name] for name in moving], dtype=object)
         return CASADI.rate(values, symbols, CASADI.vector([directions[name] for name in moving]))
+
+
+def to_sx(matrix: Labelled) -> ca.SX:
+    """A labelled matrix over CasADi as a sparse matrix, in the order of its labels."""
+    row_at = {row: i for i, row in enumerate(matrix.rows)}
+    column_at = {column: j for j, column in enumerate(matrix.columns)}
+    found = [(row_at[r], column_at[c], value) for r, line in matrix.entries.items() for c, value in line.items()]
+    rows, columns = [i for i, _, _ in found], [j for _, j, _ in found]
+    values = CASADI.to_sx(np.array([value for _, _, value in found], dtype=object))
+    return ca.SX.triplet(rows, columns, values, *matrix.shape)
 
 
 def _names(scalar: Any) -> set[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
@@ -19,7 +20,7 @@ __all__ = ["consistent"]
 
 CLOSE = 1e-11
 STEPS = 60
-DENSE = 300  # unknowns; more are solved sparsely
+DENSE = 120  # unknowns; more are solved sparsely
 
 
 def consistent(
@@ -58,10 +59,12 @@ def consistent(
 
 def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The smallest step that removes the residuals to first order."""
+    if max(jacobian.shape) <= DENSE:
+        dense = (np.asarray(jacobian.full()) if hasattr(jacobian, "full") else np.asarray(jacobian)) * free
+        found: Any = scipy.linalg.lstsq(dense, left, cond=1e-10, lapack_driver="gelsy", check_finite=False)
+        return found[0]
     J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
     J = J @ scipy.sparse.diags(free.astype(float))
-    if max(J.shape) <= DENSE:
-        return np.linalg.lstsq(J.toarray(), left, rcond=1e-10)[0]
     gram: Any = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()
     return J.T @ scipy.sparse.linalg.spsolve(gram, left)
 

@@ -178,7 +178,7 @@ def _compile(root: Instance) -> tuple[dict[str, Any], dict[str, bytes]]:
         if name not in _addresses:
             data = read_object(_key(name))
             if data is None:
-                data = build_object(unit_text(unit), _LEVEL, lean=not unit.vectorized)
+                data = build_object(unit_text(unit), _LEVEL, lean=unit.manner != "vectorized")
                 write_object(_key(name), data)
             objects[name] = data
     return plan, objects

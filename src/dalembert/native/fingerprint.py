@@ -73,7 +73,7 @@ def _describe(value: Any, names: tuple[str, ...], members: dict[Any, str]) -> st
         value = own(value)
     if hasattr(value, "python") and hasattr(value, "key"):
         _collect(value.python, members)
-        return f"{value.key} {list(members).index(value.python)} {getattr(value, 'vectorized', False)}"
+        return f"{value.key} {list(members).index(value.python)} {getattr(value, 'manner', '')}"
     if isinstance(value, ARRAY):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, TUPLE):

@@ -35,7 +35,9 @@ from dalembert.native.types import (
 )  # fmt: skip
 from dalembert.values import ARRAY, BOOLEAN, COMPLEX_NUMBER, FLOATING, INTEGER, TUPLE
 
-__all__ = ["FUNCTIONS", "Bound", "Native", "checking", "kind_of", "native", "plain", "put", "taken", "vectorized"]
+__all__ = [
+    "FUNCTIONS", "Bound", "Native", "checking", "kind_of", "native", "plain", "put", "taken", "vectorized", "whole",
+]  # fmt: skip
 
 # All native functions, by module and name.
 FUNCTIONS: dict[str, Native] = {}
@@ -91,8 +93,8 @@ class Native:
     the cache. ``python`` is the function itself; ``bind(record)`` makes what fields of records hold.
     """
 
-    def __init__(self, function: Callable[..., Any], vectorized: bool = False):
-        self.python, self.vectorized = function, vectorized
+    def __init__(self, function: Callable[..., Any], manner: str = ""):
+        self.python, self.manner = function, manner
         self.key = f"{function.__module__}.{function.__qualname__}"
         self._count = function.__code__.co_argcount
         self._entries: dict[Any, tuple[Any, Any, int]] = {}
@@ -178,7 +180,13 @@ def native(function: Callable[..., Any]) -> Native:
 def vectorized(function: Callable[..., Any]) -> Native:
     """Decorator: ``native`` for loops over long arrays, which are unrolled and put into vector registers; slower for
     short ones, and takes longer to compile."""
-    return Native(function, vectorized=True)
+    return Native(function, "vectorized")
+
+
+def whole(function: Callable[..., Any]) -> Native:
+    """Decorator: ``native`` for what is called very often with little to do: all that it calls becomes part of its
+    machine code, so that no time is lost between them. It takes longer to compile."""
+    return Native(function, "whole")
 
 
 class Bound:

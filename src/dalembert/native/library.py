@@ -14,6 +14,8 @@ __all__ = ["PRODUCTS", "SUMS", "complex_quotient", "is_own", "own", "scatter", "
 class Plain:
     """A function of the library: as ``@native`` makes them, but called from native code only."""
 
+    manner = ""
+
     def __init__(self, function: Any):
         self.python, self.key = function, f"{function.__module__}.{function.__name__}"
 

@@ -46,7 +46,7 @@ class Instance:
         callees: instances that it calls.
         faults: in checking mode, what each number of a fault means.
         inlined: short, and copied into its callers.
-        vectorized: its loops are put into vector registers.
+        manner: ``vectorized``: its loops are put into vector registers; ``whole``: all that it calls is part of it.
     """
 
     symbol: str
@@ -59,7 +59,7 @@ class Instance:
     callees: dict[str, Instance] = field(default_factory=lambda: {})
     faults: dict[int, str] = field(default_factory=dict[int, str])
     inlined: bool = False
-    vectorized: bool = False
+    manner: str = ""
 
     @property
     def returns(self) -> str:
@@ -67,17 +67,21 @@ class Instance:
         return "void" if not parts else parts[0] if len(parts) == 1 else "{" + ", ".join(parts) + "}"
 
     def copied(self) -> dict[str, Instance]:
-        """Short functions that become part of this unit, by symbol."""
+        """Functions that become part of this unit, by symbol: the short ones; or all, if it is whole."""
         found: dict[str, Instance] = {}
-        for callee in self.callees.values():
-            if callee.inlined:
-                found |= {callee.symbol: callee, **callee.copied()}
+        waiting: list[Instance] = [self]
+        while waiting:
+            for callee in waiting.pop().callees.values():
+                if (callee.inlined or (self.manner == "whole" and not callee.manner)) and callee.symbol not in found:
+                    found[callee.symbol] = callee
+                    waiting.append(callee)
         return found
 
     def linked(self) -> dict[str, Instance]:
         """Other units that this one calls."""
-        members = [self, *self.copied().values()]
-        return {c.symbol: c for member in members for c in member.callees.values() if not c.inlined}
+        members = self.copied()
+        called = {c.symbol: c for member in (self, *members.values()) for c in member.callees.values()}
+        return {symbol: callee for symbol, callee in called.items() if symbol not in members}
 
 
 def instance_of(function: Any, kinds: tuple[Type, ...], checking: bool, caller: _Translator | None = None) -> Instance:
@@ -115,12 +119,8 @@ def declared(function: Any, kinds: tuple[Type, ...]) -> tuple[Type, ...]:
 def symbol_of(function: Any, kinds: tuple[Type, ...], checking: bool) -> str:
     """The name in machine code of a function for certain types."""
     kinds = declared(function, kinds)
-    text = f"{fingerprint(function, checking)}|{'|'.join(map(kind_text, kinds))}|{checking}|{_is_vectorized(function)}"
+    text = f"{fingerprint(function, checking)}|{'|'.join(map(kind_text, kinds))}|{checking}|{function.manner}"
     return f"n{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-
-
-def _is_vectorized(function: Any) -> bool:
-    return getattr(function, "vectorized", False)
 
 
 class _Source:
@@ -204,7 +204,7 @@ class _Translator(Statements):
         symbol = symbol_of(function, kinds, checking)
         source = _Source(function)
         super().__init__(symbol, source.where, checking)
-        self.instance = Instance(symbol, kinds, vectorized=_is_vectorized(function))
+        self.instance = Instance(symbol, kinds, manner=function.manner)
         self.tree, self.result, self._loops, self.variables, self.unsure = source.tree, None, [], {}, {}
         self.fixed = set()
         python = function.python
@@ -253,7 +253,7 @@ class _Translator(Statements):
             nothing = "void" if made.returns == "void" else f"{made.returns} zeroinitializer"
             body += [f"{FAULTY}:", f"  ret {nothing}"]
         whole = [*self.allocas, *marks, *body]
-        made.inlined = len(whole) <= _LONG and not made.vectorized
+        made.inlined = len(whole) <= _LONG and not made.manner
         made.signature = tuple(parameter.split()[0] for parameter in parameters)
         made.text = f"@{made.symbol}({', '.join(parameters)}) #0 {{\nentry:\n" + "\n".join(whole) + "\n}\n"
         made.constants, made.declared = self.constants, self.declared

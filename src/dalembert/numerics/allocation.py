@@ -59,7 +59,7 @@ def allocate_along(
             size = max(size, abs(e[i, k]))
         conflict = size
         if m > 0 and free > 0:
-            _, _, _, conflict = solve_constrained(W, none, E[i, :free], -e[i, :free], tau[i], np.empty(free))
+            _, _, _, conflict = solve_constrained(W, none, E[i, :free], -e[i, :free], tau[i], np.empty(0))
         short[i] = conflict if conflict > SHORT * (1.0 + size) else 0.0
 
 

@@ -66,7 +66,7 @@ def _close(c: States, t: float, want: np.ndarray, y: np.ndarray, bounded: bool) 
     n, rows, error, way = c.states, c.lower, 1e300, 0.0
     if rows == 0:
         return FOLLOWED
-    du, unit, none, multipliers = np.zeros(n), np.eye(n), np.zeros(n), np.empty(rows)
+    du, unit, none = np.zeros(n), np.eye(n), np.zeros(n)
     for _ in range(NEWTON_STEPS):
         e = Rows.of(c, c.kernel(t, y, want, c.parameters))
         previous, error, size = error, 0.0, 1.0
@@ -80,7 +80,7 @@ def _close(c: States, t: float, want: np.ndarray, y: np.ndarray, bounded: bool) 
         c.residual = error
         if error <= EXACT or (error < CLOSE and error > 0.5 * previous):
             return FOLLOWED
-        solve_constrained(unit, none, e.J, e.h, du, multipliers)
+        solve_constrained(unit, none, e.J, e.h, du, np.empty(0))
         longest = 0.0
         for x in du:
             longest = max(longest, abs(x))
@@ -102,7 +102,7 @@ def _tops(c: States, t: float, want: np.ndarray, y: np.ndarray, rates: np.ndarra
     y[n:] = 0.0
     e = Rows.of(c, c.kernel(t, y, want, c.parameters))
     x, size = np.empty(m), 1.0
-    _, rank, ratio, conflict = solve_constrained(np.eye(m), np.zeros(m), e.A, e.b, x, np.empty(c.rows))
+    _, rank, ratio, conflict = solve_constrained(np.eye(m), np.zeros(m), e.A, e.b, x, np.empty(0))
     c.smallest_pivot = min(c.smallest_pivot, ratio)
     if rank < m:
         return SINGULAR

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.native import native
+from dalembert.native import native, whole
 from dalembert.numerics.reflections import Reflections, basis, dot, dot_along, reduce_rows, reflect
 
 __all__ = [
@@ -225,7 +225,7 @@ def constrained_solution(
     du: np.ndarray,
     multipliers: np.ndarray,
 ) -> float:
-    """u̇ and λ from the factors.
+    """u̇ and λ from the factors; λ only if ``multipliers`` has room for it.
 
     Returns:
         the largest residual of redundant rows (0 if all constraints are compatible).
@@ -256,12 +256,13 @@ def constrained_solution(
         for j in range(n - rank):
             for k in range(H.starts[j], H.starts[j + 1]):
                 x[H.places[k]] += z[j] * H.values[k]
-    multiply(M, x, rest)
-    for i in range(n):
-        rest[i] -= f[i]
-        du[i] = x[i]
-    reflect(Q, 0, rank, 1, both[1:])
-    _least_norm(R, rank, rest, multipliers)
+    du[:] = x
+    if multipliers.shape[0] > 0:
+        multiply(M, x, rest)
+        for i in range(n):
+            rest[i] -= f[i]
+        reflect(Q, 0, rank, 1, both[1:])
+        _least_norm(R, rank, rest, multipliers)
     return float(conflict)
 
 
@@ -304,11 +305,11 @@ def _shorten(R: Rows, p: np.ndarray, dependent: np.ndarray, out: np.ndarray) -> 
         out[dependent[j]] = other[j]
 
 
-@native
+@whole
 def solve_constrained(
     M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
 ) -> tuple[int, int, float, float]:
-    """u̇ and λ of the constrained equations.
+    """u̇ and λ of the constrained equations; λ only if ``multipliers`` has room for it.
 
     Returns:
         status (OK, or FAILED if a direction has neither mass nor constraint), rank of A, ratio of the smallest pivot to
@@ -318,13 +319,7 @@ def solve_constrained(
     status, free = _free(M, Q, T.columns, rank)
     if status != OK:
         return status, rank, ratio, 0.0
-    # As ``_rows``, without a call that makes a system of three velocities an eighth slower.
-    count = T.used - rank
-    size = min(count, rank)
-    S, K = np.empty((count, rank)), np.empty((size, size))
-    if count > 0:
-        _depend(T.L, T.rows, T.columns, S, K)
-    R = Rows(T.L, T.rows, T.columns, T.used, S, K)
+    R = _rows(T.L, T.rows, T.columns, T.used, rank)
     return OK, rank, ratio, constrained_solution(M, f, gamma, Q, R, free, du, multipliers)
 
 
@@ -442,7 +437,7 @@ def partition_step(M: np.ndarray, A: np.ndarray, residual: np.ndarray, du: np.nd
     status, rank, _, reflections, R, H = constrained_factors(M, A)
     if status != OK:
         return status, 0.0
-    conflict = constrained_solution(M, np.zeros(n), residual, reflections, R, H, du, np.empty(A.shape[0]))
+    conflict = constrained_solution(M, np.zeros(n), residual, reflections, R, H, du, np.empty(0))
     wanted, Q = np.zeros((1, rank)), np.empty((rank, n))
     basis(reflections, R.columns, rank, 0, Q)
     for k in range(rank):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 import sympy as sp
@@ -127,6 +127,18 @@ Direction = Annotated[
 ]
 
 
+class _Quantity:
+    """What formulas may name of a node, body or joint: ``crank.angle``."""
+
+    def __init__(self, key: str, text: str = ""):
+        self.key, self.__doc__ = key, text
+
+    def __get__(self, owner: Any, _type: type | None = None) -> sp.Symbol:
+        if owner is None:
+            return cast(sp.Symbol, self)
+        return parameter(f"{owner.name}.{self.key}")
+
+
 @dataclass(frozen=True)
 class Node:
     """A point of a body; ``x``, ``y``, ``vx``, ``vy`` name its motion in formulas."""
@@ -136,21 +148,8 @@ class Node:
     def __str__(self) -> str:
         return self.name
 
-    @property
-    def x(self) -> sp.Symbol:
-        return parameter(f"{self.name}.x")
-
-    @property
-    def y(self) -> sp.Symbol:
-        return parameter(f"{self.name}.y")
-
-    @property
-    def vx(self) -> sp.Symbol:
-        return parameter(f"{self.name}.vx")
-
-    @property
-    def vy(self) -> sp.Symbol:
-        return parameter(f"{self.name}.vy")
+    x, y = _Quantity("x"), _Quantity("y")
+    vx, vy = _Quantity("vx"), _Quantity("vy")
 
 
 class PlanarBody(Record):
@@ -175,15 +174,8 @@ class PlanarBody(Record):
             return Node(f"{self.name}.{key}")
         raise AttributeError(f"body {self.name!r} has no node {key!r}; it has {', '.join(self.nodes)}")
 
-    @property
-    def angle(self) -> sp.Symbol:
-        """How far it has turned since it was drawn (rad), for use in formulas."""
-        return parameter(f"{self.name}.angle")
-
-    @property
-    def omega(self) -> sp.Symbol:
-        """Its angular velocity (rad/s), for use in formulas."""
-        return parameter(f"{self.name}.omega")
+    angle: ClassVar = _Quantity("angle", "How far it has turned since it was drawn (rad), for use in formulas.")
+    omega: ClassVar = _Quantity("omega", "Its angular velocity (rad/s), for use in formulas.")
 
 
 class PlanarJoint(Record):
@@ -197,21 +189,10 @@ class PlanarJoint(Record):
     slides: ClassVar[bool] = False
     name: Word = Field(description="unique name")
 
-    @property
-    def angle(self) -> sp.Symbol:
-        return parameter(f"{self.name}.angle")
-
-    @property
-    def omega(self) -> sp.Symbol:
-        return parameter(f"{self.name}.omega")
-
-    @property
-    def slide(self) -> sp.Symbol:
-        return parameter(f"{self.name}.slide")
-
-    @property
-    def speed(self) -> sp.Symbol:
-        return parameter(f"{self.name}.speed")
+    angle: ClassVar = _Quantity("angle")
+    omega: ClassVar = _Quantity("omega")
+    slide: ClassVar = _Quantity("slide")
+    speed: ClassVar = _Quantity("speed")
 
     def quantities(self) -> tuple[str, ...]:
         """What formulas may name of it."""

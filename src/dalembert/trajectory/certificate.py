@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Certificate", "Check"]
+__all__ = ["Certificate", "Check", "Estimate"]
+
+ERROR = "error"  # the check that an estimate makes
+
+# Tolerances that are worth trying, and errors that do not tell any more which one is.
+FINEST_TOLERANCE, SATURATED = 1e-13, 0.1
 
 
 @dataclass(frozen=True)
@@ -16,6 +24,7 @@ class Check:
         limit: what it may be; None if it is only reported.
         unit: of both.
         about: what it means, in a few words.
+        fix: what to do if it is beyond its limit.
     """
 
     name: str
@@ -23,10 +32,65 @@ class Check:
     limit: float | None
     unit: str = ""
     about: str = ""
+    fix: str = ""
 
     @property
     def passed(self) -> bool:
         return self.limit is None or self.value <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        """``ok`` or ``FAILED`` with the limit, or nothing if it is only reported."""
+        return "" if self.limit is None else f"{'ok' if self.passed else 'FAILED'} (≤ {self.limit:.0e})"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The error of a motion, as companion runs show it.
+
+    Attributes:
+        error: largest of all outputs and entries of the state, relative to their size; a bound within the means of the
+            companion that decided. Infinite if it could not be told.
+        accuracy: what was asked for.
+        growth: by how much a disturbance as small as a tolerance grew.
+        horizon: the motion is as accurate as asked up to this time (s).
+        by: which companion decided.
+        evaluations: of the companions.
+        acquitted: the error is within the accuracy.
+        note: why it could not be told.
+        rtol: of the run; None for fixed steps.
+    """
+
+    error: float
+    accuracy: float
+    growth: float
+    horizon: float
+    by: str = ""
+    evaluations: int = 0
+    acquitted: bool = False
+    note: str = ""
+    rtol: float | None = None
+
+    @property
+    def check(self) -> Check:
+        """What the certificate shows of it."""
+        about = f"of the motion, relative to its size, {self.by}{f': {self.note}' if self.note else ''}"
+        return Check(ERROR, self.error, self.accuracy, "", about, "" if self.acquitted else self._fix())
+
+    def _fix(self) -> str:
+        if not math.isfinite(self.error):
+            return "a tighter tolerance, or a look at what happens there"
+        if self.rtol is None:
+            return "a smaller step=…"
+        if self.error > SATURATED:
+            return (
+                f"use it up to t = {self.horizon:.4g} s; a tighter rtol brings that further, little if the motion is "
+                f"chaotic"
+            )
+        wanted = 10.0 ** math.floor(math.log10(self.rtol * self.accuracy / self.error / 2))
+        if wanted >= FINEST_TOLERANCE:
+            return f"rtol={wanted:.0e}, or accuracy={self.error * 1.05:.1e} if that is enough"
+        return f"use it up to t = {self.horizon:.4g} s; no tolerance reaches that accuracy at the end"
 
 
 @dataclass(frozen=True)
@@ -39,6 +103,8 @@ class Certificate:
         checks: measured quantities.
         remarks: what was seen on the way: redundant constraints, singular positions, choices made.
         counts: steps, rejections, evaluations.
+        estimate: the error of the motion, by companion runs; None if none were made.
+        checked: False if the run was not to be judged (``certify=False``).
     """
 
     finished: bool
@@ -46,11 +112,45 @@ class Certificate:
     checks: tuple[Check, ...] = ()
     remarks: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=lambda: {})
+    estimate: Estimate | None = None
+    checked: bool = True
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Certificate:
+        """From what ``dataclasses.asdict`` makes of one."""
+        estimate = data.get("estimate")
+        parts: dict[str, Any] = {
+            "checks": tuple(Check(**check) for check in data["checks"]), "remarks": tuple(data["remarks"]),
+            "estimate": None if estimate is None else Estimate(**estimate),
+        }  # fmt: skip
+        return cls(**{**data, **parts})
 
     @property
     def trusted(self) -> bool:
-        """True if the run finished and every check passed."""
-        return self.finished and all(check.passed for check in self.checks)
+        """True if the run finished, was checked, and is as accurate as asked; no check failed."""
+        return self.finished and self.checked and all(check.passed for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """``trusted``, ``NOT TRUSTED``, or ``not checked``."""
+        if self.finished and not self.checked:
+            return "not checked"
+        return "trusted" if self.trusted else "NOT TRUSTED"
+
+    @property
+    def error(self) -> float | None:
+        """Of the motion, relative to its size; None if it was not estimated."""
+        return None if self.estimate is None else self.estimate.error
+
+    @property
+    def accuracy(self) -> float | None:
+        """Accuracy that was asked for, given or by the tolerance."""
+        return None if self.estimate is None else self.estimate.accuracy
+
+    @property
+    def horizon(self) -> float | None:
+        """The motion is as accurate as asked up to this time (s); None if that was not estimated."""
+        return None if self.estimate is None else self.estimate.horizon
 
     def __getitem__(self, name: str) -> float:
         """The value of a check."""
@@ -64,16 +164,34 @@ class Certificate:
         rows: list[tuple[str, str, str]] = []
         for check in self.checks:
             unit = f" {check.unit}" if check.unit else ""
-            verdict = "" if check.limit is None else f"{'ok' if check.passed else 'FAILED'} (≤ {check.limit:.0e})"
-            rows.append((check.name, f"{check.value:.2e}{unit}", verdict))
+            rows.append((check.name, f"{check.value:.2e}{unit}", check.verdict))
         return rows
 
+    @property
+    def headline(self) -> str:
+        """The verdict, how the run ended, and how far it is good if not to the end."""
+        estimate, until = self.estimate, ""
+        if estimate is not None and not estimate.acquitted:
+            until = f"; good until t = {estimate.horizon:.4g} s"
+        return f"{self.verdict}: {self.message}{until}"
+
     def __str__(self) -> str:
-        head = "trusted" if self.trusted else "NOT TRUSTED"
-        lines = [f"{head}: {self.message}"]
-        lines += [f"  {name:<28} {value:>12}  {verdict}" for name, value, verdict in self.rows()]
+        lines = [self.headline]
+        for check in self.checks:
+            if check.passed and check.name != ERROR:
+                continue
+            fix = "" if check.passed or not check.fix else f".  Fix: {check.fix}"
+            lines.append(f"  {check.name} {check.value:.1e} {check.verdict}: {check.about}{fix}")
+        if self.estimate is not None and math.isfinite(self.estimate.growth):
+            lines.append(f"  a disturbance as small as a tolerance grew ×{max(self.estimate.growth, 1.0):.2g}")
+        told = [f"{check.name} {check.value:.1e}" for check in self.checks if check.passed and check.name != ERROR]
+        lines += [f"  {', '.join(told)}"] if told else []
         lines += [f"  {remark}" for remark in self.remarks]
-        lines.append("  " + ", ".join(f"{count} {name}" for name, count in self.counts.items()))
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        evaluations = self.counts.get("evaluations", 0)
+        if self.estimate is not None and evaluations:
+            counts += f"; the check took {self.estimate.evaluations / evaluations:.2f} of them more"
+        lines.append(f"  {counts}")
         return "\n".join(lines)
 
     __repr__ = __str__

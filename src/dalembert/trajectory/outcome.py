@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dalembert.integrators.base import Result
+import numpy as np
+
+from dalembert.integrators.base import Integrator, Result, Status
 
 __all__ = ["Happening", "Outcome"]
 
@@ -30,6 +32,8 @@ class Outcome:
         trouble: why the run had to end, if native code cannot tell.
         notes: remarks for the certificate.
         projects: see ``Integrator.projects``.
+        method: the integrator, at the end of the run.
+        times: outputs that were asked for.
     """
 
     result: Result
@@ -39,6 +43,14 @@ class Outcome:
     trouble: str | None = None
     notes: tuple[str, ...] = ()
     projects: bool = False
+    method: Integrator | None = None
+    times: np.ndarray | None = None
+
+    @property
+    def finished(self) -> bool:
+        """The run reached its end, or one that an event made, and its states are finite."""
+        ended = self.result.status == Status.FINISHED or self.ended_by is not None
+        return ended and bool(np.all(np.isfinite(self.result.states)))
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -60,8 +59,8 @@ class Recorded:
         names = {dimension: list(entries) for dimension, entries in self.labels.items()}
         return xr.Dataset(fields, coords={"time": ("time", self.time, _units("time")), **names}, attrs=self.attrs)
 
-    def to_netcdf(self, path: Path) -> None:
-        """Write the file that ``dataset().to_netcdf(path)`` would write."""
+    def to_netcdf(self, path: Any, /, *, engine: Any = None) -> None:
+        """Write the file that ``dataset().to_netcdf(path, engine="h5netcdf")`` would write."""
         import h5netcdf
         import h5py
 

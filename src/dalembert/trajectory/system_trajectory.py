@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.netcdf import write_sealed
+from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.recorded import Recorded
-from dalembert.trajectory.trajectory import write_netcdf
+from dalembert.trajectory.trajectory import read_certificate, understood
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from dalembert.modular import ModularEquations
 
-__all__ = ["SystemTrajectory", "is_system_file", "read_system"]
+__all__ = ["SystemTrajectory", "system_run_of"]
 
 MOST_PANELS = 8
+_FORMAT = 2  # files of format 1 have no seal
 
 
 class SystemTrajectory:
@@ -44,7 +46,7 @@ class SystemTrajectory:
         return (
             f"<SystemTrajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{len(self.names)} variables, {attrs['integrator']}; "
-            f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{self.certificate.verdict}>"
         )
 
     @property
@@ -106,38 +108,23 @@ class SystemTrajectory:
 
     def save(self, path: str | Path) -> Path:
         """NetCDF with the data and the certificate; ``da.load`` reads it back."""
-        more = {"dalembert_system": 1, "certificate": json.dumps(asdict(self.certificate))}
-        return write_netcdf(replace(self._recorded, attrs=self.attrs | more), path)
+        more = {"dalembert_system": _FORMAT, "certificate": json.dumps(asdict(self.certificate))}
+        return write_sealed(path, replace(self._recorded, attrs=self.attrs | more))
 
 
-def is_system_file(path: str | Path) -> bool:
-    """Whether a file holds the motion of a subsystem; False for what is no such file at all."""
-    import h5py
+def system_run_of(path: Path, data: xr.Dataset, sealed: bool) -> SystemTrajectory:
+    """The motion of a subsystem in a file; equations are no part of it.
 
-    try:
-        with h5py.File(path) as file:
-            return "dalembert_system" in file.attrs
-    except OSError:
-        return False
-
-
-def read_system(path: str | Path) -> SystemTrajectory:
-    """The motion of a subsystem that was saved; equations are no part of the file.
+    Args:
+        sealed: the content is as it was written.
 
     Raises:
         DalembertError: if the file is damaged.
     """
-    import xarray as xr
-
-    try:
-        data = xr.load_dataset(path, engine="h5netcdf")
-        raw = json.loads(data.attrs.pop("certificate"))
-        raw["checks"] = tuple(Check(**check) for check in raw["checks"])
-        certificate = Certificate(**(raw | {"remarks": tuple(raw["remarks"])}))
+    with understood(path):
+        if data.attrs.pop("dalembert_system") == _FORMAT and not sealed:
+            raise ValueError("it was changed by another program")
+        certificate = read_certificate(data)
         values = {name: data[name].values for name in ("states", "tops", "inputs")}
         labels = {name: [str(label) for label in data[name].values] for name in ("state", "top", "input")}
-        time = data["time"].values
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DalembertError(f"{path} is damaged: {error}.  Fix: simulate again") from None
-    data.attrs.pop("dalembert_system")
-    return SystemTrajectory(Recorded(time, values, labels, dict(data.attrs)), certificate, None)
+        return SystemTrajectory(Recorded(data["time"].values, values, labels, dict(data.attrs)), certificate, None)

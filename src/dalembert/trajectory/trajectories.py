@@ -11,10 +11,11 @@ import numpy as np
 
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
+from dalembert.netcdf import write_sealed
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import gained, observe_along
-from dalembert.trajectory.trajectory import Trajectory, write_netcdf
+from dalembert.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -143,4 +144,4 @@ class Batch(Labeled):
 
         reasons = [self.failed.get(i, "") for i in range(len(self))]
         how = {"model_file": dumps(self.dynamics.model), "recipe": self.dynamics.recipe.to_json()}
-        return write_netcdf(self.data.assign(failure=("sample", reasons)).assign_attrs(how), path)
+        return write_sealed(path, self.data.assign(failure=("sample", reasons)).assign_attrs(how))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.atomic import atomic_file
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
-from dalembert.trajectory.certificate import Certificate, Check
+from dalembert.netcdf import write_sealed
+from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
     from dalembert.model import Model
 
-__all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_netcdf", "write_netcdf"]
+__all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_certificate", "run_of", "understood"]
 
-# Files of format 1 have the names of formulation and coordinates, but not their options.
-_FORMAT = 2
+# Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
+_FORMAT = 3
 
 
 class Trajectory(Labeled):
@@ -59,7 +60,7 @@ class Trajectory(Labeled):
         return (
             f"<Trajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
             f"{attrs['formulation']}, {attrs['coordinate_kind']} coordinates, "
-            f"{attrs['integrator']}; {'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
+            f"{attrs['integrator']}; {self.certificate.verdict}>"
         )
 
     # Reading
@@ -301,8 +302,8 @@ class Trajectory(Labeled):
             more["held_ranks"] = json.dumps([[np.frombuffer(key).tolist(), ranks] for key, ranks in held.items()])
         data = self._data
         if isinstance(data, Recorded):
-            return write_netcdf(replace(data, attrs=data.attrs | more), path)
-        return write_netcdf(data.assign_attrs(more), path)
+            return write_sealed(path, replace(data, attrs=data.attrs | more))
+        return write_sealed(path, data.assign_attrs(more))
 
 
 def _drawn(figure: Any, path: str | Path | None) -> Any:
@@ -313,47 +314,66 @@ def _drawn(figure: Any, path: str | Path | None) -> Any:
     return figure
 
 
-def write_netcdf(data: xr.Dataset | Recorded, path: str | Path) -> Path:
-    """A file that is whole or not there."""
-    with atomic_file(path) as part:
-        if isinstance(data, Recorded):
-            data.to_netcdf(part)
-        else:
-            data.to_netcdf(part, engine="h5netcdf")
-    return Path(path)
-
-
-def read_netcdf(
-    path: str | Path, resampler: Callable[..., Trajectory], writer: Callable[..., Path] | None = None
+def run_of(
+    path: Path,
+    data: xr.Dataset,
+    sealed: bool,
+    resampler: Callable[..., Trajectory],
+    writer: Callable[..., Path] | None = None,
 ) -> Trajectory:
-    """A trajectory that was saved, with the equations that were integrated: all options are as they were."""
-    import xarray as xr
+    """The trajectory of a file, with the equations that were integrated: all options are as they were.
 
+    Args:
+        sealed: the content is as it was written.
+        resampler, writer: the analyses behind ``resample`` and ``live``.
+    """
+    with understood(path):
+        version = data.attrs.pop("dalembert_format", None)
+        if version not in (1, 2, _FORMAT):
+            raise DalembertError(f"{path} was not written by this version of dalembert")
+        if version == _FORMAT and not sealed:
+            raise DalembertError(
+                f"{path} was changed by another program since it was written; its numbers cannot be trusted.  "
+                "Fix: simulate again, or read it with xarray.load_dataset"
+            )
+        return _run(path, version, data, resampler, writer)
+
+
+def _run(
+    path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Trajectory], writer: Callable[..., Path] | None
+) -> Trajectory:
     from dalembert.io import loads
 
-    path = Path(path)
-    if not path.is_file():
-        raise DalembertError(f"no such file: {path}")
-    try:
-        data = xr.load_dataset(path, engine="h5netcdf")
-    except (OSError, ValueError) as error:
-        raise DalembertError(f"{path} is not a NetCDF file: {error}") from None
-    version = data.attrs.pop("dalembert_format", None)
-    if version not in (1, _FORMAT):
-        raise DalembertError(f"{path} was not written by this version of dalembert")
-    raw = json.loads(data.attrs.pop("certificate"))
-    raw["checks"] = tuple(Check(**check) for check in raw["checks"])
-    raw["remarks"] = tuple(raw["remarks"])
+    certificate = read_certificate(data)
     model = loads(data.attrs.pop("model_file"), name=path.name)
     if version == 1:
-        return Trajectory(data, Certificate(**raw), _by_names(path, model, data), resampler, writer)
+        return Trajectory(data, certificate, _by_names(path, model, data), resampler, writer)
     try:
         dynamics = Dynamics.from_recipe(model, Recipe.from_json(data.attrs.pop("recipe", "")))
     except DalembertError as error:
         raise DalembertError(f"{path}: {error}") from None
     for values, (rank, holonomic) in json.loads(data.attrs.pop("held_ranks", "[]")):
         dynamics.rows.held[np.array(values, dtype=float).tobytes()] = (int(rank), int(holonomic))
-    return Trajectory(data, Certificate(**raw), dynamics, resampler, writer)
+    for dimension, names in (("coordinate", dynamics.q_names), ("velocity", dynamics.u_names)):
+        if [str(name) for name in data[dimension].values] != names:
+            raise ValueError(f"its {dimension} names are not those of its model")
+    return Trajectory(data, certificate, dynamics, resampler, writer)
+
+
+def read_certificate(data: xr.Dataset) -> Certificate:
+    """The certificate in the notes of a file, which are taken away."""
+    return Certificate.from_data(json.loads(data.attrs.pop("certificate")))
+
+
+@contextmanager
+def understood(path: str | Path) -> Generator[None]:
+    """What cannot be made sense of in a file is told in one message."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        found = f"{type(error).__name__}: {error}"
+        message = f"{path} is damaged, or was not written by dalembert ({found}).  Fix: simulate again"
+        raise DalembertError(message) from None
 
 
 def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:

@@ -59,7 +59,7 @@ def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) 
 def facts_of(run: Trajectory) -> dict[str, str]:
     certificate = run.certificate
     facts = {
-        "status": ("trusted: " if certificate.trusted else "NOT TRUSTED: ") + certificate.message,
+        "status": certificate.headline,
         "formulation": f"{run.attrs['formulation']}, {run.attrs['coordinate_kind']} coordinates",
         "integrator": run.attrs["integrator"],
     }

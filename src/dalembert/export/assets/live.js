@@ -118,20 +118,59 @@ class Ghost {
   }
 }
 
+const largestSpeed = (found, live) => {
+  const { nq, unit } = live.companion;
+  let largest = 0;
+  for (let i = 0; i < found.written; i++) {
+    for (let k = nq; k < unit.length; k++) largest = Math.max(largest, Math.abs(found.states[i * live.layout.states + k]));
+  }
+  return largest;
+};
+
+/** The error of a run, relative to the size of its motion, by a companion that sees nearly all of it. */
+function errorOf(found, other, live) {
+  const { unit, nq, share, floor, scale } = live.companion;
+  const width = live.layout.states;
+  if (other.status !== found.status || other.written !== found.written || other.count !== found.count) return Infinity;
+  const sizes = unit.map(() => 0);
+  for (let i = 0; i < found.written; i++) {
+    for (let k = 0; k < sizes.length; k++) sizes[k] = Math.max(sizes[k], Math.abs(found.states[i * width + k]));
+  }
+  const most = [Math.max(0, ...sizes.slice(0, nq)), Math.max(0, ...sizes.slice(nq))];
+  let worst = 0;
+  for (let k = 0; k < sizes.length; k++) {
+    const size = (unit[k] ? 1 : Math.max(sizes[k], share * most[k < nq ? 0 : 1])) + floor;
+    for (let i = 0; i < found.written; i++) {
+      const off = Math.abs(found.states[i * width + k] - other.states[i * width + k]) / size;
+      if (!(off <= worst)) worst = off;
+    }
+  }
+  return Number.isNaN(worst) ? Infinity : scale * worst;
+}
+
 /** What a run says of itself, in words: as the certificate in Python does. */
 class Verdict {
-  constructor(found, live) {
+  /** `other`: the companion of the run, null while it is not known. */
+  constructor(found, live, other) {
     Object.assign(this, { found, live });
     this.checks = live.checks.map((check) => {
       const value = found.measured[check.index];
-      return { ...check, value, passed: check.limit === null || value <= check.limit };
+      const limit = check.speedy ? check.limit * Math.max(1, largestSpeed(found, live)) : check.limit;
+      return { ...check, value, limit, passed: limit === null || value <= limit };
     });
+    this.checked = other !== null;
+    if (other) {
+      const value = errorOf(found, other, live);
+      const limit = live.companion.accuracy;
+      this.checks.unshift({ name: "error", value, limit, passed: value <= limit });
+    }
     this.began = found.status !== live.statuses.noStart;
     this.message = this.ending();
     this.finished = found.status === live.statuses.finished || this.endedByEvent;
     if (!found.states.every(Number.isFinite)) this.finished = false;
     this.failed = this.checks.filter((check) => !check.passed);
-    this.trusted = this.began && this.finished && this.failed.length === 0;
+    this.sound = this.began && this.finished && this.failed.length === 0;
+    this.trusted = this.sound && this.checked;
     this.remarks = this.began ? this.remarksOf() : [];
   }
 
@@ -170,7 +209,7 @@ class Verdict {
     if (high < live.rows) say("redundant", { missing: live.rows - high, rows: live.rows });
     if (low < high - live.switched) say("lost", { high, low });
     if (found.largest_conflict > live.limits.conflict) say("conflict", { conflict: short(found.largest_conflict) });
-    if (found.largest_correction > live.limits.correction && !live.projects) say("jumped");
+    if (this.failed.some(({ name }) => name === "velocity correction")) say("jumped");
     if (pivot < live.limits.nearly) say("near", { pivot: short(pivot) });
     else if (this.failed.some(({ name }) => name === "conditioning")) say("passed");
     return words;
@@ -178,7 +217,11 @@ class Verdict {
 
   /** One line that is always seen. */
   get line() {
-    if (this.trusted) return `trusted: ${this.message}`;
+    if (this.trusted) {
+      const { value } = this.checks[0];
+      return `trusted: ${this.message}, error ${short(value)} of the motion (≤ ${short(this.live.companion.accuracy)})`;
+    }
+    if (this.sound) return `not checked yet: ${this.message}`;
     const why = this.failed.map(({ name, value, limit }) => `${name} ${short(value)} > ${short(limit)}`);
     return `not trusted: ${[this.message, ...(this.began ? why : [])].join("; ")}`;
   }
@@ -186,7 +229,8 @@ class Verdict {
   get facts() {
     const rows = [["status", this.line], ...this.live.facts];
     for (const { name, value, limit, passed } of this.began ? this.checks : []) {
-      rows.push([name, `${value.toExponential(2)}  ${passed ? "ok" : "FAILED"} (≤ ${limit.toExponential(0)})`]);
+      const verdict = limit === null ? "" : `  ${passed ? "ok" : "FAILED"} (≤ ${limit.toExponential(0)})`;
+      rows.push([name, `${value.toExponential(2)}${verdict}${name === "error" ? `, ${this.live.companion.by}` : ""}`]);
     }
     const { steps, rejected, evaluations, milliseconds, events, count } = this.found;
     rows.push(["effort", `${steps} steps, ${rejected} rejected, ${evaluations} evaluations; ${milliseconds.toFixed(1)} ms`]);
@@ -313,7 +357,14 @@ class LivePage {
 
   ask() {
     document.body.classList.add("running");
+    this.checking = false;
     this.runner.ask(this.writes());
+  }
+
+  /** A sound run is trusted only after its companion has been made, as soon as nobody asks for another one. */
+  judge() {
+    this.checking = true;
+    this.runner.ask([...this.writes(), ...this.live.companion.writes], Infinity);
   }
 
   /** A slider is taken, moved, or let go. */
@@ -342,26 +393,40 @@ class LivePage {
   }
 
   show(found, more) {
-    const verdict = new Verdict(found, this.live);
-    document.body.classList.toggle("running", more);
-    document.body.classList.toggle("stale", !verdict.began);
+    if (this.checking) this.tell(this.last, found);
+    else this.showRun(found, more);
+    const waits = !more && !this.checking && this.verdict.sound;
+    if (waits) this.judge();
+    else if (!more) for (const done of this.listeners.splice(0)) done(this.last);
+  }
+
+  /** The verdict, everywhere where it is seen. */
+  tell(found, other) {
+    const verdict = new Verdict(found, this.live, other);
     this.model.facts = verdict.facts;
-    this.found = verdict.began ? found : this.found;
     this.verdict = verdict;
     find(".verdict-text").textContent = verdict.line;
     find(".verdict").classList.toggle("trusted", verdict.trusted);
+    find(".verdict").classList.toggle("pending", verdict.sound && !verdict.checked);
+    if (this.viewer) this.viewer.fillFacts();
+    return verdict;
+  }
+
+  showRun(found, more) {
+    const verdict = this.tell(found, null);
+    document.body.classList.toggle("running", more);
+    document.body.classList.toggle("stale", !verdict.began);
+    this.found = verdict.began ? found : this.found;
     find(".effort").textContent = `${found.milliseconds.toFixed(0)} ms`;
     if (verdict.began) {
       const drawn = this.model.take(found);
       if (this.viewer) this.viewer.renew(drawn);
       else this.open();
-    } else if (this.viewer) this.viewer.fillFacts();
-    else this.fail(verdict.line);
+    } else if (!this.viewer) this.fail(verdict.line);
     this.last = found;
     if (!more) {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.viewer && this.viewer.stage && this.viewer.stage.survey(), SURVEY_DELAY);
-      for (const done of this.listeners.splice(0)) done(found);
     }
   }
 

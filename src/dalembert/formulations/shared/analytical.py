@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
 from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.formulations.base import Formulation, Sizes, Support, Variables, usual_blocks
 from dalembert.formulations.shared import analytical_native as native
-from dalembert.kinematics import Coordinates
 from dalembert.numerics.solver_steps import reduced_mass
 
 __all__ = ["AnalyticalFormulation", "Derived", "QuasiVelocityFormulation", "ReducedFormulation"]

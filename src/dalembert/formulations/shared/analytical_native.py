@@ -114,7 +114,7 @@ def rhs(o: ReducedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         if r.condition > 0.0 and (c.rows > 0 or o.s > 0):
             watch(c, c.nv - o.n - o.s, ratio, 0.0)
     else:
-        status, rank, ratio, conflict = solve_constrained(r.K, r.k, r.A, r.gamma, rate.w, np.empty(o.kept))
+        status, rank, ratio, conflict = solve_constrained(r.K, r.k, r.A, r.gamma, rate.w, np.empty(0))
         watch(c, rank, ratio, conflict)
         if status != OK:
             return undetermined(c, r.K, r.A, NO_MASS)
@@ -166,7 +166,7 @@ class ReducedBlocks(Outputs):
 def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
     """ẇ by the formalism, q̈ from it, then λ of all rows."""
     own, dw = ReducedBlocks.of(c, e.own), np.empty(c.nv)
-    status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(c.rows))
+    status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(0))
     if status != OK:
         return undetermined(c, own.K, own.B, NO_MASS)
     out.du[:] = own.W @ dw + own.bend

@@ -35,7 +35,7 @@ def cart_pendulum(
     model = Model("cart with pendulum", gravity=(0, -9.81, 0), description="a cart on a rail with a swinging pole")
     M, m, l = model.parameters(cart_mass=cart_mass, pole_mass=pole_mass, length=length)
 
-    cart = model.body("cart", **parts.block(M, (0, 0, 0), (0.5, 0.16, 0.2)))
+    cart = model.box("cart", (0, 0, 0), (0.5, 0.16, 0.2), mass=M)
     for x in (-0.16, 0.16):
         for z in (-0.13, 0.13):
             model.shape(cart, "cylinder", radius=0.07, length=0.04, axis="z", pose=(x, -0.08, z), color="#444c56")

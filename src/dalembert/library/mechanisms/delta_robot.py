@@ -53,7 +53,7 @@ def delta_robot(
     wanted = (r * sp.sin(w * model.t), r * (1 - sp.cos(w * model.t)), -height + up * sp.sin(2 * w * model.t))
     angle = float(_arm_angle(base - platform, height, 0, arm, rod))
 
-    body = model.body("platform", color=ORANGE, **parts.disc(m3, (0, 0, -height), 1.2 * platform, 0.01))
+    body = model.disc("platform", (0, 0, -height), 1.2 * platform, thickness=0.01, mass=m3, color=ORANGE)
     model.shape(model.ground, "cylinder", radius=1.1 * base, length=0.02, axis="z", pose=(0, 0, 0.02))
     for i in range(3):
         heading = 2 * math.pi * i / 3

@@ -23,7 +23,6 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.library import parts
 from dalembert.model import Model
 
 __all__ = ["knife_edge"]
@@ -64,9 +63,9 @@ def knife_edge(
             **pitch,
         }
 
-    plate = parts.block(m, (0, 0, 0), (l, b, 0))
-    sleigh = model.body("sleigh", mass=m, com=(0, 0, 0), inertia=plate["inertia"], pose=place(a, 0, 0), frame="body")
-    model.shape(sleigh, "box", size=(l, b, l / 30), pose=place(a, 0, l / 10))
+    plate = {"kind": "plate", "pose": (0, 0, 0), "size": (l, b)}
+    drawn = {"kind": "box", "size": (l, b, l / 30), "pose": place(a, 0, l / 10)}
+    sleigh = model.body("sleigh", mass=m, solid=plate, shapes=(drawn,), pose=place(a, 0, 0), frame="body")
     model.shape(sleigh, "box", size=(l / 4, l / 60, l / 10), pose=place(0, 0, l / 20), color=STEEL)
     model.shape(sleigh, "cylinder", radius=l / 30, length=l / 15, pose=place(a, 0, l / 8), color="#de8f05")
     model.shape(model.ground, "box", size=(5 * l, 5 * l, 0.01), pose=place(0, 0, -0.005), opacity=0.4)

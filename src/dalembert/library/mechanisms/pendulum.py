@@ -10,7 +10,6 @@ For small swings  T = 2π √(J / (m g l)),  J = m l² + 2/5 m r²;  large swing
 
 from __future__ import annotations
 
-from dalembert.library import parts
 from dalembert.model import Model
 
 __all__ = ["pendulum"]
@@ -28,7 +27,7 @@ def pendulum(*, length: float = 1.0, mass: float = 1.0, radius: float = 0.08, an
     model = Model("pendulum", gravity=(0, -9.81, 0), description="a ball on a light rod, swinging in a plane")
     l, m, r = model.parameters(length=length, mass=mass, radius=radius)
 
-    bob = model.body("bob", **parts.ball(m, (0, -l, 0), r))
+    bob = model.sphere("bob", (0, -l, 0), r, mass=m)
     model.shape(bob, "cylinder", radius=r / 6, length=l, axis="y", pose=(0, -l / 2, 0))
     model.shape(model.ground, "box", size=(4 * r, r / 2, 2 * r), pose=(0, r / 2, 0))
     pivot = model.revolute("pivot", model.ground, bob, point=(0, 0, 0), axis="z")

@@ -47,7 +47,7 @@ def sarrus(
     l, s, g = model.parameters(width=width, size=size, angle=angle)
     m, M, k = model.parameters(plate_mass=plate_mass, platform_mass=platform_mass, stiffness=stiffness)
     height, out = 2 * l * sp.sin(g), s / 2 + l * sp.cos(g)
-    model.body("platform", **parts.block(M, (0, 0, height), (s, s, s / 25)))
+    model.box("platform", (0, 0, height), (s, s, s / 25), mass=M)
     for side, axis, (x, y) in (("x", "x", (0, -1)), ("y", "y", (-1, 0))):
         low, knee, high = (x * s / 2, y * s / 2, 0), (x * out, y * out, height / 2), (x * s / 2, y * s / 2, height)
         for name, start, end in ((f"lower_{side}", low, knee), (f"upper_{side}", knee, high)):

@@ -26,7 +26,7 @@ def satellite(*, hub: float = 1.0, boom: float = 0.1, length: float = 0.3, swing
     """
     model = Model("satellite", gravity=(0, 0, 0), description="satellite with a hinged boom on a plane orbit")
     m_hub, m_boom, l, _ = model.parameters(hub=hub, boom=boom, length=length, mu=1.0)
-    model.body("hub", **parts.block(m_hub, (1, 0, 0), (0.1, 0.1, 0.1)))
+    model.box("hub", (1, 0, 0), (0.1, 0.1, 0.1), mass=m_hub)
     model.body("boom", **parts.bar(m_boom, (1.05, 0, 0), (1.05 + l, 0, 0), width=0.03))
     model.planar("orbit", model.ground, "hub", point=(1, 0, 0), axis="z")
     model.revolute("hinge", "hub", "boom", point=(1.05, 0, 0), axis="z")

@@ -41,11 +41,11 @@ def slider_crank(
     )
     A, B, C = (0, 0, 0), (a, 0, 0), (a + l, 0, 0)  # drawn with the piston farthest out
 
-    flywheel = model.body("flywheel", **parts.disc(mf, A, radius=1.3 * a, thickness=0.3 * a))
+    flywheel = model.disc("flywheel", A, 1.3 * a, thickness=0.3 * a, mass=mf)
     for point in (A, B):
         model.shape(flywheel, "cylinder", radius=0.12 * a, length=0.8 * a, axis="z", pose=point, color="#444c56")
     conrod = model.body("connecting_rod", **parts.bar(mr, B, C, width=0.3 * a, level=3))
-    piston = model.body("piston", **parts.block(mp, C, (0.8 * a, 0.7 * a, 0.7 * a)))
+    piston = model.box("piston", C, (0.8 * a, 0.7 * a, 0.7 * a), mass=mp)
     for y in (-0.45 * a, 0.45 * a):
         model.shape(model.ground, "box", size=(3 * a, 0.1 * a, 0.8 * a), pose=(l, y, 0), opacity=0.6)
 

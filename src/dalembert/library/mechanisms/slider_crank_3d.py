@@ -51,7 +51,7 @@ def slider_crank_3d(
 
     crank_body = model.body("crank", **parts.rod(m1, A, B, radius=0.008))
     conrod = model.body("connecting_rod", **parts.rod(m2, B, C, radius=0.008))
-    slider = model.body("slider", **parts.block(m3, C, (0.05, 0.04, 0.04)))
+    slider = model.box("slider", C, (0.05, 0.04, 0.04), mass=m3)
     model.shape(crank_body, "cylinder", radius=0.02, length=0.03, axis="x", pose=A)
     model.shape(conrod, "sphere", radius=0.016, pose=B)
     model.shape(model.ground, "box", size=(0.4, 0.02, 0.01), pose=(0.15, 0, -0.026))

@@ -65,7 +65,7 @@ def snakeboard(
         force=force, amplitude=amplitude, frequency=frequency, proportional=proportional, derivative=derivative
     )
     coupler = model.body("coupler", color=STEEL, **parts.bar(mB, (-l / 2, 0, 0), (l / 2, 0, 0), width=0.06))
-    rotor = model.body("rotor", color=BLUE, **parts.disc(mD, (0, 0, 0), rD, 0.02))
+    rotor = model.disc("rotor", (0, 0, 0), rD, thickness=0.02, mass=mD, color=BLUE)
     model.shape(rotor, "box", size=(1.6 * rD, 0.04, 0.03), pose=(0, 0, 0.015), color=DARK)  # shows the turn
     plane = model.planar("plane", model.ground, coupler, point=(0, 0, 0), axis="z")
     model.revolute("spine", coupler, rotor, point=(0, 0, 0), axis="z")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-from dalembert.library import parts
 from dalembert.model import Model
 
 __all__ = ["spinning_top"]
@@ -36,7 +35,7 @@ def spinning_top(
     m, r, t, h = model.parameters(mass=mass, radius=radius, thickness=thickness, height=height)
     theta, n, omega = model.parameters(tilt=tilt, spin=spin, precession=precession)
 
-    top = model.body("top", **parts.disc(m, (0, 0, h), r, t))
+    top = model.disc("top", (0, 0, h), r, thickness=t, mass=m)
     model.shape(top, "cylinder", radius=r / 15, length=h * 1.2, axis="z", pose=(0, 0, 0.8 * h))
     model.shape(top, "cone", radius=r / 15, length=0.2 * h, axis=(0, 0, -1), pose=(0, 0, 0.1 * h))
     model.shape(top, "sphere", radius=r / 8, pose=(0.8 * r, 0, h + t / 2), color="#444c56")  # shows the spin

@@ -50,7 +50,7 @@ def stewart_platform(
     p = sp.Matrix([s * sine, s * (1 - cosine), h + s * sp.sin(2 * w * model.t) / 2])
     R = cast(Any, sp.rot_ccw_axis1(tilt * sine) * sp.rot_ccw_axis2(tilt * (cosine - 1)) * sp.rot_ccw_axis3(tilt * sine))
 
-    platform = model.body("platform", color=ORANGE, **parts.disc(M, (0, 0, h), 1.1 * rb, 0.06))
+    platform = model.disc("platform", (0, 0, h), 1.1 * rb, thickness=0.06, mass=M, color=ORANGE)
     model.shape(model.ground, "cylinder", radius=1.15 * ra, length=0.06, axis="z", pose=(0, 0, -0.06))
 
     for i in range(6):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalembert.kinematics.base import Coordinates, Slot
+from dalembert.coordinates.base import Coordinates, Slot
 from dalembert.topology import Graph
 
 __all__ = ["Relative"]

@@ -12,14 +12,14 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates.moving import still
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import references, to_text
 from dalembert.expressions.symbols import JOINT_QUANTITIES, parameters_of
-from dalembert.kinematics.moving import still
 
 if TYPE_CHECKING:
-    from dalembert.kinematics.base import Kinematics
-    from dalembert.kinematics.generalized import GeneralizedCoordinates
+    from dalembert.coordinates.base import Kinematics
+    from dalembert.coordinates.generalized import GeneralizedCoordinates
 
 __all__ = ["check_velocities", "quasi_velocities"]
 

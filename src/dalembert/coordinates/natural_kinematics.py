@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import Algebra, Jets
+from dalembert.coordinates.base import PlainKinematics
 from dalembert.joints.base import axis_frame
-from dalembert.kinematics.base import PlainKinematics
 from dalembert.model import Mechanism
 from dalembert.spatial import Pose, RigidInertia
 from dalembert.spatial.so3 import cross, hat
@@ -27,7 +27,7 @@ from dalembert.tree import InverseDerivatives
 from dalembert.tree.recursions import gravity_base
 
 if TYPE_CHECKING:
-    from dalembert.kinematics.natural import Natural
+    from dalembert.coordinates.natural import Natural
 
 __all__ = ["NaturalKinematics", "NaturalState"]
 

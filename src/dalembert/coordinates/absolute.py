@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.kinematics.base import Coordinates, Slot
+from dalembert.coordinates.base import Coordinates, Slot
 
 __all__ = ["Absolute"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra
+from dalembert.coordinates.base import Slot, TreeKinematics
 from dalembert.errors import ModelError
 from dalembert.joints import Joint
 from dalembert.joints.rated import Rated
 from dalembert.joints.reversed import Reversed
-from dalembert.kinematics.base import Slot, TreeKinematics
 from dalembert.model import Mechanism
 from dalembert.spatial import Pose
 
 if TYPE_CHECKING:
-    from dalembert.kinematics.generalized import GeneralizedCoordinates
+    from dalembert.coordinates.generalized import GeneralizedCoordinates
 
 __all__ = ["GeneralizedKinematics", "is_free", "rated"]
 
@@ -84,7 +84,7 @@ class GeneralizedKinematics(TreeKinematics):
 
     def quasi_velocities(self, t: Any, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Names, Y and Z of  u = Y(t, q) q̇ + Z(t, q)."""
-        from dalembert.kinematics.generalized_velocities import quasi_velocities
+        from dalembert.coordinates.generalized_velocities import quasi_velocities
 
         return quasi_velocities(self, t, q)
 

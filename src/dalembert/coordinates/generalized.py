@@ -21,16 +21,16 @@ from pydantic import ValidationError
 
 from dalembert.algebra import Algebra
 from dalembert.constraints import Equation
+from dalembert.coordinates.base import Slot
+from dalembert.coordinates.generalized_kinematics import GeneralizedKinematics, is_free, rated
+from dalembert.coordinates.generalized_maps import Elimination, MappedKinematics, find_elimination
+from dalembert.coordinates.generalized_velocities import check_velocities
+from dalembert.coordinates.relative import Relative
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.joints import Joint
 from dalembert.joints.product import Ball, Product, Translation
 from dalembert.joints.rated import Rated
 from dalembert.joints.reversed import Reversed
-from dalembert.kinematics.base import Slot
-from dalembert.kinematics.generalized_kinematics import GeneralizedKinematics, is_free, rated
-from dalembert.kinematics.generalized_maps import Elimination, MappedKinematics, find_elimination
-from dalembert.kinematics.generalized_velocities import check_velocities
-from dalembert.kinematics.relative import Relative
 from dalembert.model import Flat
 from dalembert.spatial import euler
 

@@ -19,15 +19,15 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra, Jets
+from dalembert.coordinates.base import PlainKinematics, Slot
+from dalembert.coordinates.generalized_kinematics import GeneralizedKinematics, rated
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, Reference, evaluate, references
 from dalembert.joints.product import Ball
-from dalembert.kinematics.base import PlainKinematics, Slot
-from dalembert.kinematics.generalized_kinematics import GeneralizedKinematics, rated
 from dalembert.tree import InverseDerivatives
 
 if TYPE_CHECKING:
-    from dalembert.kinematics.generalized import GeneralizedCoordinates
+    from dalembert.coordinates.generalized import GeneralizedCoordinates
 
 __all__ = ["Elimination", "MappedKinematics", "find_elimination"]
 
@@ -288,7 +288,7 @@ class MappedKinematics(PlainKinematics):
 
     def quasi_velocities(self, t: Any, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Names, Y and Z of  u = Y(t, q) q̇ + Z(t, q)."""
-        from dalembert.kinematics.generalized_velocities import quasi_velocities
+        from dalembert.coordinates.generalized_velocities import quasi_velocities
 
         return quasi_velocities(self, t, q)
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra, Jets
+from dalembert.coordinates.base import Coordinates, Slot
+from dalembert.coordinates.natural_kinematics import NaturalKinematics
 from dalembert.errors import DalembertError
 from dalembert.joints import Joint
-from dalembert.kinematics.base import Coordinates, Slot
-from dalembert.kinematics.natural_kinematics import NaturalKinematics
 from dalembert.model import Mechanism
 from dalembert.spatial import Pose
 from dalembert.tree.outward import pose_jets

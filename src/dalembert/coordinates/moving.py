@@ -11,10 +11,10 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra, Jets
+from dalembert.coordinates.base import Kinematics
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
 from dalembert.expressions import TIME, Reference, evaluate
-from dalembert.kinematics.base import Kinematics
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose

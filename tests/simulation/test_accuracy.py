@@ -1,0 +1,207 @@
+"""The verdict means: as accurate as asked. Companion runs estimate the error of a motion."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.analyses import companion
+from dalembert.analyses.companion import accuracy_of
+from dalembert.integrators import INTEGRATORS
+from dalembert.trajectory import Certificate
+
+VERDICTS = Path(__file__).parents[2] / "benchmarks" / "verdicts.py"
+
+
+def slider(force: str, **rates: float):
+    model = da.Model("slider", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    model.initial("P", 1.0, rate=rates.get("rate", 0.0))
+    model.joint_force("F", "P", force)
+    return model
+
+
+def oscillation_error(run) -> float:
+    """Of q'' = −4 q, q(0) = 1 against cos 2t, relative to the sizes 1 and 2."""
+    t = run.values("time")
+    q, u = run.values("q")[:, 0], run.values("u")[:, 0]
+    return max(np.abs(q - np.cos(2 * t)).max() / 1.01, np.abs(u + 2 * np.sin(2 * t)).max() / 2.01)
+
+
+@pytest.mark.parametrize(
+    ("rtol", "expected"), [(1e-10, 1e-6), (1e-8, 1e-4), (1e-7, 1e-3), (1e-6, 1e-3), (1e-5, 1e-3), (1e-3, 1e-2)]
+)
+def test_accuracy_follows_the_tolerance(rtol, expected):
+    assert accuracy_of(INTEGRATORS["dopri8"](rtol=rtol), None) == pytest.approx(expected)
+    assert accuracy_of(INTEGRATORS["dopri8"](rtol=rtol), 0.5) == 0.5
+    assert accuracy_of(INTEGRATORS["rk4"](), None) == 1e-3
+
+
+@pytest.mark.parametrize("integrator", ["dopri8", "tsit5", "radau", "bdf"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
+def test_the_estimate_bounds_the_error(integrator, rtol):
+    run = da.simulate(slider("-4*q(P)"), 20.0, integrator=integrator, rtol=rtol, atol=rtol / 100)
+    true, estimate = oscillation_error(run), run.certificate.estimate
+    assert true <= estimate.error
+    assert estimate.error <= (3 * true if rtol > 1e-7 or integrator == "bdf" else estimate.accuracy)
+    assert run.certificate.trusted == (estimate.error <= estimate.accuracy)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "generalized-alpha"])
+def test_fixed_steps_are_compared_with_an_adaptive_run(integrator):
+    model = da.compile(slider("-4*q(P)"))
+    run = da.simulate(model, 5.0, integrator=integrator, step=0.01, accuracy=1e-8)
+    assert run.certificate["error"] == pytest.approx(oscillation_error(run), rel=0.05)
+    asked = {"accuracy": 2 * oscillation_error(run)}
+    assert da.simulate(model, 5.0, integrator=integrator, step=0.01, **asked).certificate.trusted
+    strict = da.simulate(model, 5.0, integrator=integrator, step=0.01, accuracy=0.5 * oscillation_error(run))
+    assert not strict.certificate.trusted
+    assert "smaller step" in str(strict.certificate)
+
+
+def test_the_verdict_follows_the_accuracy_that_is_asked():
+    model = da.compile(slider("-4*q(P)"))
+    error = oscillation_error(da.simulate(model, 20.0, rtol=1e-6))
+    for share, trusted in ((3.0, True), (0.5, False)):
+        certificate = da.simulate(model, 20.0, rtol=1e-6, accuracy=share * error).certificate
+        assert certificate.trusted is trusted
+        assert certificate.accuracy == share * error
+        assert certificate.horizon == 20.0 if trusted else 0.0 < certificate.horizon < 20.0
+    assert "Fix: rtol=1e-07" in str(certificate)
+    assert f"good until t = {certificate.horizon:.4g} s" in str(certificate).splitlines()[0]
+
+
+def test_a_loose_run_that_is_as_accurate_as_asked_is_trusted():
+    run = da.simulate(da.library.four_bar(), 2.0, rtol=1e-5)
+    assert run.certificate.trusted, run.certificate
+
+
+def test_chaotic_motion_has_a_horizon():
+    dynamics = da.compile(da.library.double_pendulum())
+    run = da.simulate(dynamics, 30.0, rtol=1e-9, atol=1e-11)
+    certificate = run.certificate
+    assert not certificate.trusted
+    finer = da.simulate(dynamics, 30.0, rtol=1e-13, atol=1e-15, certify=False)
+    off = np.abs(run.values("q") - finer.values("q")).max(axis=1) / np.abs(run.values("q")).max()
+    beyond = run.values("time")[np.argmax(off > certificate.accuracy)]
+    assert 0.7 * beyond < certificate.horizon <= beyond
+    assert certificate.estimate.growth > 1e6
+    assert certificate["energy balance"] < 1e-6  # energy does not know
+
+
+def test_a_certificate_can_be_left_out():
+    run = da.simulate(da.library.four_bar(), 1.0, certify=False)
+    assert run.certificate.verdict == "not checked"
+    assert not run.certificate.trusted and run.certificate.finished
+    assert run.certificate.error is None and run.certificate.checks == ()
+    with pytest.raises(da.DalembertError, match="strict"):
+        da.simulate(da.library.four_bar(), 1.0, certify=False, strict=True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("accuracy", 0.0), ("accuracy", "fine"), ("certify", 1)])
+def test_values_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(da.DalembertError, match=f"{name} must be"):
+        da.simulate(da.library.pendulum(), 1.0, **{name: value})
+
+
+def bouncing():
+    model = slider("-9.81")
+    model.event("bounce", "-q(P)", rates={"P": "-0.8*u(P)"})
+    return model
+
+
+@pytest.mark.parametrize("rtol", [1e-10, 1e-4])
+def test_impacts_are_compared_by_their_times(rtol):
+    """Times of the bounces are known; outputs between the two times of one bounce are no reason for distrust."""
+    run = da.simulate(bouncing(), 2.0, rtol=rtol)
+    assert run.certificate.trusted, run.certificate
+    first = np.sqrt(2 / 9.81)
+    assert run.events[0].time == pytest.approx(first, rel=1e-3)
+    assert run.events[1].time == pytest.approx(first * (1 + 1.6), rel=1e-3)
+
+
+def test_a_run_ended_by_an_event_is_judged_up_to_there():
+    model = slider("-9.81")
+    model.event("ground", "-q(P)", stop=True)
+    certificate = da.simulate(model, 10.0).certificate
+    assert certificate.trusted and certificate.horizon == pytest.approx(np.sqrt(2 / 9.81))
+
+
+def test_companions_make_nothing_anew(monkeypatch):
+    """They run the equations that are compiled, and few of them: a quarter of a run at a tight tolerance."""
+    dynamics = da.compile(da.library.four_bar())
+    run = da.simulate(dynamics, 10.0)
+    estimate = run.certificate.estimate
+    assert 0 < estimate.evaluations < 0.3 * run.certificate.counts["evaluations"]
+    seen = []
+    monkeypatch.setattr(companion._Companion, "run", _watched(companion._Companion.run, seen))
+    da.simulate(dynamics, 10.0)
+    assert [driver.dynamics for driver in seen] == [dynamics]
+
+
+def _watched(function, seen):
+    def wrapped(self):
+        seen.append(self)
+        return function(self)
+
+    return wrapped
+
+
+def test_an_interrupted_check_is_told(monkeypatch):
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(companion._Companion, "run", interrupt)
+    certificate = da.simulate(slider("-4*q(P)"), 1.0).certificate
+    assert not certificate.trusted and certificate.finished
+    assert "interrupted" in str(certificate)
+
+
+def test_the_estimate_is_kept_in_files(tmp_path):
+    run = da.simulate(da.library.pendulum(), 1.0, accuracy=1e-5)
+    again = da.load(run.save(tmp_path / "run.nc"))
+    assert again.certificate == run.certificate
+    assert again.certificate.accuracy == 1e-5
+    old = {key: value for key, value in asdict(run.certificate).items() if key not in ("estimate", "checked")}
+    assert Certificate.from_data(json.loads(json.dumps(old))).estimate is None
+
+
+def test_samples_of_a_batch_are_judged_when_they_are_asked_for():
+    batch = da.simulate_many(da.library.pendulum(), 2.0, initial={"pivot": np.array([0.1, 0.5])}, accuracy=1e-7)
+    certificate = batch.trajectory(1).certificate
+    assert certificate.trusted and certificate.accuracy == 1e-7
+    lanes = da.simulate_many(
+        da.library.pendulum(), 2.0, initial={"pivot": np.array([0.1, 0.5])}, integrator="rk4", step=0.05
+    )
+    assert lanes.trajectory(0).certificate.accuracy == 1e-3
+
+
+def test_a_resumed_run_is_judged_as_a_whole(tmp_path):
+    run = da.simulate(da.library.pendulum(), 1.0, checkpoint=tmp_path / "c", checkpoint_interval=0.0)
+    assert run.certificate.estimate.error <= 1e-6
+
+
+def verdicts():
+    spec = importlib.util.spec_from_file_location("verdicts", VERDICTS)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["verdicts"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accuracies", [False, True])
+def test_no_random_run_is_trusted_and_wrong(accuracies):
+    found = [one for one in verdicts().runs(72, 7, accuracies=accuracies) if one.finished and one.decidable]
+    assert len(found) > 50
+    assert [one.words for one in found if one.trusted and one.wrong] == []
+    assert len([one for one in found if not one.wrong and not one.trusted and not one.near]) <= 1
+    assert any(one.wrong for one in found)
