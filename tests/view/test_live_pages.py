@@ -82,7 +82,7 @@ def test_a_page_says_what_cannot_be_trusted(tmp_path, open_browser):
     lines = table.split("\r\n")
     assert lines[0].startswith('"time (s)","q A"') and len(lines) == 1003
     first = np.array(lines[1].split(","), dtype=float)
-    assert np.array_equal(first[1:5], run.values("q")[0]) or np.allclose(first[1:5], run.values("q")[0], atol=1e-12)
+    assert np.allclose(first[1:4], run.values("q")[0], atol=1e-12)
 
 
 HOSTILE = '</script><img src=x onerror="window.stolen=1">\u202e\u2028\''

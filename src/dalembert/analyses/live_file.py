@@ -247,8 +247,8 @@ def _companion(living: Living, packed: Packed) -> dict[str, Any]:
     problem, memory = living.live.problem, living.live.memory
     writes = _differences(packed, method.stepper(problem, memory).current, living.live.stepper.current,
                           other.stepper(problem, memory).current)  # fmt: skip
-    return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor, "share": companion.LEAST_SHARE,
-            "unit": unit, "nq": nq}  # fmt: skip
+    return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor,
+            "share": companion.LEAST_SHARE, "unit": unit, "nq": nq}  # fmt: skip
 
 
 def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tuple[int, str, float]]:

@@ -78,15 +78,15 @@ class Runner {
     this.worker.onerror = (event) => this.onError(event.message || "the worker could not start");
   }
 
-  /** Ask for a run; an unfinished one that takes longer than `patience` (ms) is given up for it. */
-  ask(writes, patience = 500) {
+  /** Ask for a run, `what` comes back with it; an unfinished one that takes longer than this (ms) is given up. */
+  ask(writes, what, patience = 500) {
     if (this.busy && performance.now() - this.busy.since > patience) this.stop();
-    if (this.busy) this.waiting = writes;
-    else this.send(writes);
+    if (this.busy) this.waiting = { writes, what };
+    else this.send({ writes, what });
   }
 
-  send(writes) {
-    this.busy = { since: performance.now() };
+  send({ writes, what }) {
+    this.busy = { since: performance.now(), what };
     this.number += 1;
     const engine = this.fresh ? { engine: this.data } : {};
     this.fresh = false;
@@ -101,11 +101,12 @@ class Runner {
 
   receive({ number, found, error }) {
     if (number !== this.number) return;
+    const { what } = this.busy;
     this.busy = null;
     const next = this.waiting;
     this.waiting = null;
     if (next) this.send(next);
     if (error) this.onError(error);
-    else this.onFound(found, Boolean(next));
+    else this.onFound(found, what, Boolean(next));
   }
 }

@@ -299,7 +299,7 @@ class LivePage {
     this.sliders = this.live.sliders.map((entry) => new Slider(entry, (phase) => this.change(phase)));
     this.fillControls();
     this.readAddress();
-    this.runner = new Runner(this.live.engine, (found, more) => this.show(found, more), (text) => this.fail(text));
+    this.runner = new Runner(this.live.engine, (...all) => this.show(...all), (text) => this.fail(text));
     this.ask();
   }
 
@@ -357,14 +357,12 @@ class LivePage {
 
   ask() {
     document.body.classList.add("running");
-    this.checking = false;
-    this.runner.ask(this.writes());
+    this.runner.ask(this.writes(), "run");
   }
 
   /** A sound run is trusted only after its companion has been made, as soon as nobody asks for another one. */
   judge() {
-    this.checking = true;
-    this.runner.ask([...this.writes(), ...this.live.companion.writes], Infinity);
+    this.runner.ask([...this.writes(), ...this.live.companion.writes], "companion");
   }
 
   /** A slider is taken, moved, or let go. */
@@ -392,12 +390,12 @@ class LivePage {
     this.viewer.dirty = true;
   }
 
-  show(found, more) {
-    if (this.checking) this.tell(this.last, found);
-    else this.showRun(found, more);
-    const waits = !more && !this.checking && this.verdict.sound;
-    if (waits) this.judge();
-    else if (!more) for (const done of this.listeners.splice(0)) done(this.last);
+  show(found, what, more) {
+    if (what === "run") this.showRun(found, more);
+    else if (!more) this.tell(this.last, found); // else the sliders have moved on
+    if (more) return;
+    if (what === "run" && this.verdict.sound) this.judge();
+    else for (const done of this.listeners.splice(0)) done(this.last);
   }
 
   /** The verdict, everywhere where it is seen. */
