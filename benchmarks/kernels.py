@@ -18,12 +18,12 @@ import time
 import warnings
 
 import numpy as np
-from peers import ROBOTS, Timing, random_tree, robot_path, time_call, to_mujoco, to_pinocchio
 from rich.console import Console
 from rich.table import Table
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.bench.peers import ROBOTS, Timing, random_tree, robot_path, time_call, to_mujoco, to_pinocchio
 from dalembert.dynamics.rolled import forward as rolled_forward
 from dalembert.dynamics.rolled import inverse as rolled_inverse
 from dalembert.native import native

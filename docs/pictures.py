@@ -118,6 +118,28 @@ def planar_whitworth(path: Path) -> None:
     w.draw(path, at=found, time=2.3, paths=["rocker.tip", "crank.pin"], ghosts=6, title="")
 
 
+def branches(path: Path) -> None:
+    """The eight branches of a 3-RRR mechanism."""
+    import dalembert as da
+
+    pose = {"platform.center.x": 0.3, "platform.center.y": -0.2, "platform.angle": 0.2}
+    da.assemble(da.library.three_rrr(), pose, branches="all").draw(path)
+
+
+def quick_return(path: Path) -> None:
+    """Rates of the slider of the Whitworth mechanism."""
+    import dalembert as da
+
+    da.kinematics(da.library.whitworth(), 4.0, {"crank.angle": "pi/2*t"}).plot(path, joints="guide")
+
+
+def coupler_curve(path: Path) -> None:
+    """A crank-rocker with the path of a point of its coupler."""
+    import dalembert as da
+
+    da.kinematics(da.library.crank_rocker(), 1.0).draw(path, paths=[("coupler", (0.9, 0.9, 0))])
+
+
 def motor_sizing(path: Path) -> None:
     """The sizing report of the Delta robot."""
     import dalembert as da
@@ -159,7 +181,9 @@ LIVING: dict[str, tuple[float, float, dict[str, float]]] = {
 PICTURES = {
     "bicycle-eigenvalues": Picture(bicycle_eigenvalues, "seconds"),
     "bicycle-modes": Picture(bicycle_modes, "seconds"),
+    "branches": Picture(branches, "seconds"),
     "compare": Picture(compare, "a minute"),
+    "coupler-curve": Picture(coupler_curve, "seconds"),
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
     "four-bar": Picture(four_bar, "seconds, Chromium"),
@@ -170,6 +194,7 @@ PICTURES = {
     "long-run": Picture(benchmark("long_run"), "minutes"),
     "planar-rrr": Picture(planar_rrr, "seconds"),
     "planar-whitworth": Picture(planar_whitworth, "seconds"),
+    "quick-return": Picture(quick_return, "seconds"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),
 }

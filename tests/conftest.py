@@ -23,10 +23,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
 
 
-@pytest.fixture(autouse=True)
-def kernels_are_compiled_quickly(request, monkeypatch):
-    if request.path.parent.name in MANY_MECHANISMS and request.node.get_closest_marker("slow") is None:
-        monkeypatch.setenv("DALEMBERT_OPTIMIZE", "0")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Around a test and all fixtures that are made for it; a fixture would come after those of its module."""
+    quick = item.path.parent.name in MANY_MECHANISMS and item.get_closest_marker("slow") is None
+    with pytest.MonkeyPatch.context() as patch:
+        if quick:
+            patch.setenv("DALEMBERT_OPTIMIZE", "0")
+        return (yield)
 
 
 def pytest_generate_tests(metafunc):

@@ -54,6 +54,7 @@ LAYERS = (
     ("export",),
     ("analyses",),
     ("library",),
+    ("bench",),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -4,8 +4,6 @@ differences of the nonlinear system on the manifold of its invariants."""
 from __future__ import annotations
 
 import functools
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +13,13 @@ from scipy.optimize import brentq
 from sympy import cos, sin
 
 import dalembert as da
+from dalembert.bench import reference_data
 from dalembert.errors import ModelError
 from dalembert.modular import LeastSquares
 from dalembert.modular.linear_tree import LinearSystem, numbers_of, reference
 
 G = 9.8
-WHIPPLE = json.loads((Path(__file__).parents[1] / "verification" / "data" / "whipple_bicycle.json").read_text())
+WHIPPLE = reference_data("whipple_bicycle")
 STENCIL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}  # central differences of order 8
 STEP = 0.01
 

@@ -16,8 +16,11 @@ from twins import Twins
 
 import dalembert as da
 from dalembert.analyses import drive
+from dalembert.analyses.assemble_given import read_wishes
+from dalembert.analyses.assemble_search import Search
 from dalembert.analyses.certify import passes_singularity
 from dalembert.dynamics import choose
+from dalembert.dynamics.assembly import settle_all
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
 from dalembert.formulations.canonical_augmented import CanonicalAugmented
@@ -186,6 +189,22 @@ def prescribed() -> Iterator[Work]:
     yield "a subsystem", partial(da.inverse_dynamics, sled, {"v": "1 + t", "heading": "t"}, **short)
 
 
+def closures() -> Iterator[Work]:
+    """Positions from a bad guess, along a path and from random starts; rates along a driven motion."""
+    model = da.library.four_bar()
+    yield "a guess", partial(da.assemble, model, {"A": 1.0}, guess={"B": -2.0, "D": 2.0})
+    yield "a path", partial(da.assemble, model, {"A": 0.6}, {"A": 2.0})
+
+    def starts() -> None:
+        dynamics = da.compile(model, coordinates="relative")
+        search = Search(dynamics, read_wishes(dynamics.coordinates, {"A": 1.0}, "initial"), {}, 0.0)
+        rows = search.starts(2, np.random.default_rng(0), np.zeros(dynamics.nq), None)
+        settle_all(search.record, 0.0, rows, np.empty(2))
+
+    yield "random starts", starts
+    yield "kinematics", partial(da.kinematics, model, SHORT, {"A": "2*t + 0.3"}, output_step=STEP)
+
+
 def undetermined() -> Iterator[Work]:
     """Nothing has mass, and nothing is held."""
 
@@ -205,7 +224,7 @@ def test_every_native_function_has_its_twin(monkeypatch):
     monkeypatch.setattr(choose, "LOOPS_ROLLED_FROM", 5)
     twins = Twins()
     for name, work in chain(
-        formulations(), methods(), subsystems(), events(), many(), large(), prescribed(), undetermined()
+        formulations(), methods(), subsystems(), events(), many(), large(), prescribed(), closures(), undetermined()
     ):
         with twins.watch():
             work()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.analyses.rank import Positions
+from dalembert.bench import reference_data
 from dalembert.spatial.so3 import hat
 from dalembert.state import State
 
-WHIPPLE = json.loads((Path(__file__).parent / "data" / "whipple_bicycle.json").read_text())
+WHIPPLE = reference_data("whipple_bicycle")
 
 # Central differences of order 8: at this step both truncation and rounding stay below 1e-10.
 STEP = 0.02

@@ -1,21 +1,18 @@
-"""Public benchmark problems: Andrews' squeezer and the heavy top (sources in ``data/``)."""
+"""Public benchmark problems: Andrews' squeezer and the heavy top (sources in ``dalembert.bench``)."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.bench import reference_data
 from dalembert.formulations.independent import Independent
 from dalembert.integrators import INTEGRATORS
 from dalembert.integrators.base import Monitor
 
-DATA = Path(__file__).parent / "data"
-ANDREWS = np.array([float(x) for x in json.loads((DATA / "andrews.json").read_text())["values"]])
-TOP = json.loads((DATA / "heavy_top.json").read_text())
+ANDREWS = np.array([float(x) for x in reference_data("andrews")["values"]])
+TOP = reference_data("heavy_top")
 
 # Andrews' squeezer
 

@@ -1,9 +1,6 @@
-"""Simulated motion against closed forms and published tables (see ``data/closed_forms.json`` for the sources)."""
+"""Simulated motion against closed forms and published tables (see ``dalembert.bench`` for the sources)."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +8,13 @@ from scipy.special import ellipj, ellipk
 from support.cases import slider_crank
 from support.states import consistent_state, equations_at, reference_coordinates
 
+from dalembert.bench import reference_data
 from dalembert.coordinates import COORDINATES, Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.integrators import INTEGRATORS, Status
 from dalembert.model import Model
 
-DATA = json.loads((Path(__file__).parent / "data" / "closed_forms.json").read_text())
+DATA = reference_data("closed_forms")
 G = 9.81
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-13}
 # Ten seconds at a local tolerance of 1e-12: a few hundred steps, and the pendulum's phase error grows with time.

@@ -1,10 +1,8 @@
-"""Three discs that roll without slipping, by every formulation that takes nonholonomic constraints (see ``data/``)."""
+"""Three discs that roll without slipping, by every formulation that takes nonholonomic constraints."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +11,13 @@ from support.states import transfer
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.bench import reference_data
 from dalembert.coordinates import Relative
 from dalembert.formulations import FORMULATIONS
 from dalembert.model import flatten
 from dalembert.spatial import Pose, quaternion
 
-DATA = json.loads((Path(__file__).parent / "data" / "rolling_disc.json").read_text())
+DATA = reference_data("rolling_disc")
 CASES = DATA["cases"]
 # Nine digits of the disc's radius, and of the quaternion.
 DIGITS = 1e-9

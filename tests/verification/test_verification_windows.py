@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.bench import reference_data
 
-REFERENCE = json.loads((Path(__file__).parent / "data" / "windows.json").read_text())["by_windows"]
+REFERENCE = reference_data("windows")["by_windows"]
 NINE_DIGITS = 5e-10
 
 

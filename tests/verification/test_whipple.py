@@ -6,7 +6,6 @@ The linearization is that of ``examples/11_whipple.py``.
 from __future__ import annotations
 
 import importlib.util
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ import sympy as sp
 from scipy.linalg import expm
 
 import dalembert as da
+from dalembert.bench import reference_data
 from dalembert.formulations import FORMULATIONS
 
 HERE = Path(__file__).parent
-DATA = json.loads((HERE / "data" / "whipple_bicycle.json").read_text())
+DATA = reference_data("whipple_bicycle")
 # The state of the nonlinear check is printed with 13 decimals, which its accelerations amplify twentyfold.
 NONLINEAR = 2e-12
 ANALYTICAL = [name for name, kind in FORMULATIONS.items() if hasattr(kind, "derive")]

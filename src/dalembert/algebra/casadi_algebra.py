@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
 
 
 _binary, _unary = ca.SX.binary, ca.SX.unary  # an order of magnitude cheaper than the overloaded operators
+_symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
 _ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
 
@@ -137,7 +138,7 @@ def _operand(value: Any) -> Any:
     raise TypeError(f"a traced scalar meets {type(value).__name__!r}; expected a number or a traced scalar")
 
 
-def _element(sx: ca.SX) -> Any:
+def _element(sx: Any) -> Any:
     """An SX scalar as an array element: a float if it is constant."""
     return float(sx) if sx.is_constant() else Traced(sx)
 
@@ -180,7 +181,7 @@ class CasadiAlgebra(Algebra):
         return self.jacobian(linear(x), x)
 
     def symbol(self, name: str) -> Traced:
-        return Traced(ca.SX.sym(name))  # pyright: ignore[reportAttributeAccessIssue]
+        return Traced(_symbol(name))
 
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
         out = self.zeros(len(values), len(symbols))
@@ -192,7 +193,8 @@ class CasadiAlgebra(Algebra):
         """The entries of a Jacobian that are no structural zeros: row, column, value; column by column."""
         J = ca.jacobian(self.to_sx(values), self.to_sx(symbols))
         rows, columns = J.sparsity().get_triplet()
-        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, J.nonzeros(), strict=True)]  # pyright: ignore[reportArgumentType]
+        entries = cast(list[Any], J.nonzeros())
+        return [(i, j, _element(entry)) for i, j, entry in zip(rows, columns, entries, strict=True)]
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:
         along = ca.jtimes(self.to_sx(values), self.to_sx(symbols), self.to_sx(direction))
@@ -207,7 +209,7 @@ class CasadiAlgebra(Algebra):
 
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
-        symbol = ca.SX.sym(name, int(np.prod(shape)))  # pyright: ignore[reportAttributeAccessIssue]
+        symbol = _symbol(name, int(np.prod(shape)))
         return symbol, self.from_sx(symbol, *shape)
 
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:

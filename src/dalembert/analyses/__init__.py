@@ -1,12 +1,16 @@
 """What one does with a model: assemble, simulate, compare, inspect, inverse dynamics."""
 
-from dalembert.analyses.assemble import assemble
+from dalembert.analyses.assemble_branches import Branches
+from dalembert.analyses.assemble_many import States
+from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.inverse import inverse_dynamics
 from dalembert.analyses.inverse_result import Inverse
+from dalembert.analyses.kinematics import kinematics
+from dalembert.analyses.kinematics_result import Kinematics
 from dalembert.analyses.linear_chart import LinearChart
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize, linearize_over
@@ -17,28 +21,35 @@ from dalembert.analyses.saved import load
 from dalembert.analyses.signals import Samples
 from dalembert.analyses.simulate import simulate
 from dalembert.analyses.sizing import Sizing
+from dalembert.analyses.workspace import Workspace, workspace
 
 __all__ = [
+    "Branches",
     "Comparison",
     "Entry",
     "Inspection",
     "Inverse",
+    "Kinematics",
     "LinearChart",
     "LinearModel",
     "Options",
     "Redundancy",
     "Samples",
     "Sizing",
+    "States",
+    "Workspace",
     "assemble",
     "compare",
     "export_c",
     "ignorable",
     "inspect",
     "inverse_dynamics",
+    "kinematics",
     "linearize",
     "linearize_over",
     "load",
     "redundancy",
     "simulate",
     "simulate_many",
+    "workspace",
 ]

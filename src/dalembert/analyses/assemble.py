@@ -1,31 +1,34 @@
-# pyright: basic
 """Assembly: a state that satisfies every constraint, from what the user gave.
 
 Positions are found in relative coordinates by Newton's method, led along a path from the reference configuration to the
 wanted coordinates so that loops stay in the branch in which they were drawn. Joints that were not named move as
-little as the loops allow. Velocities are those of least norm that fit the given ones.
+little as the loops allow. Where that way ends, or a guess is far off, closed positions are looked for from many starts
+(``assemble_search``). Velocities are those of least norm that fit the given ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.assemble_given import Wishes, joint_rows, pose_quantity, read_joint, read_wishes
+from dalembert.analyses.assemble_search import Search, strides
 from dalembert.coordinates import Coordinates, Relative
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, evaluate
 from dalembert.joints import Joint
-from dalembert.model import Mechanism, Model
+from dalembert.model import Mechanism
 from dalembert.state import State
-from dalembert.values import ARRAY
+from dalembert.values import ARRAY, NUMBER
 
-__all__ = ["assemble", "assemble_state", "reference"]
+__all__ = ["Assembler", "Start", "assemble_state", "reference"]
 
 CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
 EXACT = 1e-14  # where Newton's method stops trying to do better
@@ -37,27 +40,24 @@ SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
 TURNS = 6
 
 
-def assemble(
-    model: Model,
-    initial: dict[str, Any] | None = None,
-    initial_rates: dict[str, Any] | None = None,
-    *,
-    parameters: dict[str, float] | None = None,
-    time: float = 0.0,
-) -> State:
-    """A state of the model with the given joint coordinates and velocities, all loops closed.
+@dataclass(frozen=True)
+class Start:
+    """What the caller says about a state.
 
-    Args:
-        initial: coordinates by joint name (rad, m; quaternions as four numbers).
-        initial_rates: velocities by joint name.
-        parameters: values to use instead of the model's.
-        time: for drives.
-
-    Raises:
-        ModelError: naming the joints that stay open, or the values that contradict the constraints.
+    Attributes:
+        initial, rates: coordinates and velocities that are wanted as they are; also of bodies, points, formulas.
+        guess: where to begin, if not at the drawing: coordinates by joint, or a state.
+        locked: joints and bodies that stay where they are at the beginning.
+        weights: how much it costs to move a joint; 1 where nothing is said.
+        native: by machine code of its own, which pays where more than one state is asked for.
     """
-    dynamics = kept_dynamics(model, "auto", "relative")
-    return assemble_state(dynamics, initial, initial_rates, parameters, time)
+
+    initial: Mapping[Any, Any] = field(default_factory=lambda: {})
+    rates: Mapping[Any, Any] = field(default_factory=lambda: {})
+    guess: Mapping[str, Any] | State | None = None
+    locked: Sequence[str] = ()
+    weights: Mapping[str, float] = field(default_factory=lambda: {})
+    native: bool = False
 
 
 def assemble_state(
@@ -67,10 +67,9 @@ def assemble_state(
     parameters: Mapping[str, float] | None,
     time: float,
 ) -> State:
-    """As ``assemble``, with equations that are compiled already."""
-    if dynamics.coordinates.name != "relative":
-        raise DalembertError("assembly works in relative coordinates")
-    return _Assembler(dynamics, dict(parameters or {}), time).run(dict(initial or {}), dict(initial_rates or {}))
+    """A state with the given joint coordinates and velocities, all loops closed, of equations that are compiled."""
+    start = Start(dict(initial or {}), dict(initial_rates or {}))
+    return Assembler(dynamics, dict(parameters or {}), time, start).run()
 
 
 def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
@@ -94,20 +93,29 @@ def _stacked(matrices: list[Any]) -> Any:
     """Rows of all matrices; sparse if the constraints of a large model are."""
     if isinstance(matrices[0], ARRAY):
         return np.concatenate(matrices)
-    from scipy.sparse import vstack
+    from scipy import sparse
 
-    return vstack(matrices, "csr")
+    library: Any = sparse
+    return library.vstack(matrices, "csr")
+
+
+def _scaled(A: Any, columns: np.ndarray) -> Any:
+    """A with its columns multiplied."""
+    return A * columns if isinstance(A, ARRAY) else A.multiply(columns[None]).tocsr()
 
 
 def _least(A: Any, b: np.ndarray) -> np.ndarray:
     """The x of least norm that brings A x closest to b."""
     if isinstance(A, ARRAY):
-        return np.linalg.lstsq(A, b, rcond=_RCOND)[0]
-    from scipy.sparse import eye_array
-    from scipy.sparse.linalg import splu
+        return np.linalg.lstsq(cast(np.ndarray, A), b, rcond=_RCOND)[0]
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    library: Any = sparse
+    solvers: Any = linalg
 
     # x = Aᵀ (A Aᵀ + ε)⁻¹ b, refined until A x = b as far as it goes.
-    factor = splu((A @ A.T + SOFTENING * eye_array(A.shape[0])).tocsc())
+    factor: Any = solvers.splu((A @ A.T + SOFTENING * library.eye_array(A.shape[0])).tocsc())
     x = np.zeros(A.shape[1])
     for _ in range(TURNS):
         x += A.T @ factor.solve(b - A @ x)
@@ -123,89 +131,252 @@ def _along_null_space(A: Any, wishes: np.ndarray, missing: np.ndarray) -> np.nda
     return N @ np.linalg.lstsq(wishes @ N, missing, rcond=_RCOND)[0]
 
 
-class _Assembler:
-    def __init__(self, dynamics: Dynamics, parameters: dict[str, float], time: float):
-        self.dynamics, self.flat, self.time = dynamics, dynamics.flat, float(time)
+class Assembler:
+    """One mechanism at one time, and what is known about its state."""
+
+    def __init__(self, dynamics: Dynamics, parameters: dict[str, float], time: float, start: Start):
+        if dynamics.coordinates.name != "relative":
+            raise DalembertError("assembly works in relative coordinates")
+        self.dynamics, self.flat, self.time, self.start = dynamics, dynamics.flat, float(time), start
         self.coordinates: Relative = dynamics.coordinates  # type: ignore[assignment]
         self.parameters = parameters
         dynamics.parameters(parameters)
         self.values = {**self.flat.parameters, **parameters}
         self.tree = self.coordinates.place(NUMPY, self.values)
         self.mechanism: Mechanism = self.tree.mechanism
+        self.given = read_wishes(self.coordinates, start.initial, "initial")
+        self._check_weights()
 
-    def run(self, initial: dict[str, Any], rates: dict[str, Any]) -> State:
+    def run(self) -> State:
         """First the model's own start and its drives; from there, led along a path, what the caller wants.
 
         What the model wants gives way to drives and to the caller.
         """
-        own = self._wanted({}, self.flat.initial_values, "initial", lambda joint: joint.nq) | self._driven
-        given = self._wanted(initial, {}, "initial", lambda joint: joint.nq)
-        own_rates = self._wanted({}, self.flat.initial_rates, "initial_rates", lambda joint: joint.nv)
-        given_rates = self._wanted(rates, {}, "initial_rates", lambda joint: joint.nv)
-        if not self.dynamics.rows:
-            state = self._free_state(own | given, own_rates | given_rates)
+        plain = self.start.guess is None and not self.start.locked and not self.given.quantities
+        if not self.dynamics.rows and plain:
+            state = self._free_state(self._own | self.given.joints, self._own_rates | self._rates)
             return State(self.time, *state, self.coordinates, self.parameters)
-        q = self._closed(own, given)
-        u = self._velocities(q, own_rates, given_rates, bool(given))
-        return State(self.time, q, u, self.coordinates, self.parameters)
+        q = self._path() if plain else self._searched()
+        return State(self.time, q, self.velocities(q), self.coordinates, self.parameters)
+
+    def velocities(self, q: np.ndarray) -> np.ndarray:
+        """Velocities at a closed position, as small as what is given allows."""
+        return self._velocities(q, self._own_rates, self._rates, bool(self.wishes))
+
+    @cached_property
+    def _own_rates(self) -> dict[str, np.ndarray]:
+        return self._of_model(self.flat.initial_rates)
+
+    @cached_property
+    def _rates(self) -> dict[str, np.ndarray]:
+        return {getattr(name, "name", name): self._rate(name, value) for name, value in self.start.rates.items()}
 
     def _free_state(self, wanted: dict[str, np.ndarray], rates: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """In a tree without constraints nothing stands in the way."""
         q, u = self._reference(), np.zeros(self.dynamics.nv)
         for name, value in wanted.items():
-            q[self.coordinates.slot_of_joint[name].q] = value
+            self._put(q, name, value)
         for name, value in rates.items():
-            u[self.coordinates.slot_of_joint[name].u] = value
+            u[self.coordinates.slot_of_joint[name].u] = np.where(np.isfinite(value), value, 0.0)
         return q, u
 
-    def _closed(self, own: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> np.ndarray:
+    def _put(self, q: np.ndarray, name: str, value: np.ndarray) -> None:
+        """Given coordinates of a joint of the tree, in place."""
+        slot = self.coordinates.slot_of_joint.get(name)
+        if slot is not None:
+            q[slot.q] = np.where(np.isfinite(value), value, q[slot.q])
+
+    def _path(self) -> np.ndarray:
         """Coordinates led from the reference to the model's own start, and from there to what the caller wants.
 
-        Where that way does not exist, as from a reference in which gradients vanish, the values themselves are tried.
+        Where that way does not exist, as from a reference in which gradients vanish, the values themselves are tried,
+        then other starts.
         """
+        own, given = self._own, self.given.joints
         try:
             q = self._positions(self._reference(), own)
-            return self._positions(q, given) if given else q
+            return self._led(q) if given and self._leads else self._positions(q, given) if given else q
         except ModelError:
             wanted, q = own | given, self._reference()
             for name, value in wanted.items():
-                slot = self.coordinates.slot_of_joint.get(name)
-                if slot is not None:
-                    q[slot.q] = value
+                self._put(q, name, value)
             q = self._with_windings(q) if self.coordinates.windings else q
             q, left = self._newton(q, wanted)
-            if left is not None:
+            if left is None:
+                return q
+            if self.dynamics.is_large:
                 raise
-            return q
+            return self._near(self._reference(), Wishes(given, (), {}))
+
+    # From a guess, with locked joints, with quantities that are no joints
+
+    def _searched(self) -> np.ndarray:
+        if self.dynamics.is_large:
+            raise ModelError(
+                Problem(
+                    f"{self.flat.name!r} has {len(self.flat.bodies)} bodies: guess, locked and quantities that are no "
+                    f"joints are for small models",
+                    "initial",
+                    "give coordinates of joints",
+                )
+            )
+        q, wishes = self.beginning(), self.wishes
+        try:
+            return self._led(q) if self.start.guess is None and not self._is_open(q) else self._near(q, wishes)
+        except ModelError:
+            return self._near(q, wishes)
+
+    @property
+    def _leads(self) -> bool:
+        """True if native code leads joints along the path."""
+        return self.start.native and not self.dynamics.is_large and not self.coordinates.windings
+
+    def _led(self, q: np.ndarray) -> np.ndarray:
+        """A closed position led along a path to the given values, so that loops keep their branch."""
+        wishes = self.wishes
+        base = Search(self.dynamics, self.now(q, wishes), self.parameters, self.time, self.start.weights)
+        found, errors = base.lead(q, self.placed(q, wishes)[None], self.quantity_values[None])
+        if not errors[0] <= CLOSED * (1.0 + np.abs(found[0]).max(initial=0.0)):
+            raise ModelError(f"{self.flat.name!r} does not stay closed on its way")
+        return found[0]
+
+    def _is_open(self, q: np.ndarray) -> bool:
+        """True if a position is not closed, so that no path begins there."""
+        left = np.asarray(self.dynamics.residuals(self.time, q, np.zeros(self.dynamics.nv), self.parameters).position)
+        return bool(np.abs(left).max(initial=0.0) > CLOSED * (1.0 + np.abs(q).max(initial=0.0)))
+
+    @property
+    def quantity_values(self) -> np.ndarray:
+        """Values of what no joint of the tree has, in the order of a search."""
+        cut = [
+            value[np.isfinite(value)]
+            for name, value in self.wishes.joints.items()
+            if name not in self.coordinates.slot_of_joint
+        ]
+        return np.concatenate([np.zeros(0), *cut, *(self.wishes.values[one.name] for one in self.wishes.quantities)])
+
+    def placed(self, q: np.ndarray, wishes: Wishes) -> np.ndarray:
+        """q with the given coordinates of the tree's joints."""
+        q = q.copy()
+        for name, value in wishes.joints.items():
+            self._put(q, name, value)
+        return q
+
+    def now(self, q: np.ndarray, wishes: Wishes) -> Wishes:
+        """The same quantities with the values that they have at a position."""
+        joints: dict[str, np.ndarray] = {}
+        for name, value in wishes.joints.items():
+            rows = np.isfinite(value)
+            joints[name] = np.where(rows, self._measure(q, name), np.nan)
+        values: dict[str, np.ndarray] = {}
+        if wishes.quantities:
+            motion = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).motion
+            values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in wishes.quantities}
+        return Wishes(joints, wishes.quantities, values)
+
+    def beginning(self) -> np.ndarray:
+        """Where to begin: the guess, else the model's own start, else the drawing."""
+        guess = self.start.guess
+        if isinstance(guess, State):
+            if set(guess.coordinates.flat.joints) != set(self.flat.joints):
+                raise DalembertError("guess: the state is of a model with other joints.  Fix: guess={…} by joint")
+            return guess.to(self.coordinates)[0]
+        if guess is None:
+            try:
+                return self._positions(self._reference(), self._own)
+            except ModelError:
+                return self.placed(self._reference(), Wishes(self._own, (), {}))
+        wishes = read_wishes(self.coordinates, guess, "guess")
+        own = {name: value for name, value in self._own.items() if name not in wishes.joints}
+        q = self.placed(self.placed(self._reference(), Wishes(own, (), {})), wishes)
+        others = [name for name in wishes.joints if name not in self.coordinates.slot_of_joint]
+        if others or wishes.quantities:
+            # What no joint of the tree has is approached as far as the others allow.
+            q, _ = Search(self.dynamics, wishes, self.parameters, self.time, self.start.weights).settled(q)
+        return q
+
+    @cached_property
+    def wishes(self) -> Wishes:
+        """What the caller gave, with locked joints and bodies where they are at the beginning."""
+        joints, quantities, values = dict(self.given.joints), list(self.given.quantities), dict(self.given.values)
+        if not self.start.locked:
+            return self.given
+        if isinstance(self.start.locked, str) or not all(isinstance(name, str) for name in self.start.locked):
+            raise DalembertError(f"locked: expected a list of joints and bodies, got {self.start.locked!r}")
+        q = self.beginning()
+        motion = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).motion
+        for name in self.start.locked:
+            if name in self.flat.joints:
+                joints.setdefault(name, self._measure(q, name).copy())
+            elif name in self.flat.bodies:
+                one = pose_quantity(name)
+                if name not in values:
+                    quantities.append(one)
+                    values[name] = np.asarray(one.measure(motion), dtype=float)
+            elif name in self.flat.outputs:
+                (one,) = read_wishes(self.coordinates, {name: 0.0}, "locked").quantities
+                quantities.append(one)
+                values[name] = np.asarray(one.measure(motion), dtype=float)
+            else:
+                known = ", ".join([*self.flat.joints, *self.flat.bodies])
+                raise ModelError(Problem(f"locked: unknown joint or body {name!r}", "locked", f"one of {known}"))
+        return Wishes(joints, tuple(quantities), values)
+
+    def _near(self, q: np.ndarray, wishes: Wishes) -> np.ndarray:
+        """A closed position with what is wanted, near a start; what keeps it open is said by name."""
+        search = Search(self.dynamics, wishes, self.parameters, self.time, self.start.weights)
+        found, best, _ = search.nearest(self.placed(q, wishes))
+        if found is None:
+            from dalembert.analyses.assemble_gap import explain
+
+            raise explain(search, q, best)
+        return found
 
     # What is wanted
 
     def _joint(self, name: str) -> Joint:
         return self.mechanism.joint(name).joint
 
-    def _wanted(self, given: dict[str, Any], of_model: dict[str, Any], what: str, length: Any) -> dict[str, np.ndarray]:
-        merged = {name: np.array([self._number(v) for v in values]) for name, values in of_model.items()}
-        for name, value in given.items():
-            if name not in self.flat.joints:
-                known = ", ".join(self.flat.joints)
-                raise ModelError(Problem(f"{what}: unknown joint {name!r}", what, f"one of {known}"))
-            try:
-                merged[name] = np.atleast_1d(np.asarray(value, dtype=float))
-            except (TypeError, ValueError):
-                raise ModelError(Problem(f"{what} of joint {name!r}: expected numbers, got {value!r}", what)) from None
-        for name, value in merged.items():
+    def _of_model(self, formulas: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        return {name: np.array([self._number(v) for v in values]) for name, values in formulas.items()}
+
+    @property
+    def _own(self) -> dict[str, np.ndarray]:
+        """What the model itself says: its start, and its drives at this time."""
+        return self.own_start | self._driven
+
+    @cached_property
+    def own_start(self) -> dict[str, np.ndarray]:
+        """Coordinates with which the model begins, by joint."""
+        found = self._of_model(self.flat.initial_values)
+        for name, value in found.items():
             joint = self._joint(name)
-            if value.shape != (length(joint),) or not np.all(np.isfinite(value)):
+            found[name] = joint.normalize(NUMPY, read_joint(joint, name, value, "initial", joint.nq))
+        return found
+
+    def _rate(self, name: Any, value: Any) -> np.ndarray:
+        name = getattr(name, "name", name)
+        if name not in self.flat.joints:
+            known = ", ".join(self.flat.joints)
+            raise ModelError(Problem(f"initial_rates: unknown joint {name!r}", "initial_rates", f"one of {known}"))
+        joint = self._joint(name)
+        return read_joint(joint, name, value, "initial_rates", joint.nv)
+
+    def _check_weights(self) -> None:
+        slots = self.coordinates.slot_of_joint
+        for name, weight in self.start.weights.items():
+            if name not in slots:
+                what = "closes a loop here" if name in self.flat.joints else "is not known"
                 raise ModelError(
-                    Problem(
-                        f"{what} of joint {name!r}: expected {length(joint)} finite numbers ({joint.kind}: {joint.nq} "
-                        f"coordinates, {joint.nv} velocities), got {value.tolist()}",
-                        what,
-                    )
+                    Problem(f"weights: joint {name!r} {what}", "weights", f"weigh some of {', '.join(slots)}")
                 )
-            if what == "initial":
-                merged[name] = joint.normalize(NUMPY, value)
-        return merged
+            if not (isinstance(weight, NUMBER) and np.isfinite(weight) and weight > 0):
+                raise ModelError(Problem(f"weights: {name!r} must have a positive number, got {weight!r}", "weights"))
+
+    @cached_property
+    def _stride(self) -> np.ndarray:
+        """1/√weight of each velocity."""
+        return strides(self.dynamics, self.start.weights)
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
@@ -243,7 +414,7 @@ class _Assembler:
     def _positions(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
         start = {name: self._measure(q, name).copy() for name in wanted}
         moves = {name: self._joint(name).difference(NUMPY, start[name], value) for name, value in wanted.items()}
-        largest = max((np.abs(move).max(initial=0.0) for move in moves.values()), default=0.0)
+        largest = max((np.nan_to_num(np.abs(move)).max(initial=0.0) for move in moves.values()), default=0.0)
         stages = int(np.ceil(largest / LARGEST_MOVE)) or 1
         for stage in range(1, stages + 1):
             targets = {
@@ -254,7 +425,7 @@ class _Assembler:
             if residual is not None and stage == stages:
                 self._explain(q, residual, wanted)
         for winding in self.coordinates.windings:
-            if winding.joint in wanted:
+            if winding.joint in wanted and np.isfinite(wanted[winding.joint][winding.index]):
                 q[winding.q] = wanted[winding.joint][winding.index]
         for name in wanted:
             slot = self.coordinates.slot_of_joint.get(name)
@@ -274,13 +445,19 @@ class _Assembler:
             previous, error = error, np.abs(residual).max(initial=0.0)
             if error <= EXACT * size or (error <= CLOSED * size and error > 0.1 * previous):
                 return q, None
-            du = -_least(jacobian, residual)
+            du = -self._shortest(jacobian, residual)
             longest = np.abs(du).max()
             q = self.tree.normalize(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
             )
             q = self._with_windings(q) if self.coordinates.windings else q
         return q, residual
+
+    def _shortest(self, A: Any, b: np.ndarray) -> np.ndarray:
+        """The x with the least Σ w x² that brings A x closest to b."""
+        if not self.start.weights:
+            return _least(A, b)
+        return self._stride * _least(_scaled(A, self._stride), b)
 
     def _system(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         d = self.dynamics
@@ -295,7 +472,7 @@ class _Assembler:
     def _target(self, q: np.ndarray, name: str, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """difference(target, q of the joint), and its rate for each velocity (to first order at the target)."""
         joint, slot = self._joint(name), self.coordinates.slot_of_joint.get(name)
-        residual = joint.difference(NUMPY, target, self._measure(q, name))
+        residual, rows = joint.difference(NUMPY, target, self._measure(q, name)), joint_rows(joint, target)
         if slot is None and joint.nq == joint.nv:
             # Poses know angles only up to whole turns.
             for index in joint.angles:
@@ -303,8 +480,8 @@ class _Assembler:
         if slot is not None:
             J = np.zeros((joint.nv, self.dynamics.nv))
             J[:, slot.u] = np.eye(joint.nv)
-            return residual, J
-        return residual, self._rates_matrix(q, name)
+            return residual[rows], J[rows]
+        return residual[rows], self._rates_matrix(q, name)[rows]
 
     def _rates_matrix(self, q: np.ndarray, name: str) -> np.ndarray:
         """Velocities of a joint as a linear map of u."""
@@ -324,7 +501,7 @@ class _Assembler:
             open_by[row.owner] = max(open_by.get(row.owner, 0.0), abs(value))
         at = d.holonomic
         for name in wanted:
-            nv = self._joint(name).nv
+            nv = int(joint_rows(self._joint(name), wanted[name]).sum())
             off = np.abs(residual[at : at + nv]).max(initial=0.0)
             if off > CLOSED:
                 open_by[f"{name} (wanted {wanted[name].tolist()})"] = off
@@ -366,12 +543,13 @@ class _Assembler:
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
         for name, value in wanted.items():
-            matrices.append(self._rates_matrix(q, name))
-            rhs.append(value)
+            rows = np.isfinite(value)
+            matrices.append(self._rates_matrix(q, name)[rows])
+            rhs.append(value[rows])
         A, b = _stacked(matrices), np.concatenate(rhs)
         if not len(b):
             return np.zeros(d.nv), None
-        u = _least(A, b)
+        u = self._shortest(A, b)
         if wished:
             wishes = _stacked([self._rates_matrix(q, name) for name in wished])
             missing = np.concatenate(list(wished.values())) - wishes @ u
@@ -382,7 +560,7 @@ class _Assembler:
         worst = int(np.argmax(np.abs(off)))
         names = [str(row) for row in d.rows]
         for name, value in wanted.items():
-            names += [f"initial rate of {name}"] * len(value)
+            names += [f"initial rate of {name}"] * int(np.isfinite(value).sum())
         return u, Problem(
             f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
             "initial_rates",

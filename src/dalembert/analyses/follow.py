@@ -27,7 +27,7 @@ from dalembert.equations import Level
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.state import State
 
-__all__ = ["Followed", "MotionFollower"]
+__all__ = ["Followed", "Following", "MotionFollower"]
 
 STAGE = 0.25  # how far (rad, m) a quantity is led at once at the start
 FINER = 8  # parts of an interval that was too long for Newton's method
@@ -94,13 +94,21 @@ class MotionFollower:
             initial: joint coordinates by name to begin with, or a state: it decides about the branch.
             joints: of each prescribed quantity: the joint and index, or None.
         """
-        run = _Following(self, signals, parameters)
+        run = Following(self, signals, parameters)
         y = run.begin(times[0], initial, joints)
         return run.along(times, y)
 
 
-class _Following:
-    """One call: values of the parameters, and the record that native code works on."""
+class Following:
+    """One call: values of the parameters, and the record that native code works on.
+
+    Attributes:
+        reached: states up to where the last walk ended, if it did not come to its end.
+        freedoms: of the mechanism where the motion begins.
+    """
+
+    reached: np.ndarray
+    freedoms: float = np.inf
 
     def __init__(self, owner: MotionFollower, signals: Signals, parameters: dict[str, float]):
         self.owner, self.signals, self.parameters = owner, signals, parameters
@@ -131,6 +139,26 @@ class _Following:
         want[:, n + rows + at] = s[:, 1, velocities]
         return want
 
+    def third(self, times: np.ndarray) -> np.ndarray:
+        """What the rows want one derivative beyond accelerations."""
+        o = self.owner
+        values = {**o.defaults, **self.parameters}
+        s, third = self.given(times), self.signals.third(times, values)
+        want = np.zeros((len(times), o.n_rows))
+        positions, places = o.at_positions
+        want[:, places] = third[:, positions]
+        _, velocities, at = o.at_rates
+        want[:, at] = s[:, 2, velocities]
+        return want
+
+    def columns(self) -> list[int]:
+        """Where the prescribed quantities stand among the rows, in the order in which they were given."""
+        o = self.owner
+        positions, places = o.at_positions
+        _, velocities, at = o.at_rates
+        row = dict(zip([*positions, *velocities], [*places, *at], strict=True))
+        return [int(row[i]) for i in range(len(o.targets))]
+
     # The first instant
 
     def begin(self, t: float, initial: Any, joints: list[Any]) -> np.ndarray:
@@ -157,6 +185,7 @@ class _Following:
                 raise self.trouble(status, t, y, partly)
         J = np.asarray(self.owner.kernel(t, y[: d.nq], np.zeros(d.nv), self.values).jacobian)
         self.record.integrates = _rank(J[: self.owner.n_positions]) < _rank(J)
+        self.freedoms = d.nv - _rank(J[self._constraint_rows()])
         return y
 
     # All instants
@@ -164,7 +193,7 @@ class _Following:
     def along(self, times: np.ndarray, y: np.ndarray) -> Followed:
         if not self.record.integrates:
             states, du = self.walk(times, y, FINEST)
-            return self._result(states, du, None)
+            return self.result(states, du, None)
         states, du = self.walk(times, y, 0)
         change, fine = np.inf, times
         for _ in range(MOST_HALVINGS):
@@ -175,15 +204,16 @@ class _Following:
             states, du = more[::step], rates[::step]
             if change <= INTEGRATED * (1.0 + np.abs(states).max()):
                 break
-        return self._result(states, du, change)
+        return self.result(states, du, change)
 
-    def _result(self, states: np.ndarray, du: np.ndarray, change: float | None) -> Followed:
+    def result(self, states: np.ndarray, du: np.ndarray, change: float | None) -> Followed:
         q, u = states[:, : self.dynamics.nq], states[:, self.dynamics.nq :]
         return Followed(q, u, du, change, self.record.smallest_pivot)
 
     def walk(self, times: np.ndarray, y: np.ndarray, finer: int) -> tuple[np.ndarray, np.ndarray]:
         """States and accelerations; intervals that are too long for Newton's method are divided."""
         n, d = len(times), self.dynamics
+        self.reached = np.empty((0, d.nq + d.nv))
         states, du = np.empty((n, d.nq + d.nv)), np.empty((n, d.nv))
         done = 0
         while True:
@@ -194,10 +224,14 @@ class _Following:
             if status == FOLLOWED:
                 return states, du
             if status not in (JUMP, NO_CONVERGENCE) or not finer or not more or done >= n:
-                at = min(done, n - 1)
+                at, self.reached = min(done, n - 1), states[:done]
                 raise self.trouble(status, float(times[at]), states[at], self.wanted(times[at : at + 1])[0])
             inner = np.linspace(times[done - 1], times[done], FINER + 1)
-            y = self.walk(inner, states[done - 1], finer - 1)[0][-1]
+            try:
+                y = self.walk(inner, states[done - 1], finer - 1)[0][-1]
+            except SimulationError:
+                self.reached = states[:done]
+                raise
 
     # Why it cannot
 
@@ -206,18 +240,19 @@ class _Following:
         d, o = self.dynamics, self.owner
         seen = o.kernel(t, y[: d.nq], np.zeros(d.nv), self.values)
         J, when = np.asarray(seen.jacobian), f"at t = {t:.6g} s"
-        freedoms, wanted = d.nv - _rank(J[self._constraint_rows()]), len(o.targets)
+        # A singular position has more freedoms than the mechanism has elsewhere.
+        freedoms, wanted = min(d.nv - _rank(J[self._constraint_rows()]), self.freedoms), len(o.targets)
         if not np.all(np.isfinite(J)):
             return SimulationError(f"{when} positions are not finite: look for a division by zero in the formulas")
         if status == SINGULAR and wanted < freedoms:
-            loose = self._loose(J)
+            loose = self.loose(J)
             return DalembertError(
                 f"the motion does not determine the mechanism: it has {freedoms} degrees of freedom, given are "
                 f"{', '.join(o.names)}; {loose} can still move.  Fix: prescribe {freedoms - wanted} more"
             )
         if status == SINGULAR:
             return SimulationError(
-                f"{when} the mechanism is in a singular position: there {self._loose(J)} can move while "
+                f"{when} the mechanism is in a singular position: there {self.loose(J)} can move while "
                 f"{', '.join(o.names)} stand still (a dead point), or the given quantities depend on each other.  "
                 f"Fix: prescribe another quantity, or end before"
             )
@@ -228,7 +263,7 @@ class _Following:
                 f"{', '.join(o.names)}"
             )
         sizes = np.linalg.svd(J, compute_uv=False)
-        close_by = f", near a dead point of {self._loose(J)}" if sizes[-1] < 0.05 * sizes[0] else ""
+        close_by = f", near a dead point of {self.loose(J)}" if sizes[-1] < 0.05 * sizes[0] else ""
         return SimulationError(
             f"{when} the prescribed motion cannot be reached: {self._off(seen, want)}{close_by}.  Fix: check lengths "
             f"and amplitude, or give initial= for another branch"
@@ -238,7 +273,7 @@ class _Following:
         d, o = self.dynamics, self.owner
         return [*range(d.holonomic), *range(o.n_positions, o.n_positions + len(d.rows) - d.holonomic)]
 
-    def _loose(self, J: np.ndarray) -> str:
+    def loose(self, J: np.ndarray) -> str:
         """Joints that move in the direction that is least determined."""
         _, _, right = np.linalg.svd(J)
         size = np.abs(right[-1])

@@ -18,17 +18,14 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import allocate
 from dalembert.analyses.check_values import by_name
-from dalembert.analyses.follow import MotionFollower
 from dalembert.analyses.inverse_result import Inverse, Solved
-from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
-from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, unknowns_of, working_model
-from dalembert.analyses.signals import Signals, signal_of
+from dalembert.analyses.prepare_motion import PreparedMotion, instants, key_of
+from dalembert.analyses.prescribe import Given, Unknown, given_motion, unknowns_of
 from dalembert.codegen import Kernel
-from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
-from dalembert.model import Model, flatten
+from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
@@ -74,7 +71,7 @@ def inverse_dynamics(
         DalembertError: the motion does not determine the mechanism, contradicts itself, cannot be reached, or runs into
             a singular position; the message says where and when.
     """
-    times = _instants(duration, output_step)
+    times = instants(duration, output_step)
     motion = by_name("inverse_dynamics: motion", motion, '{"A": "0.5*sin(t)"}')
     if isinstance(model, Subsystem):
         from dalembert.analyses.inverse_system import inverse_system
@@ -91,42 +88,23 @@ def inverse_dynamics(
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     names = tuple(unknowns) if isinstance(unknowns, (Mapping, list, tuple)) else unknowns
-    asked = ("inverse", tuple(map(_key, motion)), tuple(map(_key, names)) if isinstance(names, TUPLE) else names)
+    asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
     prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
 
 
-def _key(name: Any) -> Any:
-    key = getattr(name, "name", name)
-    return (key[0], tuple(key[1])) if isinstance(key, TUPLE) and len(key) == 2 else key
-
-
-def _instants(duration: Any, output_step: float | None) -> np.ndarray:
-    if np.ndim(duration) == 0:
-        if duration is None:
-            raise DalembertError("how long?  Fix: duration=2.0 (s), or an array of instants")
-        return Options(output_step=output_step).times(duration, DEFAULT_OUTPUTS)
-    times = np.ascontiguousarray(duration, dtype=float)
-    if times.ndim != 1 or not len(times) or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
-        raise DalembertError("duration: expected seconds, or one row of instants, each later than the one before")
-    return times
-
-
-class Prepared:
+class Prepared(PreparedMotion):
     """All that does not depend on values: the equations without drives, with unknowns as parameters."""
 
     def __init__(self, model: Model, motion: Mapping[Any, Any], unknowns: Any):
-        model.validate()
-        self.model, self.flat = model, flatten(model)
-        given = given_motion(self.flat, motion)
-        self.unknowns = unknowns_of(self.flat, given, unknowns)
-        working = working_model(model, given, self.unknowns)
-        add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
-        self.dynamics = Dynamics(working, "auto", "relative")
-        self.follower = MotionFollower(self.dynamics, given, self.flat.parameters)
+        self.unknowns: list[Unknown] = []
+        super().__init__(model, motion, unknowns)
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
-        self._signals: dict[Any, Signals] = {}
         _ = self.force_kernel
+
+    def find_unknowns(self, given: list[Given], unknowns: Any) -> list[Unknown]:
+        self.unknowns = unknowns_of(self.flat, given, unknowns)
+        return self.unknowns
 
     @cached_property
     def force_kernel(self) -> Kernel:
@@ -152,16 +130,6 @@ class Prepared:
                     f"unknown {one.name!r} does not enter the equations linearly.  Fix: name a force, or a parameter "
                     f"that multiplies one"
                 )
-
-    def signals(self, given: list[Given], span: tuple[float, float]) -> Signals:
-        """The prescribed values; formulas are compiled once."""
-        parts = [signal_of(one.name, one.value, span) for one in given]
-        key = tuple(part if not hasattr(part, "spline") else id(part) for part in parts)
-        if any(hasattr(part, "spline") for part in parts):
-            return Signals(parts, tuple(self.flat.parameters))
-        if key not in self._signals:
-            self._signals = {key: Signals(parts, tuple(self.flat.parameters))}
-        return self._signals[key]
 
     def solve(
         self, times: np.ndarray, motion: Mapping[Any, Any], unknowns: Any, weights: Mapping[str, float], initial: Any,

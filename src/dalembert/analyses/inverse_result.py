@@ -15,18 +15,14 @@ import numpy as np
 
 from dalembert.analyses.allocate import Allocation
 from dalembert.analyses.follow import Followed
+from dalembert.analyses.followed_run import followed_run
 from dalembert.analyses.prescribe import Unknown, output_name
-from dalembert.analyses.resample import resample
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
-from dalembert.integrators.base import Result, Status
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
-from dalembert.state import State
 from dalembert.trajectory import Certificate, Check, Trajectory
-from dalembert.trajectory.outcome import Outcome
-from dalembert.trajectory.record import record
 from dalembert.trajectory.recorded import AXES
 from dalembert.trajectory.trajectory import BodyMotion, JointMotion
 
@@ -210,15 +206,8 @@ class Inverse:
     @cached_property
     def motion(self) -> Trajectory:
         """The motion as a trajectory."""
-        states = np.concatenate([self._followed.q, self._followed.u, self._work()[:, None]], axis=1)
-        result = Result(self._t, states, Status.FINISHED, self._t[-1], states[-1], 0, 0, len(self._t))
-        outcome = Outcome(result, [(0, dict(self._parameters))])
-
-        q, u = self._followed.q[0], self._followed.u[0]
-        first = State(self._t[0], q, u, self.dynamics.coordinates, self._parameters)
-        data = record(self.dynamics, outcome, "prescribed", lambda name: first.joint(name)[0])
-        data.attrs |= {"reason": "prescribed motion", "seconds": 0.0}
-        return Trajectory(data, self.certificate, self.dynamics, resample)
+        work, parameters = self._work(), self._parameters
+        return followed_run(self.dynamics, self._t, self._followed, work, parameters, self.certificate)
 
     def _work(self) -> np.ndarray:
         """Work of the unknowns and of other forces without potential since the start (J)."""

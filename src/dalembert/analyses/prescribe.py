@@ -29,6 +29,7 @@ __all__ = [
     "add_turns",
     "given_motion",
     "output_name",
+    "quantities_of",
     "targets_of",
     "unknowns_of",
     "working_model",
@@ -87,7 +88,7 @@ class Unknown:
 
 def given_motion(flat: Flat, motion: Mapping[Any, Any]) -> list[Given]:
     """All prescribed quantities: those of the caller, and the model's own drives of other coordinates."""
-    found = [one for key, value in motion.items() for one in _given(flat, key, value)]
+    found = [one for key, value in motion.items() for one in quantities_of(flat, key, value)]
     asked = {one.joint for one in found if one.joint is not None}
     for name, joint, index, formula in _drives(flat):
         if (joint, index) not in asked:
@@ -112,50 +113,55 @@ def _drives(flat: Flat) -> list[tuple[str, str, int, sp.Expr]]:
     ]
 
 
-def _given(flat: Flat, key: Any, value: Any) -> list[Given]:
+def quantities_of(flat: Flat, key: Any, value: Any, what: str = "motion") -> list[Given]:
+    """The quantities that a key names: a joint, one of its coordinates, an output, a formula, or a point of a body.
+
+    Args:
+        what: the argument that the key stands in, for messages.
+    """
     if isinstance(key, (tuple, Point)) and len(key) == 2 and isinstance(key[0], str):
-        return _given_point(flat, Point(key[0], tuple(key[1])), value)
+        return _given_point(flat, Point(key[0], tuple(key[1])), value, what)
     key = getattr(key, "name", key)
     if isinstance(key, sp.Expr):
-        return [_given_formula(flat, str(key), key, value)]
+        return [_given_formula(flat, str(key), key, value, what)]
     if not isinstance(key, str):
-        raise DalembertError(f"motion: expected the name of a joint, of an output, or a formula, got {key!r}")
+        raise DalembertError(f"{what}: expected the name of a joint, of an output, or a formula, got {key!r}")
     if key in flat.joints:
-        return _given_joint(flat, key, value)
+        return _given_joint(flat, key, value, what)
     match = INDEXED.fullmatch(key)
     if match and match[1] in flat.joints:
         joint, index = match[1], int(match[2])
         nominal = _joint(flat, joint)
         if index >= nominal.nq:
-            raise DalembertError(f"motion: joint {joint!r} has {nominal.nq} coordinates, got index {index}")
+            raise DalembertError(f"{what}: joint {joint!r} has {nominal.nq} coordinates, got index {index}")
         return [Given(key, reference("q", joint, index), None, (joint, index), value)]
     if key in flat.outputs:
-        return [_given_formula(flat, key, flat.outputs[key][0].formula, value)]
+        return [_given_formula(flat, key, flat.outputs[key][0].formula, value, what)]
     if not re.search(r"\w\(", key):
         known = ", ".join([*flat.joints, *flat.outputs])
         raise DalembertError(
-            f"motion: unknown {key!r}; there are {known}; a formula such as 'x(slider)', or (body, point) will do too"
+            f"{what}: unknown {key!r}; there are {known}; a formula such as 'x(slider)', or (body, point) will do too"
         )
-    return [_given_formula(flat, key, parse(key), value)]
+    return [_given_formula(flat, key, parse(key), value, what)]
 
 
 def _joint(flat: Flat, name: str) -> Any:
     return Mechanism.nominal(flat).joint(name).joint
 
 
-def _given_joint(flat: Flat, name: str, value: Any) -> list[Given]:
+def _given_joint(flat: Flat, name: str, value: Any, what: str) -> list[Given]:
     """A joint with one coordinate, or one with several and as many values."""
     joint = _joint(flat, name)
     if joint.nq == 1:
         return [Given(name, reference("q", name), None, (name, 0), value)]
     if joint.quaternions:
         raise DalembertError(
-            f"motion: joint {name!r} ({joint.kind}) turns freely, which no angles say.  Fix: prescribe points, such as "
-            f"motion={{('body', (x, y, z)): [..., ..., ...]}}, or positions such as 'x(body)'"
+            f"{what}: joint {name!r} ({joint.kind}) turns freely, which no angles say.  Fix: prescribe points, such as "
+            f"{what}={{('body', (x, y, z)): [..., ..., ...]}}, or positions such as 'x(body)'"
         )
     if not isinstance(value, SEQUENCE) or len(value) != joint.nq:
         raise DalembertError(
-            f"motion of joint {name!r}: expected {joint.nq} formulas or samples, None where a coordinate is free; "
+            f"{what} of joint {name!r}: expected {joint.nq} formulas or samples, None where a coordinate is free; "
             f"or single ones by '{name}[0]' … '{name}[{joint.nq - 1}]'"
         )
     return [
@@ -165,12 +171,12 @@ def _given_joint(flat: Flat, name: str, value: Any) -> list[Given]:
     ]
 
 
-def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
+def _given_point(flat: Flat, point: Point, value: Any, what: str) -> list[Given]:
     if point.body not in flat.bodies:
-        raise DalembertError(f"motion: unknown body {point.body!r}; the model has {', '.join(flat.bodies)}")
+        raise DalembertError(f"{what}: unknown body {point.body!r}; the model has {', '.join(flat.bodies)}")
     if len(point.at) != 3 or not isinstance(value, SEQUENCE) or len(value) != 3:
         raise DalembertError(
-            f"motion of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
+            f"{what} of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
             f"where a component is free"
         )
     at = tuple(sp.sympify(x, strict=True) if not isinstance(x, str) else parse(x) for x in point.at)
@@ -183,14 +189,14 @@ def _given_point(flat: Flat, point: Point, value: Any) -> list[Given]:
     ]
 
 
-def _given_formula(flat: Flat, name: str, formula: sp.Expr, value: Any) -> Given:
+def _given_formula(flat: Flat, name: str, formula: sp.Expr, value: Any, what: str) -> Given:
     found = references(formula)
     if not found:
-        raise DalembertError(f"motion: {name} names nothing that moves")
+        raise DalembertError(f"{what}: {name} names nothing that moves")
     for ref in found:
         known = flat.joints if ref.quantity in ("q", "u") else flat.bodies
         if ref.element not in known:
-            raise DalembertError(f"motion: {name}: unknown {ref.element!r}; there are {', '.join(known)}")
+            raise DalembertError(f"{what}: {name}: unknown {ref.element!r}; there are {', '.join(known)}")
     single = next(iter(found)) if len(found) == 1 else None
     joint = None
     if single is not None and single.quantity == "q" and formula == reference("q", single.element, single.index):

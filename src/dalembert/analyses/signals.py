@@ -89,6 +89,10 @@ class Samples:
         rates = [spline, spline.derivative(1), spline.derivative(2)]
         return np.stack([np.asarray(rate(t), dtype=float) for rate in rates], axis=1)
 
+    def third(self, t: np.ndarray) -> np.ndarray:
+        """The third rate at each time, within the samples."""
+        return np.asarray(self.spline.derivative(3)(np.clip(t, self.times[0], self.times[-1])), dtype=float)
+
 
 def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Samples:
     """What the user gave for a quantity: a formula, or samples."""
@@ -137,11 +141,9 @@ class Signals:
                 known = ", ".join(self.parameters) or "no parameters"
                 raise DalembertError(f"motion {part}: unknown {', '.join(unknown)}; the model has {known}")
 
-    @cached_property
-    def _kernel(self) -> Kernel:
-        """Formulas with their rates, by differentiation of the expression graph."""
-        import casadi as ca
-
+    @property
+    def _formulas(self) -> tuple[Any, Any, Any]:
+        """t, the parameters and all formulas as CasADi columns."""
         t, p = CASADI.symbols("t", 1), CASADI.symbols("p", len(self.parameters))
         names = dict(zip(self.parameters, p[1], strict=True))
 
@@ -149,11 +151,39 @@ class Signals:
             return t[1][0] if atom == TIME else names[atom.name]
 
         formulas: list[Any] = [self.parts[i] for i in self._at]
-        s = CASADI.to_sx(CASADI.array([evaluate(CASADI, formula, lookup) for formula in formulas]))
-        first = ca.jtimes(s, t[0], ca.DM.ones(1))
-        outputs = {"s": s, "first": first, "second": ca.jtimes(first, t[0], ca.DM.ones(1))}
+        return t[0], p[0], CASADI.to_sx(CASADI.array([evaluate(CASADI, formula, lookup) for formula in formulas]))
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        """Formulas with their rates, by differentiation of the expression graph."""
+        import casadi as ca
+
+        t, p, s = self._formulas
+        first = ca.jtimes(s, t, ca.DM.ones(1))
+        outputs = {"s": s, "first": first, "second": ca.jtimes(first, t, ca.DM.ones(1))}
         dense = {name: ca.densify(value) for name, value in outputs.items()}
-        return compile_function("signals", {"t": t[0], "p": p[0]}, dense, shapes={"t": ()})
+        return compile_function("signals", {"t": t, "p": p}, dense, shapes={"t": ()})
+
+    @cached_property
+    def _third_kernel(self) -> Kernel:
+        """Third rates of the formulas."""
+        import casadi as ca
+
+        t, p, s = self._formulas
+        for _ in range(3):
+            s = ca.jtimes(s, t, ca.DM.ones(1))
+        return compile_function("third_rates", {"t": t, "p": p}, {"third": ca.densify(s)}, shapes={"t": ()})
+
+    def third(self, times: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
+        """Third rate: (time, part); see ``at``."""
+        found = np.empty((len(times), len(self.parts)))
+        if self._at:
+            parameters = np.array([values[name] for name in self.parameters], dtype=float)
+            found[:, self._at] = np.asarray(self._third_kernel(times, parameters)).reshape(len(times), -1)
+        for i, part in enumerate(self.parts):
+            if isinstance(part, Samples):
+                found[:, i] = part.third(times)
+        return found
 
     def at(self, times: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
         """Value, first and second rate: (time, 3, part).

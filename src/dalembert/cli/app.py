@@ -131,6 +131,57 @@ def compare(
 
 
 @app.command()
+def assemble(
+    model: ModelArgument,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Coordinate of a joint, or value of an output, as name=number.")
+    ] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
+    guess: Annotated[
+        list[str] | None, typer.Option(help="Where to begin: coordinate of a joint, as joint=number.")
+    ] = None,
+    lock: Annotated[list[str] | None, typer.Option(help="Joint or body that stays where it is; repeat.")] = None,
+    branches: Annotated[bool, typer.Option("--branches", help="Find every way in which the loops close.")] = False,
+    set_: ParameterOption = None,
+    time: Annotated[float, typer.Option(help="For drives (s).")] = 0.0,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+) -> None:
+    """Close the loops of a model; show coordinates and velocities of all joints, or all branches."""
+    from dalembert.cli.motion_commands import assemble_model
+
+    options: dict[str, Any] = {
+        "initial": pairs("--initial", initial), "initial_rates": pairs("--rate", rate), "locked": lock or [],
+        "guess": pairs("--guess", guess) or None, "parameters": pairs("--set", set_), "time": time,
+    }  # fmt: skip
+    assemble_model(model, options=options, branches=branches, plot=plot)
+
+
+@app.command()
+def kinematics(
+    model: ModelArgument,
+    motion: Annotated[
+        list[str] | None,
+        typer.Option(help="What is driven, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
+    ] = None,
+    duration: DurationOption = 10.0,
+    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
+    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    set_: ParameterOption = None,
+    write: Annotated[
+        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (plots), .html (animation).")
+    ] = None,
+) -> None:
+    """Lead a model by its drives; show dead points, singular positions and changes of branch."""
+    from dalembert.cli.motion_commands import kinematics_of_model
+
+    options: dict[str, Any] = {
+        "output_step": output_step, "initial": pairs("--initial", initial), "parameters": pairs("--set", set_),
+    }  # fmt: skip
+    if not kinematics_of_model(model, motion=motion or [], duration=duration, options=options, files=write or []):
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
 def derive(
     model: ModelArgument,
     formulation: Annotated[str, typer.Option(help="Formalism, e.g. lagrange, hamilton, kane.")] = "lagrange",
@@ -240,6 +291,21 @@ def linearize(
     at = pairs("--initial", initial) | {f"{joint}.d": value for joint, value in pairs("--rate", rate).items()}
     options = {"at": at, "parameters": pairs("--set", set_), "inputs": input_ or [], "outputs": output}
     linearize_model(model, options=options | {"release": release or []}, over=over, plot=plot, csv=csv, quiet=quiet)
+
+
+@app.command()
+def bench(
+    problem: Annotated[
+        list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Only the short table.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html.")] = None,
+) -> None:
+    """Solve public problems with known answers: error reached, processor time, and peers that are installed."""
+    from dalembert.cli.bench_command import run_bench
+
+    if not run_bench(problem, quick, report):
+        raise typer.Exit(1)
 
 
 @app.command("list")

@@ -14,7 +14,7 @@ from dalembert.cli.progress import messages, working
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
-__all__ = ["inverse_model"]
+__all__ = ["inverse_model", "motion_of"]
 
 
 def inverse_model(
@@ -33,7 +33,7 @@ def inverse_model(
     console = Console(highlight=False, soft_wrap=True)
     with working(f"inverse dynamics of {escape(name)}", messages()):
         model = get_model(name)
-        given = dict(_given(text, smoothing) for text in motion)
+        given = dict(motion_of(text, smoothing) for text in motion)
         asked = dict(_limits(text) for text in unknowns) if unknowns else None
         found = inverse_dynamics(model, given, duration, unknowns=asked, **options)
     console.print(f"[bold]{escape(model.name)}[/]: {escape(repr(found))}")
@@ -54,7 +54,7 @@ def inverse_model(
     return found.certificate.trusted
 
 
-def _given(text: str, smoothing: float | None) -> tuple[str, Any]:
+def motion_of(text: str, smoothing: float | None) -> tuple[str, Any]:
     """``A=2*pi*t``, or ``A=@table.csv`` with columns time and value."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():

@@ -12,6 +12,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import traces
+from dalembert.dynamics.assembly import Quantity, closing_kernel
 from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.derivatives import make_derivatives
@@ -38,6 +39,7 @@ class MechanismKernels(KernelSet):
         super().__init__(formulation, sizes, flat.parameters, windings, tuple(flat.event_owners))
         self._derivatives: dict[str, Kernel] = {}
         self._jacobians: dict[str, Kernel] = {}
+        self._closing: dict[Any, Kernel] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @cached_property
@@ -139,6 +141,13 @@ class MechanismKernels(KernelSet):
         rate = al.rate(J, equations.q, equations.qdot())
         self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
         return self._jacobians[body]
+
+    def closing_kernel(self, quantities: tuple[Quantity, ...]) -> Kernel:
+        """Residuals of the position with given values of some quantities (see ``assembly``)."""
+        key = tuple(one.key for one in quantities)
+        if key not in self._closing:
+            self._closing[key] = closing_kernel(self, quantities)
+        return self._closing[key]
 
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTRADICTION", "FOLLOWED", "JUMP", "NOT_FINITE", "NO_CONVERGENCE", "SINGULAR", "Follower", "Target", "close",
-    "follow", "prescribed_kernel",
+    "follow", "prescribed_kernel", "prescribed_rows",
 ]  # fmt: skip
 
 NEWTON_STEPS = 15
@@ -98,7 +98,12 @@ class Follower(Record):
 
 
 def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> Compiled:
-    """The rows of constraints and targets with their derivatives, traced over CasADi."""
+    """The rows of constraints and targets with their derivatives."""
+    return kernels.compile("prescribed", prescribed_rows(kernels, targets))
+
+
+def prescribed_rows(kernels: MechanismKernels, targets: Sequence[Target]) -> dict[str, np.ndarray]:
+    """What the kernel gives, traced over CasADi (see ``Wanted``)."""
     al, e = CASADI, kernels.traced
     held = [i for i, row in enumerate(kernels.rows) if row.holonomic]
     rolling = [i for i, row in enumerate(kernels.rows) if not row.holonomic]
@@ -125,17 +130,14 @@ def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> C
     rates = [part_of(x, "xv"[t.level is Level.POSITION]) for x, t in zip(still, targets, strict=True)]
     values = [part_of(x, "x") for x, t in zip(still, targets, strict=True) if t.level is Level.POSITION]
     turns = [e.motion.joint(w.joint)[0][w.index] for w in kernels.coordinates.windings]
-    return kernels.compile(
-        "prescribed",
-        {
-            "position": al.concatenate([e.position_residual(), al.array(values)]),
-            "rate": ordered(e.velocity_residual(), rates),
-            "bias": ordered(e.gamma, accelerations(still)),
-            "jacobian": np.stack(columns, axis=1),
-            "qdot": e.qdot(),
-            "turns": al.array(turns),
-        },
-    )
+    return {
+        "position": al.concatenate([e.position_residual(), al.array(values)]),
+        "rate": ordered(e.velocity_residual(), rates),
+        "bias": ordered(e.gamma, accelerations(still)),
+        "jacobian": np.stack(columns, axis=1),
+        "qdot": e.qdot(),
+        "turns": al.array(turns),
+    }
 
 
 @native

@@ -105,9 +105,7 @@ def _new_choice(system: ModularSystem, node: Node, samples: dict[tuple[str, ...]
     return known
 
 
-def _serves(
-    system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]
-) -> bool:
+def _serves(system: ModularSystem, node: Node, choice: Choice, samples: dict[tuple[str, ...], list[_Sample]]) -> bool:
     """True if the choice made for an equal subsystem serves at these states, too."""
     for sample in _samples(system, node, choice, samples)[: len(system.witnesses)]:
         try:

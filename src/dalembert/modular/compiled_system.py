@@ -21,8 +21,8 @@ from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.modular_system import CONSISTENT
-from dalembert.modular.traced import to_sx
 from dalembert.modular.system_functions import SystemContext, system_jacobian, system_retract, system_rhs
+from dalembert.modular.traced import to_sx
 from dalembert.modular.witness import consistent, worst
 from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of

@@ -240,9 +240,7 @@ def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
             into = found.setdefault(row, {})
             for column, value in values.items():
                 into.setdefault(column, []).append(value)
-    return Labelled.made(
-        al, tuple(rows), tuple(columns), {row: _sums(al, values) for row, values in found.items()}
-    )
+    return Labelled.made(al, tuple(rows), tuple(columns), {row: _sums(al, values) for row, values in found.items()})
 
 
 def _sums(al: Algebra, terms: dict[Label, list[Any]]) -> dict[Label, Any]:

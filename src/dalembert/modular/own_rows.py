@@ -91,9 +91,7 @@ def _derive(al: Algebra, d: Description, order: int) -> OwnRows:
     columns.update(dict.fromkeys(column for values in entries.values() for column in values))
     A = Labelled(al, rows, columns, {row: _non_zero(al, values) for row, values in entries.items()})
     vector = Labelled.vector(al, b)
-    return OwnRows(
-        al, order, labels, rows, A, vector, tuple(lower), Labelled.vector(al, forces), tuple(scope.scalars)
-    )
+    return OwnRows(al, order, labels, rows, A, vector, tuple(lower), Labelled.vector(al, forces), tuple(scope.scalars))
 
 
 def _non_zero(al: Algebra, values: dict[Label, Any]) -> dict[Label, Any]:
@@ -157,7 +155,9 @@ class _Levels:
         """b: the invariants at order σ where the variables of that order are zero."""
         al = self.scope.al
         tops = [
-            [name for name, _ in _of_order(self.scope.description, names, self.order)] if not _is_zero(al, value) else []
+            [name for name, _ in _of_order(self.scope.description, names, self.order)]
+            if not _is_zero(al, value)
+            else []
             for value, names in zip(self.values, self.names, strict=True)
         ]
         return self.scope.without(self.values, tops)

@@ -1,3 +1,4 @@
+# pyright: basic
 """The same mechanism for dalembert, Pinocchio and MuJoCo, and honest timing."""
 
 from __future__ import annotations
@@ -5,15 +6,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import Dynamics
+from dalembert.joints import Revolute
+from dalembert.model import Model
 
-__all__ = ["ROBOTS", "Timing", "random_tree", "robot_path", "time_call", "to_mujoco", "to_pinocchio"]
+__all__ = [
+    "ROBOTS", "Ratio", "Timing", "peers", "random_tree", "robot_path", "time_call", "to_mujoco", "to_pinocchio",
+]  # fmt: skip
 
 # Robots of the wheel example-robot-data: (name, file, free base).
 ROBOTS = (
@@ -39,10 +44,10 @@ def robot_path(file: str) -> Path | None:
     return next((Path(str(f.locate())) for f in files if str(f).endswith(file)), None)
 
 
-def random_tree(n: int, seed: int = 0) -> da.Model:
+def random_tree(n: int, seed: int = 0) -> Model:
     """A tree of n one-dof joints, hinges and slides in any direction, branching now and then."""
     rng = np.random.default_rng(seed)
-    model = da.Model(f"tree of {n}")
+    model = Model(f"tree of {n}")
     path = [("ground", np.zeros(3))]  # from the ground to the last body
     for i in range(n):
         if rng.random() >= 0.8:
@@ -63,7 +68,7 @@ def to_pinocchio(dynamics: Dynamics):
 
     Pinocchio's derivatives take for granted that each branch is complete before the next begins.
     """
-    import pinocchio as pin
+    pin = import_module("pinocchio")
 
     tree = dynamics.coordinates.place(NUMPY, dynamics.flat.parameters)
     model = pin.Model()
@@ -74,7 +79,7 @@ def to_pinocchio(dynamics: Dynamics):
         i = waiting.pop()
         waiting += [j for j, other in enumerate(tree.links) if other.parent == i]
         link, name = tree.links[i], dynamics.coordinates.slots[i].joint
-        kind = pin.JointModelRZ() if link.joint.kind == "revolute" else pin.JointModelPZ()
+        kind = pin.JointModelRZ() if isinstance(link.joint, Revolute) else pin.JointModelPZ()
         joints[i] = model.addJoint(joints[link.parent], kind, pin.SE3(link.X_PJ.R, link.X_PJ.p), name)
         m, c = link.inertia.mass, link.inertia.h / link.inertia.mass
         central = link.inertia.A - m * (c @ c * np.eye(3) - np.outer(c, c))
@@ -84,7 +89,7 @@ def to_pinocchio(dynamics: Dynamics):
 
 def to_mujoco(dynamics: Dynamics):
     """Our tree of hinges and slides as a MuJoCo model, no contacts and no limits."""
-    import mujoco
+    mujoco = import_module("mujoco")
     from scipy.spatial.transform import Rotation
 
     tree = dynamics.coordinates.place(NUMPY, dynamics.flat.parameters)
@@ -101,7 +106,7 @@ def to_mujoco(dynamics: Dynamics):
         I = link.inertia.A - m * (c @ c * np.eye(3) - np.outer(c, c))
         full = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
         turn = Rotation.from_matrix(link.X_PJ.R).as_quat(scalar_first=True)
-        kind = "hinge" if link.joint.kind == "revolute" else "slide"
+        kind = "hinge" if isinstance(link.joint, Revolute) else "slide"
         inner = "".join(body(j) for j in children.get(i, []))
         return (
             f'<body name="b{i}" pos="{text(link.X_PJ.p)}" quat="{text(turn)}"><joint type="{kind}" axis="0 0 1"/>'
@@ -134,3 +139,81 @@ def time_call(call: Callable[[], object], budget: float = 0.4) -> Timing:
         samples.append(time.perf_counter() - began)
     best = min(samples)
     return Timing(best, float(np.quantile(samples, 0.75)) / best)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time of a peer over ours for the same numbers: median and quartiles over rounds; above one we are faster.
+
+    Attributes:
+        note: what was compared; empty numbers where the peer is not installed.
+    """
+
+    peer: str
+    task: str
+    median: float
+    low: float
+    high: float
+    note: str = ""
+
+
+ROUNDS = 15
+SAME = 1e-9  # largest relative difference of accelerations
+
+
+def _ratio(peer: str, task: str, theirs: Callable[[], object], ours: Callable[[], object]) -> Ratio:
+    """Both in turn, round by round."""
+    ratios = [time_call(theirs, 0.02).best / time_call(ours, 0.02).best for _ in range(ROUNDS)]
+    low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
+    return Ratio(peer, task, float(median), float(low), float(high))
+
+
+def _agree(ours: np.ndarray, theirs: np.ndarray, peer: str) -> None:
+    off = np.abs(ours - theirs).max() / np.abs(ours).max()
+    if not off <= SAME:
+        raise AssertionError(f"{peer} and dalembert differ by {off:.2g}: not the same mechanism")
+
+
+def peers(bodies: int = 20) -> list[Ratio]:
+    """Accelerations of a random tree of hinges and slides, one state at a time, against peers that are installed."""
+    dynamics = Dynamics(random_tree(bodies), "recursive", "relative")
+    rng = np.random.default_rng(1)
+    q, u, tau = (rng.normal(size=bodies) for _ in range(3))
+
+    def ours() -> np.ndarray:
+        return dynamics.acceleration(q, u, tau)
+
+    mine = ours()
+    task = f"accelerations of a tree of {bodies} bodies"
+    found: list[Ratio] = []
+    try:
+        pin = import_module("pinocchio")
+
+        model = to_pinocchio(dynamics)
+        data = model.createData()
+        order = [model.getJointId(slot.joint) - 1 for slot in dynamics.coordinates.slots]
+        theirs = [np.empty(bodies) for _ in range(3)]
+        for given, values in zip(theirs, (q, u, tau), strict=True):
+            given[order] = values
+        _agree(mine, np.array(pin.aba(model, data, *theirs))[order], "Pinocchio")
+        found.append(
+            _ratio("Pinocchio", task, lambda: pin.aba(model, data, *theirs), lambda: dynamics.acceleration(q, u, tau))
+        )
+    except ImportError:
+        found.append(Ratio("Pinocchio", task, np.nan, np.nan, np.nan, "not installed"))
+    try:
+        mujoco = import_module("mujoco")
+
+        other = to_mujoco(dynamics)
+        state = mujoco.MjData(other)
+        names = [int(mujoco.mj_name2id(other, mujoco.mjtObj.mjOBJ_BODY, f"b{i}")) for i in range(bodies)]
+        at = [int(other.body_dofadr[body]) for body in names]
+        state.qpos[at], state.qvel[at], state.qfrc_applied[at] = q, u, tau
+        mujoco.mj_forward(other, state)
+        _agree(mine, np.array(state.qacc)[at], "MuJoCo")
+        found.append(
+            _ratio("MuJoCo", task, lambda: mujoco.mj_forward(other, state), lambda: dynamics.acceleration(q, u, tau))
+        )
+    except ImportError:
+        found.append(Ratio("MuJoCo", task, np.nan, np.nan, np.nan, "not installed"))
+    return found
