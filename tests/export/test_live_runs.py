@@ -73,9 +73,11 @@ def test_it_is_the_run_of_simulate(case):
     assert np.abs(live.watch.work[:n] - run.values("work")).max() < 1e-8
     assert (live.events.count if run.dynamics.flat.events else 0) == len(run.events)
     for check in run.certificate.checks:
-        found = float(live.watch.measured[MEASURED.index(check.name)])
-        assert abs(found - check.value) <= 0.05 * abs(check.value) + 1e-2 * check.limit, check.name
-        assert (found <= check.limit) == check.passed
+        if check.name not in MEASURED:  # the error, which companion runs tell
+            continue
+        found, limit = float(live.watch.measured[MEASURED.index(check.name)]), check.limit or 1e-6
+        assert abs(found - check.value) <= 0.05 * abs(check.value) + 1e-2 * limit, check.name
+        assert check.limit is None or (found <= check.limit) == check.passed
     counts = {"steps": live.steps, "rejected": live.rejected}
     assert {name: run.certificate.counts[name] for name in counts} == counts
 
