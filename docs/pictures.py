@@ -4,11 +4,12 @@
     python docs/pictures.py derive four-bar      make these
     python docs/pictures.py all                  make all; minutes, a quiet machine, and the extra ``bench``
 
-Two are photographs of pages that dalembert writes: they need Chromium. Those of benchmarks show measured times.
+Some are photographs of pages that dalembert writes: they need Chromium. Those of benchmarks show measured times.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -53,6 +54,30 @@ def four_bar(path: Path) -> None:
         page = Path(folder) / "four-bar.html"
         da.simulate(da.library.four_bar(), 10.0).animate(page)
         _photograph(page, path, (1280, 720), "#t=1.1")
+
+
+def living(name: str, duration: float, time: float, changed: dict[str, float], phone: bool = False) -> Any:
+    """A page that simulates, with some sliders moved and the run before as a ghost."""
+
+    def make(path: Path) -> None:
+        sys.path.insert(0, str(ROOT / "tests" / "view"))
+        from headless_browser import Browser
+
+        from dalembert import library, simulate
+
+        with tempfile.TemporaryDirectory() as folder, Browser(_browser("a page"), Path(folder) / "profile") as browser:
+            page = simulate(library.build(name), duration).live(Path(folder) / "live.html")
+            browser.emulate(width=390 if phone else 1080, height=844 if phone else 680)
+            browser.open(page)
+            browser.evaluate("dalembert.live.ready()")
+            browser.evaluate(f"dalembert.live.set({json.dumps(changed)}).then(() => true)")
+            browser.evaluate(f"dalembert.pause(), dalembert.setTime({time})")
+            # The camera flies to where all of the motion can be seen.
+            browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
+            browser.settle()
+            path.write_bytes(browser.screenshot())
+
+    return make
 
 
 def ignorable(path: Path) -> None:
@@ -165,6 +190,15 @@ def benchmark(name: str, *arguments: str) -> Callable[[Path], None]:
     return lambda path: _run(str(ROOT / "benchmarks" / f"{name}.py"), *(a.format(path=path) for a in arguments))
 
 
+# Pages that simulate: how long their run is (s), the time shown, and what is changed.
+LIVING: dict[str, tuple[float, float, dict[str, float]]] = {
+    "four-bar": (10.0, 1.3, {"p:crank": 0.5, "p:coupler": 1.1}),
+    "bicycle": (2.0, 0.9, {"p:speed": 3.4, "p:lean": 0.15}),
+    "stewart-platform": (4.0, 1.2, {"p:height": 1.35, "p:travel": 0.2}),
+    "spinning-top": (3.0, 1.0, {"p:tilt": 0.55}),
+    "snakeboard": (2.0, 1.2, {"p:force": 2.5, "p:length": 1.0}),
+}
+
 PICTURES = {
     "bicycle-eigenvalues": Picture(bicycle_eigenvalues, "seconds"),
     "bicycle-modes": Picture(bicycle_modes, "seconds"),
@@ -189,21 +223,30 @@ PICTURES = {
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),
 }
 
+for _name, _how in LIVING.items():
+    PICTURES[f"live-{_name}"] = Picture(living(_name, *_how), "seconds, Chromium")
+    PICTURES[f"live-{_name}-phone"] = Picture(living(_name, *_how, phone=True), "seconds, Chromium")
+
 
 def _run(*command: str, **variables: str) -> None:
     subprocess.run([sys.executable, *command], check=True, env={**os.environ, **variables})
 
 
+def _browser(page: str) -> str:
+    """A browser that photographs pages."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        sys.exit(f"no browser found to photograph {page}; looked for {', '.join(BROWSERS)}")
+    return found
+
+
 def _photograph(page: Path, path: Path, size: tuple[int, int], fragment: str = "") -> None:
     """What a browser shows two seconds after it has opened a page; the fragment may say at which time it stands."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        sys.exit(f"no browser found to photograph {page.name}; looked for {', '.join(BROWSERS)}")
     subprocess.run(
         [
-            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--use-angle=swiftshader",
-            "--enable-unsafe-swiftshader", f"--window-size={size[0]},{size[1]}", "--virtual-time-budget=2000",
-            f"--screenshot={path}", page.as_uri() + fragment,
+            _browser(page.name), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--use-angle=swiftshader", "--enable-unsafe-swiftshader", f"--window-size={size[0]},{size[1]}",
+            "--virtual-time-budget=2000", f"--screenshot={path}", page.as_uri() + fragment,
         ],
         check=True, capture_output=True,
     )  # fmt: skip

@@ -51,6 +51,7 @@ LAYERS = (
     ("planar",),
     ("io",),
     ("trajectory",),
+    ("export",),
     ("analyses",),
     ("library",),
     ("bench",),

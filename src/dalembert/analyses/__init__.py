@@ -6,6 +6,7 @@ from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
 from dalembert.analyses.integrable import Integrability, integrable
@@ -49,6 +50,7 @@ __all__ = [
     "assemble",
     "compare",
     "equilibrium",
+    "export_c",
     "ignorable",
     "inspect",
     "integrable",

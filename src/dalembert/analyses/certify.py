@@ -20,7 +20,7 @@ from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
 from dalembert.trajectory.recorded import Recorded
 
-__all__ = ["CONDITION_LIMIT", "certify", "ending", "ending_words"]
+__all__ = ["CONDITION_LIMIT", "ENDINGS", "REMARKS", "acting_rows", "certify", "ending", "ending_words"]
 
 # What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
 ACCELERATION_LIMIT = 1e-6  # or the accuracy, if that is more
@@ -35,6 +35,31 @@ BRANCHES = "a drive without a jolt; where the position is singular, a start that
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
+CONFLICTING = 1e-6  # of redundant equations: more is worth a remark
+
+# How a time loop ends, in words.
+ENDINGS = {
+    Status.FINISHED: "finished at t = {end} s",
+    Status.STEP_TOO_SMALL: "stopped at t = {end} s: the step became too small. The motion is near a singularity, or "
+    "the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
+    Status.FAILED: "stopped at t = {end} s: {failure}",
+    Status.NO_CONVERGENCE: "stopped at t = {end} s: the equations of a step could not be solved; try a smaller step",
+    Status.NO_HEADWAY: "stopped at t = {end} s: time hardly passes any more ({steps} steps, {rejected} rejected). "
+    "Something switches back and forth there, or grows without bound. Fix: a smooth law, such as tanh(u/0.001) instead "
+    "of sign(u), or an event that switches",
+    Status.TOO_MANY_STEPS: "stopped at t = {end} s: all allowed steps are used up; raise max_steps or loosen rtol",
+    Status.STOPPED: "stopped by the user at t = {end} s",
+}
+
+# What is remarked on the way, by what was seen.
+REMARKS = {
+    "redundant": "{missing} of {rows} constraint equations are redundant; reactions are those of least norm",
+    "lost": "the constraints lose rank on the way (from {high} to {low}): a singular position",
+    "conflict": "redundant constraints contradict each other by up to {conflict}",
+    "jumped": "velocities jumped: the mechanism passed a singular position and left its branch of the motion",
+    "near": "a nearly singular position was met (pivot {pivot}): there the motion may change its branch",
+    "passed": "a singular position was passed between two outputs: there the motion may change its branch",
+}
 
 
 def certify(
@@ -80,19 +105,9 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
 
 def ending_words(result: Result, failure: str) -> str:
     """How a time loop ended, in words; ``failure``: why native code gave up, if it did."""
-    end = f"t = {result.end:.6g} s"
-    return {
-        Status.FINISHED: f"finished at {end}",
-        Status.STEP_TOO_SMALL: f"stopped at {end}: the step became too small. The motion is near a singularity, or "
-        f"the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
-        Status.FAILED: f"stopped at {end}: {failure}",
-        Status.NO_CONVERGENCE: f"stopped at {end}: the equations of a step could not be solved; try a smaller step",
-        Status.NO_HEADWAY: f"stopped at {end}: time hardly passes any more ({result.steps} steps, {result.rejected} "
-        f"rejected). Something switches back and forth there, or grows without bound. Fix: a smooth law, such as "
-        f"tanh(u/0.001) instead of sign(u), or an event that switches",
-        Status.TOO_MANY_STEPS: f"stopped at {end}: all allowed steps are used up; raise max_steps or loosen rtol",
-        Status.STOPPED: f"stopped by the user at {end}",
-    }[result.status]
+    return ENDINGS[result.status].format(
+        end=f"{result.end:.6g}", failure=failure, steps=result.steps, rejected=result.rejected
+    )
 
 
 def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
@@ -277,36 +292,28 @@ def _momentum_checks(dynamics: Dynamics, data: Recorded, accuracy: float) -> lis
 def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> list[str]:
     seen = context.statistics
     pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
-    rows, switched = _acting(dynamics, context)
+    rows, switched = acting_rows(dynamics, context)
     remarks: list[str] = []
     # What stages off the constraints saw is no news where the motion itself keeps away from singular positions.
     conditioning = next((check.value for check in checks if check.name == "conditioning"), math.inf)
     off = pivot < NEARLY_SINGULAR and conditioning < 1.0 / NEARLY_SINGULAR
     if dynamics.rows and np.isfinite(low):
         if high < rows:
-            remarks.append(
-                f"{rows - int(high)} of {rows} constraint equations are redundant; reactions are those of least norm"
-            )
+            remarks.append(REMARKS["redundant"].format(missing=rows - int(high), rows=rows))
         if low < high - switched and not off:
-            remarks.append(
-                f"the constraints lose rank on the way (from {int(high)} to {int(low)}): a singular position"
-            )
-        if seen.largest_conflict > 1e-6 and not off:
-            remarks.append(f"redundant constraints contradict each other by up to {seen.largest_conflict:.1e}")
+            remarks.append(REMARKS["lost"].format(high=int(high), low=int(low)))
+        if seen.largest_conflict > CONFLICTING and not off:
+            remarks.append(REMARKS["conflict"].format(conflict=f"{seen.largest_conflict:.1e}"))
         if any(c.name == "velocity correction" and not c.passed for c in checks):
-            remarks.append(
-                "velocities jumped: the mechanism passed a singular position and left its branch of the motion"
-            )
+            remarks.append(REMARKS["jumped"])
         if pivot < NEARLY_SINGULAR and not off:
-            remarks.append(
-                f"a nearly singular position was met (pivot {pivot:.1e}): there the motion may change its branch"
-            )
+            remarks.append(REMARKS["near"].format(pivot=f"{pivot:.1e}"))
         elif any(check.name == "conditioning" and not check.passed for check in checks):
-            remarks.append("a singular position was passed between two outputs: there the motion may change its branch")
+            remarks.append(REMARKS["passed"])
     return remarks
 
 
-def _acting(dynamics: Dynamics, context: Context) -> tuple[int, int]:
+def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
     """Number of constraint equations that act all the time, and of those that events switch."""
     flat = dynamics.flat
     by_events = {name for event, _ in flat.events.values() for name in event.switch}

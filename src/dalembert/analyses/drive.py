@@ -36,6 +36,16 @@ WATCH_PERIOD = 0.05
 # At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
 LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 
+# What a run may have to say, in words.
+ENDLESS = (
+    "event {name!r} happens faster and faster ({count} events): what bounces comes to rest. Fix: let an event switch "
+    "on a constraint that holds it, or make the stop a stiff spring and damper"
+)
+OVERLOOKED = (
+    "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} "
+    "s may pass unseen (step=… bounds the steps)"
+)
+
 _COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches")
 
 
@@ -54,11 +64,7 @@ def overlooked(found: Result, spacing: float) -> list[str]:
     if not found.narrow:
         return notes
     many = f"{found.narrow} steps were" if found.narrow > 1 else "a step was"
-    return [
-        *notes,
-        f"{many} cut where something happens within a step, such as a short force or a kink; what is shorter than "
-        f"{spacing:.2g} s may pass unseen (step=… bounds the steps)",
-    ]
+    return [*notes, OVERLOOKED.format(many=many, spacing=f"{spacing:.2g}")]
 
 
 class Driver:
@@ -319,10 +325,7 @@ class Driver:
         last = self.events[-QUICK_EVENTS:]
         quick = len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
         if quick or len(self.events) >= MOST_EVENTS:
-            return None, (
-                f"event {name!r} happens faster and faster ({len(self.events)} events): what bounces comes to rest. "
-                f"Fix: let an event switch on a constraint that holds it, or make the stop a stiff spring and damper"
-            )
+            return None, ENDLESS.format(name=name, count=len(self.events))
         if isinstance(self.dynamics, Dynamics):
             self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
         else:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dalembert.analyses.live_file import write_live
 from dalembert.analyses.resample import resample
 from dalembert.analyses.system_inverse import INVERSE, SystemInverse
 from dalembert.errors import DalembertError
@@ -36,4 +37,4 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
     if "dalembert_system" in data.attrs:
         run = system_run_of(path, data, sealed)
         return SystemInverse.loaded(run) if INVERSE in run.attrs else run
-    return run_of(path, data, sealed, resample)
+    return run_of(path, data, sealed, resample, write_live)

@@ -14,6 +14,8 @@ from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.companion import estimate_motion
 from dalembert.analyses.drive import Driver
+from dalembert.analyses.live import recorded_options
+from dalembert.analyses.live_file import write_live
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.rank import hold_rank
 from dalembert.analyses.resample import resample
@@ -95,8 +97,8 @@ def simulate(
         from dalembert.io import dumps
 
         recipe = replace(dynamics.recipe, reason="")  # chosen or asked for, the run is the same
-        how = (recipe.to_data(), repr(choice.method), times, options.stabilization, options.baumgarte, options.drift)
-        name = fingerprint(dumps(dynamics.model), *how, values, q, u)
+        made = (recipe.to_data(), repr(choice.method), times, options.stabilization, options.baumgarte, options.drift)
+        name = fingerprint(dumps(dynamics.model), *made, values, q, u)
         saved = Checkpoint(checkpoint, checkpoint_interval, recipe, name)
     start = np.concatenate([q, u, [0.0]])
     driver = Driver(dynamics, choice, times, start, values, progress=progress, checkpoint=saved)
@@ -107,10 +109,11 @@ def simulate(
 
     begun = None if state.coordinates is dynamics.coordinates else begin
     data = record(dynamics, outcome, driver.method.name, begun)
-    data.attrs |= {"reason": choice.reason, "seconds": driver.seconds}
+    how = recorded_options(options, choice, float(duration))
+    data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
     judged = estimate_motion(dynamics, choice, outcome, options.accuracy) if options.certify else None
     certificate = certify(dynamics, outcome, data, driver.context, judged)
-    run = Trajectory(data, certificate, dynamics, resample)
+    run = Trajectory(data, certificate, dynamics, resample, write_live)
     if strict and not run.certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{run.certificate}")
     return run

@@ -77,6 +77,48 @@ def run(
 
 
 @app.command()
+@run_options("formulation", "coordinates")
+def live(
+    model: ModelArgument,
+    options: dict[str, Any],
+    duration: DurationOption = 10.0,
+    slider: Annotated[
+        list[str] | None, typer.Option(help="Parameter with a slider, as name or name=low:high; repeat for more.")
+    ] = None,
+    start: Annotated[
+        list[str] | None, typer.Option(help="Joint whose coordinate at the start has a slider, likewise.")
+    ] = None,
+    start_rate: Annotated[
+        list[str] | None, typer.Option(help="Joint whose velocity at the start has a slider, likewise.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The page; default NAME-live.html in this folder.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write one HTML file that simulates: sliders, animation, plots and certificate, without network or server."""
+    from dalembert.cli.live_command import live_model
+
+    sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
+    if not live_model(model, duration, options, sliders, out, quiet):
+        raise typer.Exit(NOT_TRUSTED)
+
+
+@app.command()
+@run_options("formulation", "coordinates")
+def export(
+    model: ModelArgument,
+    options: dict[str, Any],
+    duration: Annotated[float, typer.Option(help="How long the run is that main.c makes again (s).")] = 1.0,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions.")] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a mechanism as stand-alone C99: equations, solver and time loop, without allocation."""
+    from dalembert.cli.live_command import export_model
+
+    export_model(model, duration, options, out, name, quiet)
+
+
+@app.command()
 @run_options()
 def compare(
     model: ModelArgument,

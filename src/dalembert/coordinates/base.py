@@ -272,12 +272,12 @@ class Kinematics(ABC):
         return self
 
     def state(self, body: Callable[[str], Any], joint: Callable[[str], Any]) -> tuple[np.ndarray, np.ndarray]:
-        """q and u of a physical state in floats.
+        """q and u of a physical state.
 
         Args:
             body: pose and twist of a body by name.  joint: coordinates and velocities of a joint by name.
         """
-        q, u = np.zeros(self.coordinates.nq), np.zeros(self.coordinates.nv)
+        q, u = self.al.zeros(self.coordinates.nq), self.al.zeros(self.coordinates.nv)
         self.fill(q, u, body, joint)
         for winding in self.coordinates.windings:
             q[winding.q] = joint(winding.joint)[0][winding.index]
@@ -371,7 +371,7 @@ class TreeKinematics(Kinematics):
         for slot in self.coordinates.slots:
             if slot.joint is None:
                 X, V = body(slot.body)
-                q[slot.q] = np.concatenate([quaternion.from_matrix(NUMPY, X.R), X.p])
+                q[slot.q] = self.al.concatenate([quaternion.from_matrix(self.al, X.R), X.p])
                 u[slot.u] = V
             else:
                 q[slot.q], u[slot.u] = joint(slot.joint)

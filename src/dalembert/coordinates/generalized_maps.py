@@ -295,6 +295,6 @@ class MappedKinematics(PlainKinematics):
     def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         kept = list(self.elimination.kept)
         full = self.inner.coordinates
-        q_J, u_J = np.zeros(full.nq), np.zeros(full.nv)
+        q_J, u_J = self.al.zeros(full.nq), self.al.zeros(full.nv)
         self.inner.fill(q_J, u_J, body, joint)
         q[: len(kept)], u[:] = q_J[kept], u_J[kept]

@@ -314,7 +314,8 @@ def _next_step(m: RadauMemory, h: float, error: float, iterations: int) -> float
 def _begin(s: CollocationStep) -> int:
     """Consistent algebraic variables, F, and a first step."""
     p, m, z, n = s.problem, s.memory, s.z, s.size
-    m.wanted, m.contraction, m.error, m.step = True, 1.0, 0.0, 0.0
+    m.wanted, m.contraction, m.error, m.factored, m.step, m.rate = True, 1.0, 0.0, 0.0, 0.0, 0.0
+    m.after_rejection, m.fresh = False, False
     z[:n] = m.y
     if s.whole > n:
         if p.dae_start(m.t, z) != 0:

@@ -178,7 +178,7 @@ def _begin_pair(s: PairStep) -> int:
         return FAILED
     m.evaluations += 2
     m.h = min(first_step(p, m.t, m.y, f, pair.error_order, pair.rtol, pair.atol), pair.max_step)
-    m.error, m.quality = 1e-4, 1.0
+    m.error, m.quality, m.tried, m.rejections = 1e-4, 1.0, 0.0, 0
     return GO_ON
 
 

@@ -25,6 +25,7 @@ FAULT = 3
 
 # Bytes of the first chunk of a thread's arena, and the least that is asked for later.
 _FIRST, _CHUNK = 1 << 20, 1 << 18
+_PAINT = 0xA7
 
 # Inlined where it is used.
 ALLOCATE = """
@@ -120,6 +121,15 @@ class Arena(threading.local):
         self._first = (start, self._memory.ctypes.data + _FIRST)
         self.slots = (ctypes.c_int64 * SLOTS)(*self._first)
         self.address = ctypes.addressof(self.slots)
+
+    def paint(self) -> None:
+        """Make the memory tell what is used of it from now on."""
+        self._memory[:] = _PAINT
+
+    def used(self) -> int:
+        """Bytes that were written since it was painted."""
+        written = np.flatnonzero(self._memory != _PAINT)
+        return int(written[-1]) + 1 if len(written) else 0
 
     @property
     def fault(self) -> int:

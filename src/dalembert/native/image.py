@@ -149,6 +149,13 @@ class Image:
             raise CompileError("a pointer in a record refers to memory that belongs to none of its fields")
         return 0
 
+    def links(self) -> list[tuple[int, int]]:
+        """Where addresses of data lie there, and what they are there; without those of nothing."""
+        found = [
+            (self.there(place), self.there(what)) for place, what in self._pointers.items() if isinstance(what, int)
+        ]
+        return [(place, what) for place, what in found if what]
+
     def copy_in(self, write: Callable[[int, bytes], None], numbers: dict[str, int]) -> None:
         """Write everything as it is now; ``numbers``: of the functions, by name."""
         for block in self._blocks:

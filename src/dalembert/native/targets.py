@@ -223,6 +223,15 @@ class Program:
 
     # -- machine code -------------------------------------------------------------------------------------------------
 
+    def units(self) -> list[str]:
+        """All LLVM code, unit by unit; what occurs twice is the same."""
+        return list(self._texts.values())
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of the functions that fields of records refer to, where they are no addresses."""
+        return {name: 1 + k for k, name in enumerate(self._pointed)}
+
     def module(self, target: Target) -> llvm.ModuleRef:
         """The whole program as one optimized LLVM module."""
         machine = target.machine()

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.native import native
 from dalembert.numerics.reflections import dot
 
-__all__ = ["singular_values"]
+__all__ = ["singular_values", "sizes_of_rows"]
 
 # Up to this many singular values rotations are quicker than LAPACK, whose calls take two microseconds each.
 SMALL = 4
@@ -38,13 +38,19 @@ def _singular_values_along(matrices: np.ndarray, sizes: np.ndarray):
     V = np.empty((matrices.shape[1], matrices.shape[2]))
     for i in range(matrices.shape[0]):
         V[:, :] = matrices[i]
-        _orthogonalize(V)
-        for j in range(V.shape[0]):
-            size, k = math.sqrt(dot(V[j], V[j])), j
-            while k > 0 and sizes[i, k - 1] < size:
-                sizes[i, k] = sizes[i, k - 1]
-                k -= 1
-            sizes[i, k] = size
+        sizes_of_rows(V, sizes[i])
+
+
+@native
+def sizes_of_rows(V: np.ndarray, sizes: np.ndarray):
+    """Singular values of one matrix with no more rows than columns, largest first; V is used up."""
+    _orthogonalize(V)
+    for j in range(V.shape[0]):
+        size, k = math.sqrt(dot(V[j], V[j])), j
+        while k > 0 and sizes[k - 1] < size:
+            sizes[k] = sizes[k - 1]
+            k -= 1
+        sizes[k] = size
 
 
 @native

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
@@ -49,9 +49,11 @@ class Trajectory(Labeled):
         certificate: Certificate,
         dynamics: Dynamics,
         resampler: Callable[..., Trajectory],
+        writer: Callable[..., Path] | None = None,
     ):
         self._data, self.certificate, self.dynamics = data, certificate, dynamics
         self._resampler = resampler  # the analysis behind ``resample``: it measures and certifies the motion again
+        self._writer = writer  # the analysis behind ``live``, of runs that know how they were made
 
     def __repr__(self) -> str:
         time, attrs = self.values("time"), self.attrs
@@ -265,6 +267,27 @@ class Trajectory(Labeled):
 
         return write_html(scene(self), path)
 
+    def live(
+        self,
+        path: str | Path,
+        *,
+        parameters: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        initial: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        initial_rates: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+    ) -> Path:
+        """One self-contained HTML file that simulates: the page of ``animate`` with sliders. Equations, solver, time
+        loop, assembly and certificate are in it as WebAssembly; it asks for nothing from anywhere.
+
+        Args:
+            path: the file.
+            parameters: names of parameters that get a slider, or their ranges by name; the first eight by default.
+            initial, initial_rates: joints whose coordinates and velocities at the start get sliders, likewise.
+        """
+        if self._writer is None:
+            raise DalembertError("this motion was not made by da.simulate, so that it cannot be made again.  "
+                                 "Fix: da.simulate(…).live(…)")  # fmt: skip
+        return self._writer(self, path, parameters, initial, initial_rates)
+
     def save(self, path: str | Path) -> Path:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""
         from dalembert.io import dumps
@@ -292,12 +315,18 @@ def _drawn(figure: Any, path: str | Path | None) -> Any:
     return figure
 
 
-def run_of(path: Path, data: xr.Dataset, sealed: bool, resampler: Callable[..., Trajectory]) -> Trajectory:
+def run_of(
+    path: Path,
+    data: xr.Dataset,
+    sealed: bool,
+    resampler: Callable[..., Trajectory],
+    writer: Callable[..., Path] | None = None,
+) -> Trajectory:
     """The trajectory of a file, with the equations that were integrated: all options are as they were.
 
     Args:
         sealed: the content is as it was written.
-        resampler: the analysis behind ``resample``.
+        resampler, writer: the analyses behind ``resample`` and ``live``.
     """
     with understood(path):
         version = data.attrs.pop("dalembert_format", None)
@@ -308,16 +337,18 @@ def run_of(path: Path, data: xr.Dataset, sealed: bool, resampler: Callable[..., 
                 f"{path} was changed by another program since it was written; its numbers cannot be trusted.  "
                 "Fix: simulate again, or read it with xarray.load_dataset"
             )
-        return _run(path, version, data, resampler)
+        return _run(path, version, data, resampler, writer)
 
 
-def _run(path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Trajectory]) -> Trajectory:
+def _run(
+    path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Trajectory], writer: Callable[..., Path] | None
+) -> Trajectory:
     from dalembert.io import loads
 
     certificate = read_certificate(data)
     model = loads(data.attrs.pop("model_file"), name=path.name)
     if version == 1:
-        return Trajectory(data, certificate, _by_names(path, model, data), resampler)
+        return Trajectory(data, certificate, _by_names(path, model, data), resampler, writer)
     try:
         dynamics = Dynamics.from_recipe(model, Recipe.from_json(data.attrs.pop("recipe", "")))
     except DalembertError as error:
@@ -327,7 +358,7 @@ def _run(path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Tr
     for dimension, names in (("coordinate", dynamics.q_names), ("velocity", dynamics.u_names)):
         if [str(name) for name in data[dimension].values] != names:
             raise ValueError(f"its {dimension} names are not those of its model")
-    return Trajectory(data, certificate, dynamics, resampler)
+    return Trajectory(data, certificate, dynamics, resampler, writer)
 
 
 def read_certificate(data: xr.Dataset) -> Certificate:

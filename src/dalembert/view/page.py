@@ -16,9 +16,9 @@ from dalembert.view.check import check
 from dalembert.view.payload import json_text, payload
 from dalembert.view.scene import Scene
 
-__all__ = ["html", "write_html"]
+__all__ = ["PLAYER", "asset", "compose", "html", "write_html"]
 
-_SCRIPTS = (
+PLAYER = (
     "data.js", "space.js", "solids.js", "renderer.js", "shapes.js", "camera.js", "stage.js", "plots.js", "viewer.js",
 )  # fmt: skip
 
@@ -33,19 +33,33 @@ def html(scene: Scene) -> str:
         SceneError: the scene is inconsistent (lengths, NaN, unknown bodies, ...); lists every problem.
     """
     check(scene)
-    guard = _asset("guard.js")
-    style = _asset("viewer.css")
-    viewer = '(() => {\n"use strict";\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();"
-    title = escaping.escape(str(scene.title) or "dalembert")
+    scripts = [asset("dalembert.view", name) for name in (*PLAYER, "start.js")]
+    return compose(str(scene.title), payload(scene), scripts)
+
+
+def compose(title: str, data: object, scripts: list[str], style: str = "", **more: str) -> str:
+    """A page of our player.
+
+    Args:
+        data: what the scripts read.
+        scripts: one after the other in one function.
+        style: besides that of the player.
+        more: ``controls`` and ``verdict``, pieces of HTML, and ``policy``, further directives.
+    """
+    guard, style = asset("dalembert.view", "guard.js"), asset("dalembert.view", "viewer.css") + style
+    viewer = '(() => {\n"use strict";\n' + "\n".join(scripts) + "\n})();"
+    rules = more.get("policy", "")
     parts = {
-        "policy": _policy([guard, viewer], style),
-        "title": title.encode("ascii", "xmlcharrefreplace").decode("ascii"),
+        "policy": _policy([guard, viewer], style, "'wasm-unsafe-eval' " if rules else "") + rules,
+        "title": escaping.escape(title or "dalembert").encode("ascii", "xmlcharrefreplace").decode("ascii"),
         "style": style,
         "guard": guard,
         "viewer": viewer,
-        "data": json_text(payload(scene)),
+        "data": json_text(data),
+        "controls": more.get("controls", ""),
+        "verdict": more.get("verdict", ""),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("viewer.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("dalembert.view", "viewer.html"))
 
 
 def write_html(scene: Scene, path: str | os.PathLike[str]) -> Path:
@@ -58,11 +72,11 @@ def write_html(scene: Scene, path: str | os.PathLike[str]) -> Path:
     return write_atomic(path, html(scene), ViewError)
 
 
-def _policy(scripts: list[str], style: str) -> str:
+def _policy(scripts: list[str], style: str, more: str = "") -> str:
     """Content security policy that takes these inline scripts and this style, by hash, and nothing else."""
     hashes = " ".join(_source(script) for script in scripts)
     return (
-        f"default-src 'none'; script-src {hashes}; style-src {_source(style)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {more}{hashes}; style-src {_source(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -72,7 +86,13 @@ def _source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-def _asset(name: str) -> str:
+def asset(room: str, name: str) -> str:
     """Text of one of our own files, with the line ends that an HTML parser makes of them."""
-    text = (resources.files("dalembert.view") / "assets" / name).read_text(encoding="utf-8")
-    return text.replace("\r\n", "\n")
+    text = (resources.files(room) / "assets" / name).read_text(encoding="utf-8")
+    return _squeezed(text.replace("\r\n", "\n"))
+
+
+def _squeezed(text: str) -> str:
+    """Without indentation and without lines that are remarks only: a third of a page would be for nobody to read."""
+    lines = (line.strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line and not re.match(r"//|/\*.*\*/$", line))

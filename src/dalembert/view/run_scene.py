@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
 from dalembert.errors import ViewError
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
@@ -22,7 +21,7 @@ from dalembert.view.scene import Shape as Drawn
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["moving_scene", "scene"]
+__all__ = ["Builder", "facts_of", "moving_scene", "scene"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
 GROUND_COLOR = "#8a8f98"
@@ -30,14 +29,14 @@ GROUND_COLOR = "#8a8f98"
 
 def scene(run: Trajectory) -> Scene:
     """The moving mechanism, with plots and what the certificate says."""
-    return moving_scene(run, panels(run), _facts(run))
+    return moving_scene(run, panels(run), facts_of(run))
 
 
 def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) -> Scene:
     """The moving mechanism: of a run only the times and places of the bodies are read."""
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
     keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
-    builder = _Builder(run)
+    builder = Builder(run)
     bodies: list[SceneBody] = []
     for i, name in enumerate(str(body) for body in run.values("body")):
         if name in builder.hidden:
@@ -57,7 +56,7 @@ def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) 
     )
 
 
-def _facts(run: Trajectory) -> dict[str, str]:
+def facts_of(run: Trajectory) -> dict[str, str]:
     certificate = run.certificate
     facts = {
         "status": certificate.headline,
@@ -70,15 +69,22 @@ def _facts(run: Trajectory) -> dict[str, str]:
     return facts
 
 
-class _Builder:
-    """Draws the reference geometry of the model in body frames."""
+class Builder:
+    """Draws the reference geometry of the model in body frames.
 
-    def __init__(self, run: Trajectory):
+    What is drawn is decided at the values of the run; its numbers are those of ``placed``.
+
+    Args:
+        placed: the model with its parameters in any algebra; by default those of the run.
+    """
+
+    def __init__(self, run: Trajectory, placed: Mechanism | None = None):
         self.flat = run.dynamics.flat
         self.mechanism = Mechanism.nominal(self.flat, run.segments[0][1])
+        self.placed = self.mechanism if placed is None else placed
         self.given = {at[0] for c, _ in self.flat.constraints.values() if c.eliminates for at in c.gives()}
         self.hidden = self._signs()
-        self.points = self._joint_points()
+        self.points = self._joint_points(self.mechanism)
         spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
         if self.given:
             # Positions that formulas give are not drawn in the reference configuration.
@@ -105,10 +111,10 @@ class _Builder:
         g = self.mechanism.gravity
         return tuple(float(x) for x in -g / np.linalg.norm(g)) if g.any() else "z"  # type: ignore[return-value]
 
-    def _joint_points(self) -> dict[str, list[np.ndarray]]:
+    def _joint_points(self, mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
         points: dict[str, list[np.ndarray]] = {}
         for name, (data, _) in self.flat.joints.items():
-            placed = self.mechanism.joint(name)
+            placed = mechanism.joint(name)
             if placed.joint.nv == 6 or self.hidden.intersection(data.bodies):
                 continue
             points.setdefault(placed.first, []).append(placed.X_1P.p)
@@ -124,15 +130,21 @@ class _Builder:
         drawn = self._visible(body, [(shape, scope, data.color) for shape in data.shapes] + fixed)
         if drawn:
             return drawn
-        com = self.mechanism.inertia(body).com
-        points = self.points.get(body, [])
-        if len(points) == 1 and np.linalg.norm(points[0] - com) > 1e-9:
-            points = [points[0], com]
-        if len(points) < 2:
+        spots, points = self._spots(self.mechanism, body), self._spots(self.placed, body)
+        if len(spots) < 2:
+            com = self.placed.inertia(body).com
             return [Drawn("sphere", radius=2.5 * self.thickness, position=tuple(com), color=data.color)]
-        hub = np.mean(points, axis=0) if len(points) > 2 else points[0]
-        lines = [np.array([hub, point]) for point in points if np.linalg.norm(point - hub) > 1e-12]
+        far = [np.linalg.norm(spot - _hub(spots)) > 1e-12 for spot in spots]
+        lines = [np.array([_hub(points), point]) for point, drawn in zip(points, far, strict=True) if drawn]
         return [Drawn("line", points=line, radius=self.thickness, color=data.color) for line in lines]
+
+    def _spots(self, mechanism: Mechanism, body: str) -> list[np.ndarray]:
+        """Points of a body between which links are drawn: its joints, or its joint and its center of mass."""
+        spots, com = self.points.get(body, []), self.mechanism.inertia(body).com
+        points = spots if mechanism is self.mechanism else self._joint_points(mechanism).get(body, [])
+        if len(spots) == 1 and np.linalg.norm(spots[0] - com) > 1e-9:
+            return [points[0], mechanism.inertia(body).com]
+        return points
 
     def _visible(self, body: str, shapes: Sequence[tuple[Shape, Scope, str | None]]) -> list[Drawn]:
         """Without what is transparent, and without meshes whose file is missing: a picture must not stop a run."""
@@ -145,27 +157,27 @@ class _Builder:
         return drawn
 
     def _drawn(self, shape: Shape, body: str, scope: Scope, color: str | None) -> Drawn:
-        number = self.mechanism.evaluate
-        X = shape.pose.pose(NUMPY, number)
+        number, al = self.placed.evaluate, self.placed.al
+        X = shape.pose.pose(al, number)
         if shape.axis is not None:
-            axis = self.mechanism.vector(shape.axis)
-            X = Pose(axis_frame(NUMPY, axis, axis), X.p)
-        X = self.mechanism.local(body, X, shape.frame, scope)
+            axis = self.placed.vector(shape.axis)
+            X = Pose(axis_frame(al, axis, self.mechanism.vector(shape.axis)), X.p)
+        X = self.placed.local(body, X, shape.frame, scope)
         sizes: dict[str, Any] = {
             key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
         }
         if shape.size is not None:
-            sizes["size"] = tuple(self.mechanism.vector(shape.size))
+            sizes["size"] = tuple(self.placed.vector(shape.size))
         if shape.points is not None:
-            sizes["points"] = np.array([self.mechanism.vector(point) for point in shape.points])
+            sizes["points"] = np.array([self.placed.vector(point) for point in shape.points])
         if shape.file is not None:
             vertices, sizes["faces"] = read_mesh(Path(shape.file))
-            sizes["vertices"] = vertices * (1.0 if shape.scale is None else self.mechanism.vector(shape.scale))
+            sizes["vertices"] = vertices * (1.0 if shape.scale is None else self.placed.vector(shape.scale))
         return Drawn(
             shape.kind,
             **sizes,
             position=tuple(X.p),
-            quaternion=tuple(quaternion.from_matrix(NUMPY, X.R)),
+            quaternion=tuple(quaternion.from_matrix(al, X.R)),
             color=shape.color or color,
             opacity=shape.opacity,
         )
@@ -173,7 +185,7 @@ class _Builder:
     def joints(self) -> list[SceneJoint]:
         marks: list[SceneJoint] = []
         for name, (data, _) in self.flat.joints.items():
-            placed = self.mechanism.joint(name)
+            placed = self.placed.joint(name)
             glyph = placed.joint.glyph
             if not glyph.solids or not placed.joint.nv or name in self.given or self.hidden.intersection(data.bodies):
                 continue
@@ -183,10 +195,16 @@ class _Builder:
 
     def springs(self) -> list[SceneSpring]:
         found: list[SceneSpring] = []
+        al = self.placed.al
         for name, (force, scope) in self.flat.forces.items():
             ends: list[Any] = []
             for body, at, frame in force.ends() or ():
-                X = Pose.translation(NUMPY, np.zeros(3) if at is None else self.mechanism.vector(at))
-                ends += [body, tuple((X if at is None else self.mechanism.local(body, X, frame, scope)).p)]
+                X = Pose.translation(al, al.zeros(3) if at is None else self.placed.vector(at))
+                ends += [body, tuple((X if at is None else self.placed.local(body, X, frame, scope)).p)]
             found += [SceneSpring(name, *ends)] if ends else []
         return found
+
+
+def _hub(points: list[np.ndarray]) -> np.ndarray:
+    """Where the links of a body meet."""
+    return sum(points[1:], points[0]) / len(points) if len(points) > 2 else points[0]

@@ -1,7 +1,8 @@
 // ---- Data: base64 arrays, interpolation between samples, and the clock ----
 
-/** Typed array from base64 text (little endian, as on every platform that runs a browser). */
+/** Typed array from base64 text (little endian, as on every platform that runs a browser); an array stays. */
 function decode(text, ArrayType) {
+  if (typeof text !== "string") return text;
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   return new ArrayType(bytes.buffer);
 }

@@ -192,7 +192,8 @@ class PlotPanel {
     if (width < 40 || height < 40 || !this.ink) return;
     const [pen] = this.pens();
     const shown = this.plot.series.filter((series) => series.shown);
-    [this.low, this.high] = valueRange(shown);
+    const ghosts = shown.filter((series) => series.ghost).map((series) => series.ghost);
+    [this.low, this.high] = valueRange([...shown, ...ghosts]);
     const vertical = niceTicks(this.low, this.high, Math.min(7, Math.max(2, height / 42)));
     const { labels, note } = tickLabels(vertical.ticks, vertical.step);
     const left = 14 + Math.max(...labels.map((label) => pen.measureText(label).width), 18);
@@ -209,6 +210,7 @@ class PlotPanel {
     pen.beginPath();
     pen.rect(left - 1, this.area.top - 2, this.area.width + 2, this.area.height + 4);
     pen.clip();
+    for (const series of shown) if (series.ghost) this.drawGhost(pen, series);
     for (const series of shown) this.drawCurve(pen, series);
     pen.restore();
     this.drawCursor();
@@ -253,6 +255,18 @@ class PlotPanel {
     pen.strokeStyle = this.ink;
     pen.globalAlpha = 0.6;
     stroke(pen, left, top + height + 0.5, left + width, top + height + 0.5);
+    pen.globalAlpha = 1;
+  }
+
+  /** The curve of the run before, thin and pale. */
+  drawGhost(pen, { ghost, color }) {
+    pen.strokeStyle = color;
+    pen.globalAlpha = 0.35;
+    pen.lineWidth = 1.2;
+    pen.setLineDash([]);
+    pen.beginPath();
+    for (let k = 0; k < ghost.values.length; k++) pen.lineTo(this.x(ghost.times[k]), this.y(ghost.values[k]));
+    pen.stroke();
     pen.globalAlpha = 1;
   }
 

@@ -199,15 +199,16 @@ class Renderer {
     let kept = this.buffers.get(geometry);
     if (!kept) {
       kept = { array: gl.createVertexArray(), position: gl.createBuffer(), normal: gl.createBuffer(), version: -1 };
+      kept.more = [gl.createBuffer()];
       gl.bindVertexArray(kept.array);
       for (const [at, name] of ["position", "normal"].entries()) {
         gl.bindBuffer(gl.ARRAY_BUFFER, kept[name]);
         gl.enableVertexAttribArray(at);
         gl.vertexAttribPointer(at, 3, gl.FLOAT, false, 0, 0);
       }
-      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, kept.more[0]);
       gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, geometry.index, gl.STATIC_DRAW);
-      if (geometry.instances) this.loadInstances(geometry.instances);
+      if (geometry.instances) kept.more.push(this.loadInstances(geometry.instances));
       this.buffers.set(geometry, kept);
     }
     gl.bindVertexArray(kept.array);
@@ -220,16 +221,30 @@ class Renderer {
     }
   }
 
+  /** Give back what a branch holds on the graphics card. */
+  forget(node) {
+    const { gl } = this;
+    const kept = node.geometry && this.buffers.get(node.geometry);
+    if (kept) {
+      gl.deleteVertexArray(kept.array);
+      for (const buffer of [kept.position, kept.normal, ...kept.more]) gl.deleteBuffer(buffer);
+      this.buffers.delete(node.geometry);
+    }
+    for (const child of node.children) this.forget(child);
+  }
+
   /** One matrix for each copy of a geometry. */
   loadInstances(matrices) {
     const { gl } = this;
-    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, matrices, gl.STATIC_DRAW);
     for (let k = 0; k < 4; k++) {
       gl.enableVertexAttribArray(2 + k);
       gl.vertexAttribPointer(2 + k, 4, gl.FLOAT, false, 64, 16 * k);
       gl.vertexAttribDivisor(2 + k, 1);
     }
+    return buffer;
   }
 
   draw(node, program, values) {

@@ -87,6 +87,11 @@ class Labels {
     this.items = [];
   }
 
+  clear() {
+    this.items = [];
+    this.container.replaceChildren();
+  }
+
   add(object, anchor, text, color) {
     const element = document.createElement("span");
     element.className = color ? "label" : "label label-joint";
@@ -127,6 +132,8 @@ class Stage {
     this.scene = new Node();
     this.orbit = new OrbitCamera(this.canvas, vector(model.up), onChange);
     this.labels = new Labels(element.querySelector(".labels"));
+    this.shown = new Map();
+    this.ghost = null;
     this.measure();
     this.build();
     this.light();
@@ -148,8 +155,9 @@ class Stage {
   build() {
     const { model, scene, unit } = this;
     this.layers = { joints: [], frames: [], trace: [] };
-    this.floor = new Floor(this.swept, this.size, this.orbit.axes);
+    this.floor ??= new Floor(this.swept, this.size, this.orbit.axes);
     scene.add(this.floor.grid, this.floor.shade);
+    if (this.ghost) scene.add(this.ghost.node);
     this.objects = new Map([["ground", new Node()]]);
     for (const shape of model.ground) this.objects.get("ground").add(buildShape(shape, "#8a939c", unit));
     for (const body of model.bodies) this.addBody(body);
@@ -243,12 +251,43 @@ class Stage {
   }
 
   setVisible(layer, on) {
+    this.shown.set(layer, on);
     if (layer === "grid") this.floor.grid.visible = on;
     else if (layer === "labels") this.labels.container.hidden = !on;
     else if (layer === "shadows") {
       this.renderer.lamp.shadows = on;
       this.floor.shade.visible = on;
     } else for (const object of this.layers[layer]) object.visible = on;
+    this.onChange();
+  }
+
+  /** The model moves otherwise now: paths and springs are drawn anew, and the bodies if `drawn` differently. */
+  renew(drawn) {
+    if (drawn || this.traces.length || this.springs.length) this.rebuild();
+    this.onChange();
+  }
+
+  rebuild() {
+    for (const child of this.scene.children) {
+      if (child !== this.floor.grid && child !== this.floor.shade) this.renderer.forget(child);
+    }
+    this.scene.children.length = 0;
+    this.labels.clear();
+    this.build();
+    for (const [layer, on] of this.shown) this.setVisible(layer, on);
+  }
+
+  /** What views must show, after the motion or the sizes have changed. */
+  survey() {
+    this.swept = sweep(this.model, landmarks(this.model));
+    this.orbit.setContent(this.swept, diagonal(this.swept) || 1);
+    if (!this.orbit.touched) this.orbit.fit(this.orbit.state);
+  }
+
+  /** A pale copy of what was before, or none. */
+  setGhost(ghost) {
+    this.ghost = ghost;
+    this.rebuild();
     this.onChange();
   }
 
@@ -262,6 +301,7 @@ class Stage {
   /** Move everything to scene time t. */
   pose(t) {
     const at = this.model.timeline.locate(t);
+    if (this.ghost) this.ghost.pose(t);
     for (const [name, object] of this.objects) place(object, this.model.pose(name, at));
     for (const { coil, ends } of this.springs) {
       coil.stretch(...ends.map(({ body, point }) => {

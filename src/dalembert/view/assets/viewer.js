@@ -55,9 +55,21 @@ class Viewer {
 
   /** Title, facts and which parts of the page are there at all. */
   fillPage() {
-    const { title, facts, plots, trace, joints, timeline } = this.model;
+    const { title, facts, plots, trace, joints } = this.model;
     find(".title").textContent = title;
     find(".title").title = title;
+    this.fillFacts();
+    find(".facts").open = facts.length === 1;
+    document.body.classList.toggle("alone", facts.length === 0 && plots.length === 0);
+    find("[data-layer=trace]").hidden = trace.length === 0;
+    find("[data-layer=joints]").hidden = joints.length === 0;
+    if (this.stage) find(".scale").textContent = `grid ${formatValue(this.stage.floor.cell)} m`;
+    this.fillTime();
+  }
+
+  /** The first fact stands in the headline; the others unfold, so that the plots come first. */
+  fillFacts() {
+    const { facts } = this.model;
     const rows = facts.map(([key, value]) => {
       const row = document.createElement("tr");
       for (const [tag, text] of [["th", key], ["td", value]]) {
@@ -67,15 +79,13 @@ class Viewer {
       }
       return row;
     });
-    find(".facts tbody").append(...rows);
+    find(".facts tbody").replaceChildren(...rows);
     find(".facts").hidden = facts.length === 0;
-    // The first fact stands in the headline; the others unfold, so that the plots come first.
-    if (facts.length > 0) find(".facts summary").textContent = facts[0][1];
-    find(".facts").open = facts.length === 1;
-    document.body.classList.toggle("alone", facts.length === 0 && plots.length === 0);
-    find("[data-layer=trace]").hidden = trace.length === 0;
-    find("[data-layer=joints]").hidden = joints.length === 0;
-    if (this.stage) find(".scale").textContent = `grid ${formatValue(this.stage.floor.cell)} m`;
+    if (facts.length > 0) find(".facts summary").textContent = this.model.headline || facts[0][1];
+  }
+
+  fillTime() {
+    const { timeline } = this.model;
     document.body.classList.toggle("still", timeline.duration === 0);
     const decimals = Math.max(2, Math.min(6, 3 - Math.floor(Math.log10(timeline.duration || 1))));
     this.timeText = (t) => tidyMinus(t.toFixed(decimals));
@@ -84,9 +94,9 @@ class Viewer {
 
   bindTransport() {
     const { clock } = this;
-    const { start, end } = clock.timeline;
     const slider = find(".scrubber");
-    Object.assign(slider, { min: start, max: end, step: "any" });
+    slider.step = "any";
+    this.fitScrubber();
     slider.addEventListener("input", () => this.scrub(Number(slider.value), this.held ? "move" : "begin"));
     slider.addEventListener("change", () => this.scrub(null, "end"));
     find("[data-do=play]").addEventListener("click", () => this.toggle());
@@ -106,6 +116,27 @@ class Viewer {
     menu.addEventListener("change", () => {
       clock.speed = Number(menu.value);
     });
+  }
+
+  fitScrubber() {
+    const { start, end } = this.clock.timeline;
+    Object.assign(find(".scrubber"), { min: start, max: end });
+  }
+
+  /** The model has another motion now; `drawn`: what is drawn has other sizes, too. */
+  renew(drawn) {
+    const { model, clock } = this;
+    clock.timeline = model.timeline;
+    clock.set(clock.time);
+    this.fitScrubber();
+    this.fillTime();
+    this.fillFacts();
+    for (const panel of this.panels) {
+      panel.timeline = model.timeline;
+      panel.draw();
+    }
+    if (this.stage) this.stage.renew(drawn);
+    this.dirty = true;
   }
 
   bindView() {
@@ -141,7 +172,7 @@ class Viewer {
       [...document.querySelectorAll("[data-key]")].map((button) => [button.dataset.key, button]),
     );
     window.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, summary")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, summary, .controls input")) return;
       if (event.key === " ") {
         if (event.target.matches("button")) return;
         this.toggle();
@@ -215,7 +246,7 @@ class Viewer {
 
   /** Begin at #t=seconds (standing still) or at the start (playing, unless reduced motion is wanted). */
   start() {
-    const wanted = /^#t=([-+.\deE]+)$/.exec(location.hash);
+    const wanted = /^#t=([-+.\deE]+)(?:&|$)/.exec(location.hash);
     if (wanted && Number.isFinite(Number(wanted[1]))) this.clock.set(Number(wanted[1]));
     else if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) this.clock.play();
     let before = performance.now();
@@ -234,22 +265,23 @@ class Viewer {
   }
 }
 
-const viewer = new Viewer(new Model(JSON.parse(find("#scene-data").textContent)));
-
-Object.assign(window.dalembert, {
-  ready: true,
-  webgl: viewer.stage !== null,
-  time: () => viewer.clock.time,
-  play: () => viewer.clock.play(),
-  pause: () => viewer.clock.pause(),
-  /** Go to scene time t and draw at once. */
-  setTime: (t) => {
-    viewer.clock.set(t);
-    viewer.show(performance.now());
-  },
-  /** Pose of a body at the current time: position (x, y, z), quaternion (w, x, y, z); null if unknown. */
-  bodyPose: (name) => {
-    const { tracks, timeline } = viewer.model;
-    return tracks.has(name) ? tracks.get(name).at(timeline.locate(viewer.clock.time)) : null;
-  },
-});
+/** What scripts of tests and of people can ask the page for. */
+function publish(viewer) {
+  Object.assign(window.dalembert, {
+    ready: true,
+    webgl: viewer.stage !== null,
+    time: () => viewer.clock.time,
+    play: () => viewer.clock.play(),
+    pause: () => viewer.clock.pause(),
+    /** Go to scene time t and draw at once. */
+    setTime: (t) => {
+      viewer.clock.set(t);
+      viewer.show(performance.now());
+    },
+    /** Pose of a body at the current time: position (x, y, z), quaternion (w, x, y, z); null if unknown. */
+    bodyPose: (name) => {
+      const { tracks, timeline } = viewer.model;
+      return tracks.has(name) ? tracks.get(name).at(timeline.locate(viewer.clock.time)) : null;
+    },
+  });
+}

@@ -1,0 +1,69 @@
+"""``dalembert live`` and ``export``: a mechanism that leaves Python, as a page that simulates or as C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from dalembert.cli.progress import messages, working
+from dalembert.cli.run import get_model
+from dalembert.errors import DalembertError
+
+__all__ = ["export_model", "live_model"]
+
+
+def live_model(
+    name: str,
+    duration: float,
+    options: dict[str, Any],
+    sliders: dict[str, list[str] | None],
+    path: Path | None,
+    quiet: bool = False,
+) -> bool:
+    """Simulate once, write the page, print where it is; True if the certificate of the run is good."""
+    aside, ranges = messages(quiet), {what: _ranges(what, given) for what, given in sliders.items()}
+    with working(f"simulating {escape(name)}", aside):
+        from dalembert.analyses import simulate
+
+        model = get_model(name)
+        run = simulate(model, duration, **options)
+    stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
+    path = Path(f"{stem}-live.html") if path is None else path
+    with working(f"compiling {escape(name)} for the page", aside):
+        run.live(path, **ranges)
+    verdict = "[green]trusted[/]" if run.certificate.trusted else "[bold red]NOT TRUSTED[/]"
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  {verdict}: {escape(run.certificate.message)}")
+    console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)
+    return run.certificate.trusted
+
+
+def export_model(
+    name: str, duration: float, options: dict[str, Any], folder: Path, prefix: str | None, quiet: bool = False
+) -> None:
+    """Write C, print where it is."""
+    with working(f"translating {escape(name)} to C", messages(quiet)):
+        from dalembert.analyses import export_c
+
+        files = export_c(get_model(name), folder, duration, name=prefix, **options)
+    console = Console(highlight=False, soft_wrap=True)
+    for path in files:
+        console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)
+
+
+def _ranges(what: str, given: list[str] | None) -> dict[str, tuple[float, float] | None] | None:
+    """``name`` or ``name=low:high``; None if nothing was asked for."""
+    if not given:
+        return None
+    found: dict[str, tuple[float, float] | None] = {}
+    for text in given:
+        name, equals, ends = text.partition("=")
+        low, _, high = ends.partition(":")
+        try:
+            found[name.strip()] = (float(low), float(high)) if equals else None
+        except ValueError:
+            raise DalembertError(f"{what} {text!r}: expected name or name=low:high, e.g. length=0.5:2") from None
+    return found

@@ -1,0 +1,1 @@
+"""Mechanisms that leave Python: pages that simulate, and C."""

@@ -1,0 +1,112 @@
+// ---- Engine: the run as WebAssembly. Needs nothing of the page, so that it can live in a worker ----
+
+/** A function that makes the run with the values it is given; `data` is what the page carries. */
+async function makeEngine(data) {
+  const unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  const [code, image] = await Promise.all([unpack(data.wasm), unpack(data.memory)]);
+  const { instance } = await WebAssembly.instantiate(code, {});
+  const { memory, run, dalembert_malloc: reserve } = instance.exports;
+  if (reserve(BigInt(data.room)) >>> 0 !== data.base) throw new Error("the memory of the module is not where it should be");
+
+  const whole = (view, at) => Number(view.getBigInt64(at, true));
+  const copy = (at, count) => new Float64Array(memory.buffer, at, count).slice();
+
+  /** `writes`: [address, "f" or "i", value] of everything that differs from the image. */
+  return (writes) => {
+    const began = performance.now();
+    new Uint8Array(memory.buffer).set(image, data.base);
+    let view = new DataView(memory.buffer);
+    for (const [at, kind, value] of writes) {
+      if (kind === "f") view.setFloat64(at, value, true);
+      else view.setBigInt64(at, BigInt(value), true);
+    }
+    run(data.io);
+    view = new DataView(memory.buffer);
+    const found = { status: whole(view, data.result) };
+    for (const [name, [at, kind]] of Object.entries(data.fields)) {
+      found[name] = kind === "f" ? view.getFloat64(at, true) : whole(view, at);
+    }
+    const rows = found.written;
+    for (const [name, [at, each, count]] of Object.entries(data.arrays)) {
+      found[name] = copy(at, each ? each * rows : count);
+    }
+    found.events = Array.from({ length: Math.min(found.count || 0, data.keptEvents) }, (_, k) => [
+      whole(view, data.eventList[0] + 8 * k),
+      view.getFloat64(data.eventList[1] + 8 * k, true),
+    ]);
+    found.milliseconds = performance.now() - began;
+    return found;
+  };
+}
+
+/** What a worker does: it makes an engine, then a run for every message. */
+function workerMain() {
+  let engine = null;
+  self.onmessage = async ({ data }) => {
+    try {
+      if (data.engine) engine = makeEngine(data.engine);
+      const run = await engine;
+      const found = run(data.writes);
+      const buffers = Object.values(found).filter((value) => value instanceof Float64Array).map(({ buffer }) => buffer);
+      self.postMessage({ number: data.number, found }, buffers);
+    } catch (error) {
+      self.postMessage({ number: data.number, error: String(error) });
+    }
+  };
+}
+
+/** Runs one after the other in a worker; what is asked for while one runs waits, and only the latest is made. */
+class Runner {
+  constructor(data, onFound, onError) {
+    Object.assign(this, { data, onFound, onError });
+    this.number = 0;
+    this.begin();
+  }
+
+  begin() {
+    this.busy = null;
+    this.waiting = null;
+    this.fresh = true;
+    const text = `${makeEngine}\n(${workerMain})()`;
+    this.address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+    this.worker = new Worker(this.address);
+    this.worker.onmessage = ({ data }) => this.receive(data);
+    this.worker.onerror = (event) => this.onError(event.message || "the worker could not start");
+  }
+
+  /** Ask for a run, `what` comes back with it; an unfinished one that takes longer than this (ms) is given up. */
+  ask(writes, what, patience = 500) {
+    if (this.busy && performance.now() - this.busy.since > patience) this.stop();
+    if (this.busy) this.waiting = { writes, what };
+    else this.send({ writes, what });
+  }
+
+  send({ writes, what }) {
+    this.busy = { since: performance.now(), what };
+    this.number += 1;
+    const engine = this.fresh ? { engine: this.data } : {};
+    this.fresh = false;
+    this.worker.postMessage({ number: this.number, writes, ...engine });
+  }
+
+  stop() {
+    this.worker.terminate();
+    URL.revokeObjectURL(this.address);
+    this.begin();
+  }
+
+  receive({ number, found, error }) {
+    if (number !== this.number) return;
+    const { what } = this.busy;
+    this.busy = null;
+    const next = this.waiting;
+    this.waiting = null;
+    if (next) this.send(next);
+    if (error) this.onError(error);
+    else this.onFound(found, what, Boolean(next));
+  }
+}

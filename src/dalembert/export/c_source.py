@@ -1,0 +1,296 @@
+"""Stand-alone C99 of a run: equations, solver, time loop, assembly and events, with static memory only."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dalembert.atomic import write_atomic
+from dalembert.errors import DalembertError
+from dalembert.export.c_functions import CText, c_name
+from dalembert.export.native_run import Live, evaluate_rates, run_live
+from dalembert.native import Native
+from dalembert.native.arena import SLOTS, arena
+from dalembert.native.image import Image
+from dalembert.native.targets import Program
+from dalembert.native.types import FLOAT, parts_of, vector
+from dalembert.view.page import asset
+
+__all__ = ["CProgram", "Shown", "arena_needed", "write_c_program"]
+
+_ROOM = "dalembert.export"
+LEAST_ARENA = 1 << 14  # bytes
+COMPARED = 20  # outputs of the stored run that ``main`` compares
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the header names.
+
+    Attributes:
+        title: of the model.
+        parameters, states: names of the parameters, and of the entries of a state.
+        how: method and formulation, in words.
+    """
+
+    title: str
+    parameters: list[str]
+    states: list[str]
+    how: str
+
+
+class CProgram:
+    """The memory of a run and its functions, for C.
+
+    Args:
+        live: as it stands before its first run.
+        arena_bytes: memory for arrays of native functions.
+    """
+
+    def __init__(self, live: Live, arena_bytes: int):
+        self.live = live
+        program = Program()
+        self.image = Image(program, run_live, (live,))
+        result = program.entry("run", run_live, self.image.kinds)
+        rates = program.entry("rates", evaluate_rates, (*self.image.kinds, FLOAT, vector(), vector()))
+        assert len(parts_of(result)) == len(parts_of(rates)) == 1
+        self.code = CText(program.units(), program.numbers)
+        self.end = _ALIGNMENT  # address 0 is nowhere
+        self.image.place(self._allocate)
+        self.arena, self.io = self._allocate(8 * SLOTS), self._allocate(8 * 16)
+        self.chunk = self._allocate(arena_bytes)
+        self.data = bytearray(self.chunk)
+        self.image.copy_in(self._write, program.numbers)
+
+    def _allocate(self, size: int) -> int:
+        at, self.end = self.end, -(-(self.end + size) // _ALIGNMENT) * _ALIGNMENT
+        return at
+
+    def _write(self, address: int, data: bytes) -> None:
+        self.data[address : address + len(data)] = data
+
+    def address(self, value: Any) -> int:
+        """Where an array or a record begins."""
+        return self.image.there(value.ctypes.data if hasattr(value, "ctypes") else value.address)
+
+    def links(self) -> list[tuple[int, int]]:
+        """Where addresses lie, and what they are."""
+        more = [(self.arena, self.chunk), (self.arena + 8, self.end), (self.io, self.arena),
+                (self.io + 8, self.address(self.live))]  # fmt: skip
+        return [*self.image.links(), *more]
+
+    def words(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The words that are not zero, and (first, count) of their runs; addresses are left out."""
+        words = np.frombuffer(bytes(self.data), dtype=np.uint64).copy()
+        words[[place // 8 for place, _ in self.links()]] = 0
+        at = np.flatnonzero(words)
+        runs: list[tuple[int, int]] = []
+        for index in at.tolist():
+            if runs and runs[-1][0] + runs[-1][1] == index:
+                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+            else:
+                runs.append((index, 1))
+        return [int(word) for word in words[at]], runs
+
+
+def arena_needed(function: Native, live: Live) -> int:
+    """Run it once here; bytes that it took for arrays, with some to spare."""
+    arena.paint()
+    function(live)
+    return max(LEAST_ARENA, 2 * arena.used())
+
+
+def write_c_program(folder: Path, name: str, program: CProgram, reference: np.ndarray, shown: Shown) -> list[Path]:
+    """Write ``name.h``, ``name.c`` and ``main.c``.
+
+    Args:
+        reference: states of the stored run, one row for each output.
+    """
+    if not name.isidentifier() or not name.isascii():
+        raise DalembertError(f"name must be a C identifier, got {name!r}.  Fix: e.g. name='mechanism'")
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        f"{name}.h": _header(name, program, shown),
+        f"{name}.c": _source(name, program, shown),
+        "main.c": _main(name, program, reference, shown),
+    }
+    return [write_atomic(folder / file, text, DalembertError) for file, text in texts.items()]
+
+
+def _remark(text: str) -> str:
+    """Text of strangers within a remark of C: nothing that could end it, begin another, or join lines."""
+    return re.sub(r"[^\w .,:;()\[\]{}=+-]", "?", text, flags=re.ASCII)
+
+
+def _names(names: list[str], prefix: str) -> list[str]:
+    """Identifiers, each once."""
+    found: list[str] = []
+    for k, one in enumerate(names):
+        plain = f"{prefix}_{c_name(_remark(one).replace('?', '_'))}"
+        found.append(plain if plain not in found else f"{plain}_{k}")
+    return found
+
+
+def _header(name: str, program: CProgram, shown: Shown) -> str:
+    live, big = program.live, name.upper()
+    parameters = _names(shown.parameters, f"{big}_P")
+    listed = "\n".join(f"    {one} = {k}, /* {_remark(shown.parameters[k])} */" for k, one in enumerate(parameters))
+    states = "\n".join(f"   {k:3d}  {_remark(one)}" for k, one in enumerate(shown.states))
+    return f"""/* {_remark(shown.title)}: {_remark(shown.how)}. Written by dalembert.
+
+   C99, nothing but math.h, string.h and stdlib.h (abort). No memory is allocated: {program.end} bytes are static.
+   Build with -std=c99, so that operations are not contracted:  cc -std=c99 -O2 main.c {name}.c -lm
+
+   A state:
+{states}
+*/
+#ifndef {big}_H
+#define {big}_H
+
+#define {big}_OUTPUTS {live.n_times}
+#define {big}_STATE {live.nx}
+#define {big}_PARAMETERS {len(parameters)}
+
+enum {{
+{listed}
+    {big}_P_COUNT = {len(parameters)}
+}};
+
+/* All numbers as they were written; call it before every run. */
+void {name}_reset(void);
+
+/* The parameters, which may be changed after a reset. */
+double *{name}_parameters(void);
+
+/* A whole run: assembly, time loop, events. 0: it reached its end. */
+int {name}_run(void);
+
+/* After a run: how many outputs there are, their times, and the states, {live.nx} numbers each. */
+int {name}_outputs(void);
+const double *{name}_times(void);
+const double *{name}_states(void);
+
+/* The right-hand side: rates of a state at time t; 0 if they could be found. */
+int {name}_rates(double t, const double *state, double *rates);
+
+#endif
+"""
+
+
+def _rows(items: list[str], each: int) -> str:
+    return ",\n".join("    " + ", ".join(items[i : i + each]) for i in range(0, len(items), each))
+
+
+def _source(name: str, program: CProgram, shown: Shown) -> str:
+    live = program.live
+    words, runs = program.words()
+    links = [f"{place}u, {what}u" for place, what in program.links()]
+    written = program.address(live) + 8 * live.slot_of["written"]
+    parts = [f"{first}u, {count}u" for first, count in runs]
+    return f"""/* {_remark(shown.title)}. Written by dalembert; see {name}.h. */
+#include "{name}.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+{asset(_ROOM, "runtime.h.txt")}
+
+{program.code.source(["run", "rates"])}
+
+/* -- memory ------------------------------------------------------------------------------------------------------ */
+
+static double memory[{program.end // 8}];
+
+static const uint64_t words[{len(words)}] = {{
+{_rows([f"{word:#x}u" if word < 1 << 31 else f"UINT64_C({word:#x})" for word in words], 6)}
+}};
+
+/* First word and number of words of each piece that is not zero. */
+static const uint32_t pieces[{2 * len(runs)}] = {{
+{_rows(parts, 8)}
+}};
+
+/* Where addresses lie, and what they are. */
+static const uint32_t links[{2 * len(links)}] = {{
+{_rows(links, 8)}
+}};
+
+void {name}_reset(void) {{
+    char *const begin = (char *)memory;
+    const uint64_t *next = words;
+    size_t k;
+    memset(begin, 0, sizeof memory);
+    for (k = 0; k < sizeof pieces / sizeof *pieces; k += 2) {{
+        memcpy(begin + 8 * (size_t)pieces[k], next, 8 * (size_t)pieces[k + 1]);
+        next += pieces[k + 1];
+    }}
+    for (k = 0; k < sizeof links / sizeof *links; k += 2) store_ptr(begin + links[k], begin + links[k + 1]);
+}}
+
+double *{name}_parameters(void) {{ return memory + {program.address(live.start.parameters) // 8}; }}
+const double *{name}_times(void) {{ return memory + {program.address(live.watch.time) // 8}; }}
+const double *{name}_states(void) {{ return memory + {program.address(live.states) // 8}; }}
+int {name}_outputs(void) {{ return (int)load_i64((char *)memory + {written}); }}
+
+int {name}_run(void) {{
+    char *const io = (char *)memory + {program.io};
+    run(io);
+    return (int)load_i64(io + 16);
+}}
+
+int {name}_rates(double t, const double *state, double *rate) {{
+    char *const io = (char *)memory + {program.io};
+    double here[{2 * live.nx}];
+    memcpy(here, state, {live.nx} * sizeof *state);
+    store_f64(io + 16, t);
+    store_ptr(io + 24, (char *)here);
+    store_i64(io + 32, {live.nx});
+    store_ptr(io + 40, (char *)(here + {live.nx}));
+    store_i64(io + 48, {live.nx});
+    rates(io);
+    memcpy(rate, here + {live.nx}, {live.nx} * sizeof *rate);
+    return (int)load_i64(io + 56);
+}}
+"""
+
+
+def _main(name: str, program: CProgram, reference: np.ndarray, shown: Shown) -> str:
+    rows = np.unique(np.linspace(0, len(reference) - 1, min(COMPARED, len(reference))).round().astype(int))
+    numbers = _rows([struct.unpack("<d", struct.pack("<d", x))[0].hex() for x in reference[rows].ravel().tolist()], 4)
+    return f"""/* Makes the stored run of {_remark(shown.title)} again and compares. Written by dalembert. */
+#include "{name}.h"
+#include <math.h>
+#include <stdio.h>
+
+#define ROWS {len(rows)}
+
+static const int rows[ROWS] = {{{", ".join(map(str, rows.tolist()))}}};
+static const double stored[ROWS * {name.upper()}_STATE] = {{
+{numbers}
+}};
+
+int main(void) {{
+    double worst = 0.0, size = 1.0;
+    int i, k, status;
+    {name}_reset();
+    status = {name}_run();
+    for (i = 0; i < ROWS; i++) {{
+        const double *state = {name}_states() + (long)rows[i] * {name.upper()}_STATE;
+        for (k = 0; k < {name.upper()}_STATE; k++) {{
+            const double wanted = stored[i * {name.upper()}_STATE + k];
+            const double off = fabs(state[k] - wanted);
+            if (fabs(wanted) > size) size = fabs(wanted);
+            if (!(off <= worst)) worst = off;
+        }}
+    }}
+    printf("status %d, %d outputs, off by %.3g\\n", status, {name}_outputs(), worst);
+    return status == {program.live.status} && worst <= 1e-12 * size ? 0 : 1;
+}}
+"""

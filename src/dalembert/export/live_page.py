@@ -1,0 +1,131 @@
+"""One self-contained HTML file that simulates: our player, sliders, and the run as WebAssembly. No network."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dalembert.export.module import Packed, pack
+from dalembert.export.native_run import Live, run_live
+from dalembert.native import Record
+from dalembert.view.check import check
+from dalembert.view.page import PLAYER, asset, compose
+from dalembert.view.payload import payload
+from dalembert.view.scene import Scene
+
+__all__ = ["LiveSlider", "engine_data", "field_address", "live_html"]
+
+_ROOM = "dalembert.export"
+_POLICY = "; worker-src blob:"
+
+
+@dataclass(frozen=True)
+class LiveSlider:
+    """A number that can be changed in the page.
+
+    Attributes:
+        key: names it in the address of the page.
+        name, unit, about, group: what is shown.
+        low, high, value: its range, and where it stands at first.
+        joint: coordinates that are given together; None for a parameter.
+        address: of the number in the memory of the module.
+        masks: addresses that become 1 when it is given.
+    """
+
+    key: str
+    name: str
+    unit: str
+    about: str
+    group: str
+    low: float
+    high: float
+    value: float
+    joint: str | None
+    address: int
+    masks: tuple[int, ...] = ()
+
+
+def field_address(packed: Packed, record: Record, name: str) -> int:
+    """Where a number of a record lies in the memory of the module."""
+    return packed.address(record) + 8 * record.slot_of[name]
+
+
+def engine_data(live: Live) -> tuple[dict[str, Any], Packed]:
+    """What the engine of the page needs, and the module."""
+    packed = pack(run_live, live)
+    watch, statistics = live.watch, live.context.statistics
+    fields: dict[str, tuple[int, str]] = {}
+    for record, names in (
+        (live, "written reaction steps rejected evaluations narrow"),
+        (statistics, "failure"), (live.start, "off_row"),
+    ):  # fmt: skip
+        fields |= {name: (field_address(packed, record, name), "i") for name in names.split()}
+    for record, names in (
+        (live, "end changed"), (live.start, "off_by"),
+        (statistics, "smallest_pivot lowest_rank highest_rank largest_conflict largest_correction"),
+    ):  # fmt: skip
+        fields |= {name: (field_address(packed, record, name), "f") for name in names.split()}
+    # Addresses, numbers in each output, or how many there are in all.
+    arrays = {
+        "time": (packed.address(watch.time), 1, 0), "states": (packed.address(watch.states), live.nx, 0),
+        "observed": (packed.address(watch.observed), watch.n_observed, 0),
+        "work": (packed.address(watch.work), 1, 0),
+        "orientation": (packed.address(watch.orientation), 4 * watch.n_bodies, 0),
+        "measured": (packed.address(watch.measured), 0, len(watch.measured)),
+        "drawn": (packed.address(live.drawn) if live.n_drawn else 0, 0, live.n_drawn),
+    }  # fmt: skip
+    event_list, kept = (0, 0), 0
+    events: Any = live.events  # None where there are none
+    if events is not None:
+        fields["count"] = (field_address(packed, events, "count"), "i")
+        event_list = packed.address(events.happened), packed.address(events.happened_at)
+        kept = events.n_kept
+    data = {
+        "wasm": _packed_text(packed.wasm), "memory": _packed_text(packed.memory), "base": packed.base,
+        "room": packed.room, "io": packed.io, "result": packed.result, "fields": fields, "arrays": arrays,
+        "eventList": event_list, "keptEvents": kept,
+    }  # fmt: skip
+    return data, packed
+
+
+def live_html(
+    scene: Scene,
+    sources: Mapping[tuple[int, str], int | str],
+    live: dict[str, Any],
+    sliders: list[LiveSlider],
+    engine: dict[str, Any],
+) -> str:
+    """The page as text.
+
+    Args:
+        scene: what is drawn, with the motion that the page begins with; its numbers are left to the engine.
+        sources: column of the recorded numbers, ``total`` or ``work``, for each plot (by number) and series.
+        live: layout of the recorded numbers, checks and words.
+    """
+    check(scene)
+    data = payload(scene)
+    del data["time"]
+    for body in data["bodies"]:
+        del body["position"], body["quaternion"]
+    for k, plot in enumerate(data["plots"]):
+        for series in plot["series"]:
+            del series["values"]
+            series["source"] = sources[k, series["name"]]
+    data["live"] = {**live, "sliders": [asdict(slider) for slider in sliders], "engine": engine}
+    scripts = [asset("dalembert.view", name) for name in PLAYER]
+    scripts += [asset(_ROOM, name) for name in ("engine.js", "live.js")]
+    verdict = (
+        '\n  <button type="button" class="verdict" title="What the run says of itself"><span class="verdict-text">'
+        'computing …</span><span class="effort"></span></button>'
+    )
+    return compose(
+        str(scene.title), data, scripts, asset(_ROOM, "live.css"), controls=asset(_ROOM, "controls.html"),
+        verdict=verdict, policy=_POLICY,
+    )  # fmt: skip
+
+
+def _packed_text(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")

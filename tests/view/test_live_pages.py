@@ -1,0 +1,112 @@
+"""Pages that simulate, in a real browser: the numbers of da.simulate, no request, nothing that a name can do."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert import library
+from dalembert.view.page import asset
+
+RENDERER = ("space.js", "solids.js", "renderer.js")
+
+# A mechanism, what is moved by its sliders, and the same for da.simulate; size of its page (kB).
+MECHANISMS = {
+    "four-bar": ({"p:crank": 0.45, "u:A": 6.5}, {"parameters": {"crank": 0.45}, "initial_rates": {"A": 6.5}}, 200),
+    "bicycle": ({"p:speed": 5.2, "p:w": 1.1}, {"parameters": {"speed": 5.2, "w": 1.1}}, 200),
+    "stewart-platform": ({"p:travel": 0.11, "p:height": 1.3}, {"parameters": {"travel": 0.11, "height": 1.3}}, 400),
+    "spinning-top": ({"p:spin": 110.0, "p:tilt": 0.5}, {"parameters": {"spin": 110.0, "tilt": 0.5}}, 200),
+    "snakeboard": ({"p:force": 3.0, "p:length": 0.7}, {"parameters": {"force": 3.0, "length": 0.7}}, 200),
+}
+
+
+def moved(browser, values):
+    """The run after some sliders were moved by script."""
+    browser.evaluate(f"dalembert.live.set({json.dumps(values)}).then(() => true)")
+    return browser.evaluate("dalembert.live.run()")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_slider_gives_the_numbers_of_python(name, tmp_path, open_browser):
+    sliders, options, most = MECHANISMS[name]
+    model = library.build(name)
+    path = da.simulate(model, 2.0).live(tmp_path / "live.html")
+    wanted = da.simulate(model, 2.0, **options)
+    library_of_webgl = sum(len(asset("dalembert.view", script).encode()) for script in RENDERER)
+    assert path.stat().st_size - library_of_webgl < 1000 * most
+    with open_browser() as browser:
+        browser.open(path)
+        assert browser.evaluate("dalembert.live.ready()")
+        before = browser.evaluate("dalembert.live.run()")
+        after = moved(browser, sliders)
+        assert not browser.requests and not browser.console and not browser.evaluate("dalembert.errors")
+    n = len(wanted.values("time"))
+    states = np.reshape(after["states"], (n, -1))
+    expected = np.hstack([wanted.values("q"), wanted.values("u")])
+    assert np.abs(states[:, :-1] - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+    assert after["trusted"] and wanted.certificate.trusted
+    assert np.abs(np.array(before["states"]) - np.array(after["states"])).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_a_page_says_what_cannot_be_trusted(tmp_path, open_browser):
+    """Reset and address; a linkage that cannot be closed; a verdict that stays in sight."""
+    run = da.simulate(library.build("four-bar"), 1.0)
+    path = run.live(tmp_path / "live.html", parameters={"crank": (0.2, 0.6), "base": (0.8, 1.5)}, initial=["A"])
+    with open_browser() as browser:
+        browser.open(path, "#t=0.5&p%3Acrank=0.5&no=1&p%3Arocker=nonsense&%E0%A4%A")
+        browser.evaluate("dalembert.live.ready()")
+        assert browser.evaluate("dalembert.live.values()") == pytest.approx(
+            {"p:crank": 0.5, "p:base": 1, "q:A": 0, "u:A": 8}
+        )
+        assert browser.evaluate("dalembert.time()") == 0.5
+        opened = browser.evaluate("dalembert.live.run()")
+        assert opened["trusted"] and opened["line"].startswith("trusted: finished at t = 1 s")
+        broken = moved(browser, {"p:base": 1.45, "q:A": 3.1})
+        assert not broken["trusted"] and broken["line"].startswith("not trusted: with these values")
+        assert "cannot be assembled" in browser.evaluate("document.querySelector('.verdict').textContent")
+        assert broken["states"] == opened["states"]  # what was seen last stays, pale
+        address = browser.evaluate("location.hash")
+        assert "p%3Abase=1.45" in address and "q%3AA=3.1" in address
+        browser.evaluate("document.querySelector('[data-live=reset]').click()")
+        browser.evaluate("new Promise((done) => setTimeout(done, 300))")
+        moved(browser, {})
+        assert browser.evaluate("dalembert.live.run().trusted") and browser.evaluate("location.hash") == ""
+        table = browser.evaluate("dalembert.live.csv()")
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+    lines = table.split("\r\n")
+    assert lines[0].startswith('"time (s)","q A"') and len(lines) == 1003
+    first = np.array(lines[1].split(","), dtype=float)
+    assert np.allclose(first[1:4], run.values("q")[0], atol=1e-12)
+
+
+HOSTILE = '</script><img src=x onerror="window.stolen=1">\u202e\u2028\''
+
+
+@pytest.mark.slow
+def test_names_do_nothing(tmp_path, open_browser):
+    """A hostile name of the model and hostile texts in it stay texts; the policy admits our scripts only."""
+    model = da.Model(f"=cmd|{HOSTILE}")
+    model.parameters(length=1.0)
+    body = model.body("rod", mass=1, com=("length/2", 0, 0), inertia=(0, 0.1, 0.1))
+    model.revolute("hinge", model.ground, body, point=(0, 0, 0), axis="y")
+    model.output("height", "z(rod)", unit="<b onclick=x>")
+    run = da.simulate(model, 0.5)
+    path = run.live(tmp_path / "live.html", initial=["hinge"], initial_rates=["hinge"])
+    text = path.read_text(encoding="utf-8")
+    assert "<img" not in text and text.count("</script>") == 3 and "\u202e" not in text
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and "unsafe-inline" not in policy[1] and "'unsafe-eval'" not in policy[1]
+    assert "default-src 'none'" in policy[1] and "worker-src blob:" in policy[1]
+    with open_browser() as browser:
+        browser.open(path, "#p%3Alength=%3Cimg%20src%3Dx%3E&__proto__=1&p%3Alength=1.2")
+        browser.evaluate("dalembert.live.ready()")
+        moved(browser, {"q:hinge": 0.4})
+        assert browser.evaluate("window.stolen") is None and browser.evaluate("document.images.length") == 0
+        assert browser.evaluate("document.querySelector('.title').textContent").startswith("=cmd|</script>")
+        assert not browser.console and not browser.requests and not browser.evaluate("dalembert.errors")
