@@ -63,7 +63,7 @@ assert errors[1e5, 0] < 2 * floor
 assert all(errors[alpha, turns] < 1.5 * floor for alpha in (1e3, 1e5, 1e7, 1e9) for turns in (1, 2))
 assert errors[1e1, 2] < 0.2 * errors[1e1, 1] and errors[1e1, 1] < 0.2 * errors[1e1, 0]
 # … and at 1e11 rounding spoils the solution without turns. Ours correct it, because they work on residuals.
-assert errors[1e11, 0] > 3 * floor > 2 * errors[1e11, 1]
+assert errors[1e11, 0] > 2 * floor and errors[1e11, 1] < 1.5 * floor
 
 run = da.simulate(model, 5.0, formulation="augmented-lagrangian")
 assert run.certificate.trusted

@@ -130,13 +130,14 @@ def test_closed_loops_are_assembled_for_each_sample(integrator: str, coordinates
     # All samples are assembled at once, which rounds differently; from the same start a run alone has the same bits.
     values = single(given, 3)["parameters"]
     first = batch.data.isel(sample=3, time=0)
-    start: Any = single(given, 3)["initial"]
-    if coordinates == "relative":
-        start = da.State(0.0, first.q.values, first.u.values, dynamics.coordinates, values)
+    start = da.State(0.0, first.q.values, first.u.values, dynamics.coordinates, values)
     alone = da.simulate(dynamics, END, output_step=OUTPUT, initial=start, parameters=values, **options)
     together = batch.trajectory(3).data
     for name in ("q", "u", "work", "potential"):
-        np.testing.assert_array_equal(together[name].values, alone.data[name].values)
+        if coordinates == "relative":
+            np.testing.assert_array_equal(together[name].values, alone.data[name].values)
+        else:  # a run alone is told the rank of redundant rows; a sample finds it at every evaluation
+            np.testing.assert_allclose(together[name].values, alone.data[name].values, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ class Case(SimpleNamespace):
         if formulation.own is None:
             return np.zeros(0)
         nv = len(self.f)
-        return np.concatenate([self.M.ravel(), self.f, self.A.ravel(), self.gamma, np.eye(nv).ravel(), np.zeros(nv)])
+        return np.concatenate(
+            [self.M.ravel(), self.f, self.A.ravel(), self.gamma, np.eye(nv).ravel(), np.zeros(nv), [1.0]]
+        )
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:
         """u̇, and λ of least norm, by singular values."""

@@ -54,7 +54,7 @@ def test_large_frames_are_probed_on_windows():
     x = ca.SX.sym("x", n)
     y = ca.sqrt(x)
     rows = [y[i] * y[n - 1 - i] + x[i] for i in range(n)]
-    kernel = compile_function("wide", {"x": x}, {"y": ca.vertcat(*rows)})
+    kernel = compile_function("wide", {"x": x}, {"y": ca.vertcat(*rows)}, piece=10_000)
     program = Program()
     program.kernel(kernel)
     for name in ("windows-x86-64", "windows-arm64"):

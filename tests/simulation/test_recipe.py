@@ -14,6 +14,7 @@ import xarray as xr
 from support.pairs import PAIRS
 
 import dalembert as da
+from dalembert.netcdf import write_sealed
 from dalembert.dynamics import Recipe
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
@@ -169,7 +170,7 @@ def test_files_that_cannot_be_understood_are_refused(attribute, value, words, tm
     path = da.simulate(da.library.pendulum(), 0.1).save(tmp_path / "run.nc")
     data = xr.load_dataset(path, engine="h5netcdf")
     data.attrs[attribute] = value
-    data.to_netcdf(path, engine="h5netcdf")
+    write_sealed(path, data)
     with pytest.raises(da.DalembertError, match=words):
         da.load(path)
 

@@ -223,6 +223,8 @@ def rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
     relative = dynamics.relative
     if not relative.rows or relative.is_large:
         return None
+    if state.coordinates.name != "relative":
+        state = State(state.time, *state.to(relative.coordinates), relative.coordinates, state.parameters)
     positions = Positions(relative, state)
     q, A, rank = settled_rank(positions, state.q)
     if rank == len(A):

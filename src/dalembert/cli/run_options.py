@@ -29,6 +29,7 @@ _FIELDS: dict[str, tuple[Any, Any]] = {
             "How the motion stays on the constraints: projection, partition, baumgarte, none, ….",
         ),
         ("baumgarte", float | None, None, "α = β of Baumgarte's stabilization (1/s)."),
+        ("drift", float | None, None, "Largest violation of constraints that is let be; default: none is."),
         ("rtol", float | None, None, "Relative tolerance."),
         ("atol", float | None, None, "Absolute tolerance."),
         ("step", float | None, None, "Step of fixed-step methods, longest step of others (s)."),

@@ -82,7 +82,7 @@ class Augmented(PenaltyRows):
         check_turns(self.name, self.iterations, self.tolerance)
 
     def planned(self, context: Context, plan: Record | None) -> AugmentedOptions:
-        assert isinstance(plan, PenaltyDiagonals)
+        plan = plan if isinstance(plan, PenaltyDiagonals) else self.diagonals([""] * context.rows)
         return AugmentedOptions(
             context=context, alpha=plan.alpha, omega=plan.omega, mu=plan.mu, iterations=self.iterations,
             tolerance=self.tolerance,

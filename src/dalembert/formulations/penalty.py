@@ -142,7 +142,10 @@ class PenaltyRows(BlockFormulation):
     mu: Any
 
     def plan(self, equations: BlockEquations) -> PenaltyDiagonals:
-        owners = [row.owner for row in equations.rows]
+        return self.diagonals([row.owner for row in equations.rows])
+
+    def diagonals(self, owners: list[str]) -> PenaltyDiagonals:
+        """α, Ω and μ of each row."""
         usual = {entry.name: entry.default for entry in fields(self)}
         values = {
             name: per_row(f"{self.name}: {name}", getattr(self, name), usual[name], owners)
@@ -187,7 +190,7 @@ class Penalty(PenaltyRows):
         return replace(super().supports(), exact=False)
 
     def planned(self, context: Context, plan: Record | None) -> PenaltyOptions:
-        assert isinstance(plan, PenaltyDiagonals)
+        plan = plan if isinstance(plan, PenaltyDiagonals) else self.diagonals([""] * context.rows)
         return PenaltyOptions(context=context, alpha=plan.alpha, omega=plan.omega, mu=plan.mu)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:

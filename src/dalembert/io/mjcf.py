@@ -52,7 +52,7 @@ def read_mjcf(
     Args:
         merge_fixed: put bodies without joints into the body that carries them; their names stay on shapes.
         package_dirs: folders in which ``package://`` looks for packages.
-        repair_inertia: change inertias that no rigid body has, with a note, instead of refusing them.
+        repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
         keyframe: which key gives the initial state, by name or number.
 
     Raises:

@@ -126,7 +126,7 @@ class Robot:
 
     Args:
         merge_fixed: put links that cannot move against their parent into it.
-        repair_inertia: change inertias that no rigid body has, instead of refusing them.
+        repair_inertia: change inertias that no rigid body has, instead of a warning.
     """
 
     def __init__(self, name: str, report: Report, merge_fixed: bool = True, repair_inertia: bool = False):

@@ -64,7 +64,7 @@ def read_urdf(
         base: "fixed": the root link is part of the ground; "free": it floats, by a joint called ``root_joint``.
         merge_fixed: put links on fixed joints into the link that carries them; their names stay on shapes.
         package_dirs: folders in which ``package://`` looks for packages, besides those around the file.
-        repair_inertia: change inertias that no rigid body has, with a note, instead of refusing them.
+        repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
 
     Raises:
         ModelError: listing everything that is wrong with the document.

@@ -49,8 +49,13 @@ def move_what_has_mass(
     M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
 ) -> int:
     """u̇ of least norm where some direction has neither mass nor constraint, and no force pushes there: the turn of a
-    point mass about itself. FAILED if one does."""
+    point mass about itself. FAILED if one does, or if nothing has mass."""
     n, m = M.shape[0], A.shape[0]
+    heaviest = 0.0
+    for value in M.flat:
+        heaviest = max(heaviest, abs(value))
+    if heaviest == 0.0:
+        return FAILED
     K, rhs, x = np.zeros((n + m, n + m)), np.empty(n + m), np.empty(n + m)
     K[:n, :n] = M
     K[:n, n:] = A.T
