@@ -43,8 +43,8 @@ def accelerations(e: Equations) -> np.ndarray:
 # Sequences and quaternions differ in joints with balls only; the other cases are those of all coordinates.
 WITH_BALLS = [
     "tree of universal, spherical, planar, translational", "tree of planar-translation, schoenflies, fixed, free",
-    "tree of point-on-line, point-on-plane, distance, custom", "loop closed by universal", "rolling disc and sphere with a pendulum",
-    "equations of position and velocity",
+    "tree of point-on-line, point-on-plane, distance, custom", "loop closed by universal",
+    "rolling disc and sphere with a pendulum", "equations of position and velocity",
 ]  # fmt: skip
 DESCRIPTIONS = [Generalized("quaternions"), *(Generalized(sequence=s) for s in ("xyz", "yzx", "zxz", "xyx"))]
 

@@ -14,7 +14,6 @@ import xarray as xr
 from support.pairs import PAIRS
 
 import dalembert as da
-from dalembert.netcdf import write_sealed
 from dalembert.dynamics import Recipe
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
@@ -22,6 +21,7 @@ from dalembert.formulations.independent import Independent
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.routh import Routh
 from dalembert.formulations.volterra_reduced import VolterraReduced
+from dalembert.netcdf import write_sealed
 
 RECIPES = [
     Recipe("relative", Penalty(alpha=1e6 / 3, omega=0.1, mu=0.7)),

@@ -9,6 +9,7 @@ from typing import Any
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.model.validate import problems
+from dalembert.values import MAPPING
 
 __all__ = ["by_name", "check_values"]
 
@@ -20,7 +21,7 @@ def by_name(what: str, given: Any, example: str) -> dict[Any, Any]:
         what: the call and its argument, for the message.
         example: how it should look.
     """
-    if given is not None and not isinstance(given, Mapping):
+    if given is not None and not isinstance(given, MAPPING):
         raise DalembertError(f"{what} must be a dictionary by name, got {given!r}.  Fix: e.g. {example}")
     return dict(given or {})
 

@@ -81,7 +81,7 @@ def run(
 def live(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     slider: Annotated[
         list[str] | None, typer.Option(help="Parameter with a slider, as name or name=low:high; repeat for more.")
     ] = None,
@@ -98,7 +98,7 @@ def live(
     from dalembert.cli.live_command import live_model
 
     sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
-    if not live_model(model, duration, options, sliders, out, quiet):
+    if not live_model(model, _duration(model, duration), options, sliders, out, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -172,7 +172,7 @@ def kinematics(
         list[str] | None,
         typer.Option(help="What is driven, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
     ] = None,
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
     initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
     set_: ParameterOption = None,
@@ -186,7 +186,8 @@ def kinematics(
     options: dict[str, Any] = {
         "output_step": output_step, "initial": pairs("--initial", initial), "parameters": pairs("--set", set_),
     }  # fmt: skip
-    if not kinematics_of_model(model, motion=motion or [], duration=duration, options=options, files=write or []):
+    seconds = _duration(model, duration)
+    if not kinematics_of_model(model, motion=motion or [], duration=seconds, options=options, files=write or []):
         raise typer.Exit(NOT_TRUSTED)
 
 
@@ -334,7 +335,7 @@ def equilibrium(
 def sweep(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: DurationOption = 10.0,
+    duration: DurationOption = None,
     over: Annotated[
         list[str] | None,
         typer.Option(help="What varies: name=first:last:count or name=a,b,c; random: name=low:high, name=normal:m:s."),
@@ -356,7 +357,8 @@ def sweep(
     from dalembert.cli.sweep_command import sweep_model
 
     options |= {"outputs": output, "threads": threads, "store": store}
-    if not sweep_model(model, duration, (over or [], how, samples, seed), options, write or [], quiet):
+    design = over or [], how, samples, seed
+    if not sweep_model(model, _duration(model, duration), design, options, write or [], quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
