@@ -290,7 +290,9 @@ def _by_adaptive(run: _Run) -> Estimate:
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     """By a run as it would be chosen for this tolerance."""
     rtol = min(max(rtol, BOUNDS[0]), BOUNDS[1])
-    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol}
+    result = run.outcome.result
+    most = MORE_STEPS * (result.steps + result.rejected) + FEWEST_STEPS
+    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol, "max_steps": most}
     kind, large = Tsitouras5 if rtol >= LOOSE else DormandPrince8, run.dynamics.is_large
     choice = replace(
         run.choice,
