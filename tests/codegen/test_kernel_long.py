@@ -26,7 +26,7 @@ def chain(n, terms):
 
 @pytest.fixture(scope="module")
 def whole():
-    return compile_function("chain", *chain(12, 400), cache=False)
+    return compile_function("chain", *chain(12, 400), cache=False, piece=10_000)
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100, 1000])

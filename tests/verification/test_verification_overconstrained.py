@@ -30,7 +30,7 @@ KINDS = [c for c in COORDINATES if c in FORMULATIONS["lagrange-multipliers"].sup
 
 @cache
 def run_of(name: str, coordinates: str) -> da.Trajectory:
-    return da.simulate(da.library.build(name), 10.0, coordinates=coordinates, **TIGHT)
+    return da.simulate(da.library.build(name), 10.0, coordinates=coordinates, accuracy=1e-6, **TIGHT)
 
 
 def ends(run: da.Trajectory, bodies: list[str], points: list[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
