@@ -97,7 +97,9 @@ def read_back(d: da.Derivation) -> None:
 
 
 def cases() -> list[Any]:
-    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LIBRARY]
+    """All but the Delta robot: no random values were found at which all of its roots are real."""
+    names = [name for name in LIBRARY if name != "delta-robot"]
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
 @pytest.mark.parametrize("name", cases())

@@ -47,7 +47,7 @@ LOOSE = {"rtol": 1e-3, "atol": 1e-3, "step": 1.4 * STEP}
 
 # Penalties multiply rounding: modest ones here.
 PENALTIES = {
-    "penalty": Penalty(alpha=1e3),
+    "penalty": Penalty(alpha=1e2),
     "augmented-lagrangian": AugmentedLagrangian(alpha=1e3),
     "canonical-augmented": CanonicalAugmented(alpha=1e3),
 }

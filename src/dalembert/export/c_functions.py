@@ -128,7 +128,9 @@ class CText:
                 current, label = _Function(match[2], match[1].strip(), parameters, {"entry": []}), "entry"
                 self.functions.setdefault(match[2], current)
             elif line.startswith("@"):
-                match = re.match(r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] \[(.*)\]", line)
+                match = re.match(
+                    r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] \[(.*)\]", line
+                )
                 if match is None:
                     raise CompileError(f"C: this constant is unknown: {line[:60]}")
                 self.tables.setdefault(match[1], self._table(match[1], match[2], _split(match[3])))
