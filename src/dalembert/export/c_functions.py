@@ -71,6 +71,9 @@ def _typed(text: str) -> tuple[str, str]:
     return kind, rest[-1] if rest else ""
 
 
+_TABLE = re.compile(r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] \[(.*)\]")
+
+
 @dataclass
 class _Line:
     """An instruction: its result, what it reads, and its statement in C with {0}, {1} … for the values read."""
