@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from support.random_models import loop_model, tree_model
 
 import dalembert as da
 from dalembert.analyses.rank import Positions
 from dalembert.errors import DalembertError
+from dalembert.fuzz.random_models import loop_model, tree_model
 from dalembert.joints import JOINTS
 
 EXACT = 1e-9  # rad, m, N: Newton's method ends at rounding

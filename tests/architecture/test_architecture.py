@@ -54,6 +54,7 @@ LAYERS = (
     ("export",),
     ("analyses",),
     ("library",),
+    ("fuzz",),
     ("bench",),
     ("cli",),
     ("__init__", "__main__"),
@@ -247,7 +248,7 @@ def test_native_code_is_our_own(path):
 
 
 # Rooms that may name single kinds: the catalogs themselves, and whoever builds models out of them.
-NAMES_KINDS = {"joints", "forces", "constraints", "library", "io"}
+NAMES_KINDS = {"joints", "forces", "constraints", "library", "io", "fuzz"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
