@@ -17,7 +17,7 @@ from dalembert.errors import ModelError
 from dalembert.expressions import TIME, Reference, evaluate
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
 
 __all__ = ["FormulaMotion", "TreeMotion", "moving", "still"]
 
@@ -88,6 +88,9 @@ class TreeMotion(FormulaMotion):
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         return self.poses[name], self.twists[name]
+
+    def inertia(self, body: str) -> RigidInertia:
+        return self.tree.mechanism.inertia(body).about_origin(self.tree.al)
 
     def reference(self, body: str) -> Pose:
         return self.tree.mechanism.body_pose(body)

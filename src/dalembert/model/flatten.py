@@ -114,10 +114,20 @@ def flatten(model: Model) -> Flat:
     """
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {})
+    _spread_forces(flat)
     _let_float(flat)
     _add_switches(flat)
     _list_modules(flat)
     return flat
+
+
+def _spread_forces(flat: Flat) -> None:
+    """Write out the forces that act on all bodies of their model, those of its sub-models among them."""
+    spread: dict[str, tuple[Any, Scope]] = {}
+    for force, scope in flat.forces.values():
+        bodies = [name for name in flat.bodies if name.startswith(scope.prefix)]
+        spread |= {part.name: (part, scope) for part in force.spread(bodies)}
+    flat.forces = spread
 
 
 def _list_modules(flat: Flat) -> None:

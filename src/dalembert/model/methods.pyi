@@ -6,8 +6,10 @@ from typing import Any
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.transmissions import Belt, Cable
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
+from dalembert.forces.moving_frame import MovingFrame
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
 from dalembert.joints import JointData
@@ -493,6 +495,30 @@ class ElementMethods:
     ) -> Explicit:
         """The coordinates of a joint as formulas of those of other joints: q_J = f(t, q)."""
 
+    def cable(
+        self,
+        name: str,
+        bodies: Any,
+        at: Any,
+        *,
+        active: bool = True,
+        radii: Any = (),
+        axis: Any = "z",
+        feed: Any = 0,
+        frame: Any = "world",
+    ) -> Cable:
+        """A cable of constant length from point to point, through eyelets and over wheels without friction."""
+
+    def belt(
+        self,
+        name: str,
+        joints: Any,
+        radii: Any,
+        *,
+        active: bool = True,
+    ) -> Belt:
+        """A belt without slip around wheels whose centers keep their distance: ρᵢ qᵢ = ρ₁ q₁ + const."""
+
     def spring(
         self,
         name: str,
@@ -573,3 +599,13 @@ class ElementMethods:
         formula: Any,
     ) -> Potential:
         """A potential energy V; bodies and joints feel its negative gradient."""
+
+    def moving_frame(
+        self,
+        name: str,
+        *,
+        rotation: Any = (0, 0, 0),
+        acceleration: Any = (0, 0, 0),
+        body: Any = None,
+    ) -> MovingFrame:
+        """The ground turns with angular velocity Ω and its origin has the acceleration a, both in axes of the ground."""
