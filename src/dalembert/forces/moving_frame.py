@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
+import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import BodyName, Load, Motion, Vector
@@ -45,9 +46,10 @@ class MovingFrame(Force):
     def loads(self, motion: Motion, load: Load) -> None:
         assert self.body is not None, "spread over the bodies of its model"
         al, turned = motion.al, motion.local_axes("ground", motion.al.eye(3))
+        rates = tuple(cast(sp.Expr, omega.diff(TIME)) for omega in self.rotation)
         rotation, rate, acceleration = (
             turned @ al.array([motion.evaluate(component) for component in vector])
-            for vector in (self.rotation, [omega.diff(TIME) for omega in self.rotation], self.acceleration)
+            for vector in (self.rotation, rates, self.acceleration)
         )
         X, V = motion.body(self.body)
         W = X.motion_inverse(al.concatenate([rotation, al.zeros(3)]))
