@@ -6,6 +6,7 @@ from typing import Any
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.rolling_surface import RollingSurface
 from dalembert.constraints.transmissions import Belt, Cable
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
@@ -518,6 +519,20 @@ class ElementMethods:
         active: bool = True,
     ) -> Belt:
         """A belt without slip around wheels whose centers keep their distance: ρᵢ qᵢ = ρ₁ q₁ + const."""
+
+    def rolling_surface(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        center: Any,
+        surface: Any,
+        *,
+        active: bool = True,
+        axis: Any = "z",
+        slips: bool = False,
+    ) -> RollingSurface:
+        """A strictly convex surface that rolls on a plane, or slides on it without friction."""
 
     def spring(
         self,
