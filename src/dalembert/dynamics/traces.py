@@ -28,8 +28,8 @@ def tangent_kernel(kernels: KernelSet) -> Kernel:
 def parameter_kernel(kernels: KernelSet, names: tuple[str, ...]) -> Kernel:
     """Derivatives of r and g by some parameters, r above g, row by row (see ``tangent_outputs``)."""
     du, multipliers = CASADI.symbols("du", kernels.nv), CASADI.symbols("multipliers", len(kernels.rows))
-    p = kernels.symbols["p"][0]
-    chosen = ca.vertcat(*[p[kernels.parameter_names.index(name)] for name in names])
+    p: Any = kernels.symbols["p"][0]
+    chosen: Any = p[[kernels.parameter_names.index(name) for name in names]]
     residuals = ca.vertcat(*_residuals(kernels, du, multipliers))
     return _compile(kernels, "by_parameters", {"by_parameters": ca.jacobian(residuals, chosen)}, tau=kernels.tau, du=du,
                     multipliers=multipliers)  # fmt: skip
