@@ -74,11 +74,11 @@ class SubsystemStart:
             raise DalembertError(f"unknown parameters {unknown}; subsystem {self.subsystem.name!r} has {known}")
         squares = LeastSquares(self.weights) if self.incompatible == "least-squares" else None
         values = {**{k: v for k, v in equations.parameters.items() if v is not None}, **parameters}
-        given = {self._name(equations, key): self._number(value, values) for key, value in self.at.items()}
+        given = {self.name(equations, key): self.number(value, values) for key, value in self.at.items()}
         numbers, open_rows = reference(equations, given, parameters, lenient=squares is not None)
         return _Source(self, equations, LinearSystem(equations, numbers, squares), values, open_rows).model()
 
-    def _name(self, equations: ModularEquations, key: Any) -> str:
+    def name(self, equations: ModularEquations, key: Any) -> str:
         """The full name of a variable or input, also from a short one."""
         text = getattr(key, "name", None) or str(key)
         if hasattr(key, "owner"):
@@ -93,7 +93,7 @@ class SubsystemStart:
     def _formula(self, text: Any) -> sp.Expr:
         return self.subsystem._formula(text)  # pyright: ignore[reportPrivateUsage]
 
-    def _number(self, value: Any, parameters: dict[str, float]) -> float:
+    def number(self, value: Any, parameters: dict[str, float]) -> float:
         """A number, or a formula of parameters."""
         if np.isscalar(value) and not isinstance(value, str):
             return float(value)  # type: ignore[arg-type]

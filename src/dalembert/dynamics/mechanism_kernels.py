@@ -41,6 +41,7 @@ class MechanismKernels(KernelSet):
         super().__init__(formulation, sizes, {**flat.parameters, **branches}, windings, owners)
         self.n_branches = len(branches)
         self._derivatives: dict[str, Kernel] = {}
+        self._by_parameters: dict[tuple[str, ...], Kernel] = {}
         self._jacobians: dict[str, Kernel] = {}
         self._closing: dict[Any, Kernel] = {}
         self._rolled: tuple[dict[str, float], Rolled] | None = None
@@ -157,6 +158,12 @@ class MechanismKernels(KernelSet):
         if which not in self._derivatives:
             self._derivatives[which] = make_derivatives(self, which)
         return self._derivatives[which]
+
+    def parameter_kernel(self, names: tuple[str, ...]) -> Kernel:
+        """Derivatives of the residuals by some parameters (see ``traces``)."""
+        if names not in self._by_parameters:
+            self._by_parameters[names] = traces.parameter_kernel(self, names)
+        return self._by_parameters[names]
 
     @cached_property
     def perturbations(self) -> Perturbations:

@@ -517,9 +517,16 @@ def numbers_of(equations: ModularEquations) -> Numbers:
 
 
 def reference(
-    equations: ModularEquations, given: Mapping[str, float], parameters: Mapping[str, float], lenient: bool
+    equations: ModularEquations,
+    given: Mapping[str, float],
+    parameters: Mapping[str, float],
+    lenient: bool,
+    start: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Numbers of all symbols at a reference: what is given stays, the rest is zero or meets the invariants.
+
+    Args:
+        start: values to begin with instead of the guesses of the description.
 
     Returns:
         the numbers, and what is left of invariants, by name.
@@ -531,7 +538,7 @@ def reference(
     values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
     values |= {name: value for name, value in equations.guesses.items() if name in values}
-    values |= {**parameters, **given}
+    values |= {**(start or {}), **parameters, **given}
     missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
     if missing:
         raise ModelError(Problem(f"subsystem {equations.name!r}: parameters without values: {', '.join(missing)}"))
