@@ -67,7 +67,8 @@ class Options:
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
             the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
-            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
+            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself, ``index-2`` that of
+            the formulation ``canonical``.
         baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
         drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
             after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
