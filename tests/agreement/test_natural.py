@@ -13,7 +13,7 @@ from test_agreement_motion import TIME, dynamics_of, state_in
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Natural
+from dalembert.coordinates import NaturalCoordinates
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
@@ -39,7 +39,7 @@ TIGHT = {"rtol": 1e-10, "atol": 1e-11}
 def test_a_body_on_the_ground(kind, coordinates, left):
     """What the joint shares with the ground is no unknown; some of its equations are then satisfied by themselves."""
     model = tree_model(1, (kind,))
-    natural = Natural(flatten(model))
+    natural = NaturalCoordinates(flatten(model))
     assert natural.nv == coordinates
     assert sum(len(natural.kept(name)) for name in natural.cut) == left
     e = equations_at(natural, 0.0, reference_coordinates(natural), np.zeros(natural.nv))
@@ -58,7 +58,7 @@ def test_trees_have_no_redundant_equations(name):
 
 
 def test_plane_mechanisms_need_points_only():
-    natural = Natural(flatten(da.library.four_bar()))
+    natural = NaturalCoordinates(flatten(da.library.four_bar()))
     assert natural.labels()[1] == [f"{point}.origin.{axis}" for point in "BC" for axis in "xyz"]
 
 
@@ -74,7 +74,7 @@ def test_features_merge_only_where_parameters_cannot_part_them():
         model.revolute("B", "a", "b", point=("length", 0, 0), axis=axis)
         return model
 
-    tilted, parallel = (Natural(flatten(chain(axis))) for axis in (("tilt", 0, 1), (0, 0, 1)))
+    tilted, parallel = (NaturalCoordinates(flatten(chain(axis))) for axis in (("tilt", 0, 1), (0, 0, 1)))
     assert (tilted.nv, parallel.nv) == (9, 6)
     values = {"tilt": 0.5, "length": 0.8}
     runs = [
@@ -112,7 +112,7 @@ def test_rods_have_the_mass_matrix_of_the_book():
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_mass_matrix_is_constant_and_velocities_exert_no_forces(name):
-    natural = Natural(flatten(case(name)))
+    natural = NaturalCoordinates(flatten(case(name)))
     rng = np.random.default_rng(0)
     first, second = (
         equations_at(natural, t, rng.normal(size=natural.nq), rng.normal(size=natural.nv)) for t in (0.0, 1.0)
@@ -265,7 +265,7 @@ def test_a_state_goes_there_and_back():
     model = tree_model(5, ("universal", "cylindrical", "free"))
     relative = Dynamics(model, "lagrange-multipliers", "relative")
     q, u = consistent_state(relative, 0)
-    natural = Natural(flatten(model))
+    natural = NaturalCoordinates(flatten(model))
     there = transfer(natural, *body_motion(relative.coordinates, q, u))
     poses, twists = body_motion(natural, *there)
     back = Equations(relative.coordinates.place(NUMPY, dict(relative.flat.parameters)), 0.0, q, u).motion

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
-from dalembert.coordinates import Generalized
+from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
@@ -53,7 +53,7 @@ class RunOptions(MethodOptions, total=False):
     """Options of a run, as keyword arguments; see ``Options``."""
 
     formulation: str | Formulation
-    coordinates: str | Generalized
+    coordinates: str | CoordinateOptions
     start: float
 
 
@@ -85,7 +85,7 @@ class Options:
     """
 
     formulation: str | Formulation = "auto"
-    coordinates: str | Generalized = "auto"
+    coordinates: str | CoordinateOptions = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
     baumgarte: float | tuple[float, float] | None = None
