@@ -19,7 +19,9 @@ LOOPS_ROLLED_FROM = 20
 ROLLED = ("relative", "absolute")
 
 
-def choose(flat: Flat, formulation: str | Formulation, coordinates: str | CoordinateOptions) -> tuple[Coordinates, Recipe]:
+def choose(
+    flat: Flat, formulation: str | Formulation, coordinates: str | CoordinateOptions
+) -> tuple[Coordinates, Recipe]:
     """The coordinates of a model, and the recipe: by name, or with options; ``auto`` looks at the topology."""
     if not isinstance(coordinates, CoordinateOptions):
         _known("coordinates", coordinates, COORDINATES)

@@ -80,7 +80,9 @@ class Dynamics:
         kernels: the machine code, and the trace that it is made from.
     """
 
-    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"):
+    def __init__(
+        self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
+    ):
         model = model_of(model)
         model.validate()
         self.model = model = model.snapshot()
