@@ -23,6 +23,7 @@ _HOMES = {
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.coordinates",
+    "Natural": "dalembert.coordinates",
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
@@ -93,6 +94,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelWarning",
+    "Natural",
     "Options",
     "Placement",
     "Planar",
@@ -166,7 +168,7 @@ if TYPE_CHECKING:
         sweep,
         workspace,
     )
-    from dalembert.coordinates import Generalized
+    from dalembert.coordinates import Generalized, Natural
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement

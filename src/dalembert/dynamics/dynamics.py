@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.coordinates import Generalized
+from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
@@ -81,7 +81,9 @@ class Dynamics:
         kernels: the machine code, and the trace that it is made from.
     """
 
-    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+    def __init__(
+        self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
+    ):
         model = model_of(model)
         model.validate()
         self.model = model = model.snapshot()
@@ -433,7 +435,7 @@ class Dynamics:
 
 
 def compile(
-    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
     """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
     return Dynamics(model, formulation, coordinates)
