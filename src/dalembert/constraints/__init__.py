@@ -4,10 +4,14 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 
-__all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Rack"]
+__all__ = [
+    "CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Limit", "OneSided", "Rack",
+    "RigidContact",
+]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     constraint.model_fields["kind"].default: constraint
-    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit)
+    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit, Limit, RigidContact)
 }

@@ -38,6 +38,9 @@ def make_context(
         n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_windings=kernels.windings,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
+    if len(kernels.contacts):
+        switch, row, event = (np.ascontiguousarray(part) for part in kernels.contacts.T)
+        context.set(n_contacts=len(switch), contact_switch=switch, contact_row=row, contact_event=event)
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
     rolled = kernels.rolled(parameters)
     used = dict(more or {})

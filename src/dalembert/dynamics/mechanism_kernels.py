@@ -49,6 +49,15 @@ class MechanismKernels(KernelSet):
     def rows(self) -> Rows:
         return Rows(self._find_rows())
 
+    @cached_property
+    def contacts(self) -> np.ndarray:
+        places = [
+            (self.parameter_names.index(self.flat.switches[name]), *self.rows.of([name]), self.event_owners.index(event))
+            for name in self.flat.contacts
+            for event in [f"{name} open"]
+        ]
+        return np.array(places, dtype=np.int64).reshape(-1, 3)
+
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
         if not self.coordinates.has_constraints:

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.constraints import Constraint
 from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
 from dalembert.errors import ModelError
 from dalembert.joints import Joint
+from dalembert.model.data import ContactEvent, Event
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
@@ -405,7 +407,7 @@ class Equations:
         functions whose signs choose branches of formulas."""
         values: list[Any] = []
         for event, scope in self.flat.events.values():
-            value = self.motion.within(scope).evaluate(event.when)
+            value = _passing(self.motion.within(scope), event)
             values += [sign * value for sign in event.signs]
         values += [self.motion.evaluate(switch) for switch in self.motion.chosen]
         return self.al.array(values)
@@ -417,6 +419,15 @@ class Equations:
             motion = self.motion.within(scope)
             parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))
             found[name] = (self.al.array(parameters), self.al.array(rates))
+        return found
+
+    def gaps(self, du: np.ndarray) -> list[tuple[str, int, Any]]:
+        """Contact, side, and the gap as a jet along the motion with rates du, for all gaps of one-sided constraints."""
+        motion = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
+        found: list[tuple[str, int, Any]] = []
+        for name in self.flat.contacts:
+            contact, scope = self.flat.constraints[name]
+            found += [(name, side, gap) for side, gap in enumerate(contact.gaps(motion.within(scope)))]
         return found
 
     # Reactions
@@ -465,7 +476,7 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
     constraints = tree.coordinates.flat.constraints.items()
     imposed = [(name, *given) for name, given in constraints if name not in tree.coordinates.eliminated]
     for name, constraint, scope in imposed:
-        values = _switched(motion, name, constraint.position(motion.within(scope)))
+        values = _switched(motion, constraint, constraint.position(motion.within(scope)))
         found += [(value, Row(name, i, Level.POSITION)) for i, value in enumerate(values)]
     for name in tree.coordinates.flat.joints:
         placed = tree.mechanism.joint(name)
@@ -475,12 +486,26 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
             values = placed.joint.velocity(motion.al, X, V)
             found += [(value, Row(name, start + i, Level.VELOCITY)) for i, value in enumerate(values)]
     for name, constraint, scope in imposed:
-        values = _switched(motion, name, constraint.velocity(motion.within(scope)))
+        values = _switched(motion, constraint, constraint.velocity(motion.within(scope)))
         found += [(value, Row(name, i, Level.VELOCITY)) for i, value in enumerate(values)]
     return found
 
 
-def _switched(motion: TreeMotion, name: str, values: list[Any]) -> list[Any]:
+def _switched(motion: TreeMotion, constraint: Constraint, values: list[Any]) -> list[Any]:
     """Residuals of a constraint; those of one that is off are zero."""
-    switch = motion.tree.coordinates.flat.switches.get(name)
-    return values if switch is None else [value * motion.tree.mechanism.parameters[switch] for value in values]
+    switch = motion.tree.coordinates.flat.switches.get(constraint.name)
+    return values if switch is None else constraint.switched(values, motion.tree.mechanism.parameters[switch])
+
+
+def _passing(motion: TreeMotion, event: Event) -> Any:
+    """What passes through zero where an event happens: of a contact its gap while it is open; native code knows the
+    multiplier that ends it."""
+    if not isinstance(event, ContactEvent):
+        return motion.evaluate(event.when)
+    flat = motion.tree.coordinates.flat
+    if event.side < 0:
+        return motion.al.constant(1)
+    contact, scope = flat.constraints[event.contact]
+    gap = contact.gaps(motion.within(scope))[event.side]
+    is_open = contact.is_open(motion.tree.mechanism.parameters[flat.switches[event.contact]])
+    return gap * is_open + (1 - is_open)

@@ -129,6 +129,8 @@ class Context(Record):
         drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
+        contact_switch, contact_row, contact_event: of one-sided constraints: the parameter that is 0 where it is open,
+            its row, and the event that opens it.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
@@ -153,6 +155,7 @@ class Context(Record):
     n_active = Int()
     active_holonomic = Int()
     n_windings = Int()
+    n_contacts = Int()
     alpha = Real()
     beta = Real()
     drift = Real()
@@ -160,6 +163,9 @@ class Context(Record):
     tau = Vector("nv")
     multipliers = Vector("rows")
     active = Integers("n_active")
+    contact_switch = Integers("n_contacts")
+    contact_row = Integers("n_contacts")
+    contact_event = Integers("n_contacts")
     statistics = Ref(Statistics)
     dynamics = Kernel()
     constraints = Kernel()
