@@ -146,8 +146,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
         found = again.pressed(held)
         if found is None:
             return Hit(parameters, trouble=NO_SOLUTION)
-        left = _flights(again.rate[at], found[1][at], e)
-        single = left * (1.0 - e) if np.all(e < 1) else np.where(e < 1, left * (1.0 - e), np.inf)
+        single, left = _flights(again.rate[at], found[1][at], e)
         short = (left < REST * (1.0 + abs(t))) | (single < SHORTEST * (1.0 + abs(t)))
         new = short & ~rest & ~again.still[at]
         if not new.any():
@@ -163,11 +162,11 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
     return Hit(after, before - _Contacts(d, t, x, parameters).energy(), stopped)
 
 
-def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """How long all flights to come take together; infinite where nothing pulls back."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(acceleration < 0, 2.0 * rate / -acceleration, np.inf)
-        return np.where(rate > 0, first / (1.0 - e), np.inf)
+def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How long the next flight takes, and all flights to come together; infinite where nothing pulls back."""
+    back = (acceleration < 0) & (rate > 0)
+    first = np.where(back, 2.0 * rate / np.where(back, -acceleration, 1.0), np.inf)
+    return first, np.where(e < 1, first / np.where(e < 1, 1.0 - e, 1.0), np.inf)
 
 
 def begin_contacts(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:
