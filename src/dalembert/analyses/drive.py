@@ -14,13 +14,14 @@ from dalembert.analyses.checkpoint import Checkpoint
 from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.impact import carry_out
 from dalembert.analyses.rank import hold_rank
+from dalembert.analyses.stick import settle_friction
 from dalembert.analyses.touch import Hit, begin_contacts, hit, settle
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
-from dalembert.model.data import ContactEvent
+from dalembert.model.data import ContactEvent, FrictionEvent
 from dalembert.numerics.context import OK
 from dalembert.state import State
 from dalembert.trajectory.outcome import Happening, Outcome
@@ -120,7 +121,7 @@ class Driver:
         self.choices = 0
         self.interrupted = False
         self.lost = 0.0
-        if isinstance(dynamics, Dynamics) and dynamics.flat.contacts:
+        if isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions):
             self._begin_contacts(float(times[0]), x)
         self.begin(float(times[0]), x, 1)
 
@@ -315,17 +316,20 @@ class Driver:
     # Events
 
     def _begin_contacts(self, t: float, x: np.ndarray) -> None:
-        """Which contacts are closed at the start."""
-        assert isinstance(self.dynamics, Dynamics)
-        if self.dynamics.kernels.variables is not None:
+        """Which contacts are closed at the start, and what sticks."""
+        d = self.dynamics
+        assert isinstance(d, Dynamics)
+        if d.kernels.variables is not None:
             raise ModelError(
-                f"formulation {self.dynamics.formulation.name!r} integrates other variables than velocities, which "
-                f"jump in impacts ({', '.join(self.dynamics.flat.contacts)}).  Fix: formulation='lagrange-multipliers'"
+                f"formulation {d.formulation.name!r} integrates other variables than velocities, which jump in impacts "
+                f"and halt by friction ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
+                f"Fix: formulation='lagrange-multipliers'"
             )
-        found = begin_contacts(self.dynamics, t, x, self.parameters)
-        if found.trouble:
-            raise SimulationError(f"the run cannot begin: {found.trouble}")
+        found = begin_contacts(d, t, x, self.parameters) if d.flat.contacts else Hit(self.parameters)
         self._note_hit(t, x, found)
+        trouble = found.trouble or self._rub(t, x)
+        if trouble:
+            raise SimulationError(f"the run cannot begin: {trouble}")
         self.out[0] = x
         self.segments = [(0, dict(self.parameters))]
         self._hold_rank(t, x, True)
@@ -336,6 +340,15 @@ class Driver:
         x[-1] -= found.lost
         self.lost += found.lost
         self.events += [Happening(t + left, f"{name} rest") for name, left in found.rest]
+
+    def _rub(self, t: float, x: np.ndarray, event: Any = None) -> str | None:
+        """What sticks and what slips from here on; words if that has no answer."""
+        assert isinstance(self.dynamics, Dynamics)
+        if not self.dynamics.flat.frictions:
+            return None
+        named = {} if not isinstance(event, FrictionEvent) else {"stopped" if event.sticks else "loose": event.friction}
+        self.parameters, trouble = settle_friction(self.dynamics, t, x, self.parameters, **named)
+        return trouble
 
     def _touch(self, t: float, x: np.ndarray, event: ContactEvent) -> str | None:
         """A contact closes or opens; words if it cannot."""
@@ -376,18 +389,21 @@ class Driver:
         if event.stop:
             return name, None
         last = self.events[-QUICK_EVENTS:]
-        contact = isinstance(event, ContactEvent)
+        contact = isinstance(event, (ContactEvent, FrictionEvent))
         quick = not contact and len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
         if quick or len(self.events) >= MOST_EVENTS:
             return None, ENDLESS.format(name=name, count=len(self.events))
         if isinstance(event, ContactEvent):
             trouble = self._touch(t, y, event)
+        elif isinstance(event, FrictionEvent):
+            trouble = None
         elif isinstance(self.dynamics, Dynamics):
             self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
             if self.dynamics.flat.contacts and not trouble:
                 self.parameters = settle(self.dynamics, t, y, self.parameters)
         else:
             self.parameters, trouble = self.dynamics.carry_out(name, t, y, self.parameters)
+        trouble = trouble or self._rub(t, y, event) if isinstance(self.dynamics, Dynamics) else trouble
         if event.set or getattr(event, "switch", None):
             self.segments.append((self.written, dict(self.parameters)))
             self._hold_rank(t, y, bool(getattr(event, "switch", None)))

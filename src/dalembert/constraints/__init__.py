@@ -4,14 +4,15 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.friction import Friction, Rubbing
 from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 
 __all__ = [
-    "CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Limit", "OneSided", "Rack",
-    "RigidContact",
+    "CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Friction", "Gear", "Limit", "OneSided",
+    "Rack", "RigidContact", "Rubbing",
 ]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     constraint.model_fields["kind"].default: constraint
-    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit, Limit, RigidContact)
+    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit, Limit, RigidContact, Friction)
 }

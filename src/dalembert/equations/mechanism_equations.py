@@ -22,7 +22,7 @@ from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
 from dalembert.errors import ModelError
 from dalembert.joints import Joint
-from dalembert.model.data import ContactEvent, Event
+from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
@@ -153,6 +153,9 @@ class Equations:
         load = Load()
         for force, scope in self.flat.forces.values():
             force.loads(self.motion.within(scope), load)
+        for name in self.flat.frictions:
+            friction, scope = self.flat.constraints[name]
+            friction.push(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
         return load
 
     def applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
@@ -430,6 +433,20 @@ class Equations:
             found += [(name, side, gap) for side, gap in enumerate(contact.gaps(motion.within(scope)))]
         return found
 
+    def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
+        wrenches, al = self.reactions(du, multipliers), self.al
+        found: list[list[Any]] = []
+        for name in self.flat.frictions:
+            friction, scope = self.flat.constraints[name]
+            motion, placed = self.motion.within(scope), self.tree.mechanism.joint(friction.joint)
+            R = (self.motion.body(placed.first)[0] @ placed.X_1P).R
+            wrench = wrenches[friction.joint]
+            normal = friction.normal(motion, al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]]))
+            laws = (friction.coefficient, friction.coefficient if friction.static is None else friction.static)
+            found.append([motion.evaluate(law) * normal + motion.evaluate(friction.constant) for law in laws])
+        return al.array(found)
+
     # Reactions
 
     def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
@@ -500,12 +517,17 @@ def _switched(motion: TreeMotion, constraint: Constraint, values: list[Any]) -> 
 def _passing(motion: TreeMotion, event: Event) -> Any:
     """What passes through zero where an event happens: of a contact its gap while it is open; native code knows the
     multiplier that ends it."""
+    flat, values = motion.tree.coordinates.flat, motion.tree.mechanism.parameters
+    if isinstance(event, FrictionEvent):
+        friction, scope = flat.constraints[event.friction]
+        side, on = values[f"{event.friction}.slip"], values[flat.switches[event.friction]]
+        # Native code knows what it takes to break loose.
+        return side * friction.slip(motion.within(scope)) * (1 - on) + on if event.sticks else motion.al.constant(1)
     if not isinstance(event, ContactEvent):
         return motion.evaluate(event.when)
-    flat = motion.tree.coordinates.flat
     if event.side < 0:
         return motion.al.constant(1)
     contact, scope = flat.constraints[event.contact]
     gap = contact.gaps(motion.within(scope))[event.side]
-    is_open = contact.is_open(motion.tree.mechanism.parameters[flat.switches[event.contact]])
+    is_open = contact.is_open(values[flat.switches[event.contact]])
     return gap * is_open + (1 - is_open)

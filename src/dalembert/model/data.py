@@ -27,7 +27,7 @@ from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 from dalembert.solids import AnySolid
 
-__all__ = ["Body", "ContactEvent", "Event", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "ContactEvent", "Event", "FrictionEvent", "Output", "Shape", "SubModel"]
 
 
 class Body(Element):
@@ -150,6 +150,17 @@ class ContactEvent(Event):
 
     contact: str
     side: int
+
+
+class FrictionEvent(Event):
+    """What happens to friction in a run: what slips comes to a halt, or what sticks breaks loose.
+
+    Attributes:
+        sticks: True for the first of these.
+    """
+
+    friction: str
+    sticks: bool
 
 
 class SubModel(Element):

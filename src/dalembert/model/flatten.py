@@ -8,14 +8,14 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.constraints import OneSided
+from dalembert.constraints import OneSided, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter, switches_in
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
 from dalembert.joints import Free, JointData
-from dalembert.model.data import Body, ContactEvent, Event, Output, Shape
+from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
@@ -103,6 +103,11 @@ class Flat:
         """One-sided constraints, which a run closes and opens."""
         return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, OneSided)]
 
+    @cached_property
+    def frictions(self) -> list[str]:
+        """Constraints that stick and slip."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
+
     @property
     def event_owners(self) -> list[str]:
         """The event behind each of the values that rise through zero where one happens."""
@@ -124,6 +129,7 @@ def flatten(model: Model) -> Flat:
     _collect(flat, model, Scope("", None, None), "ground", {})
     _let_float(flat)
     _add_contact_events(flat)
+    _add_friction_events(flat)
     _add_switches(flat)
     _list_modules(flat)
     return flat
@@ -223,6 +229,18 @@ def _add_contact_events(flat: Flat) -> None:
             given = {"when": 0, "direction": "falling", "switch": {name: side >= 0} if side > -2 else {}}
             event = ContactEvent.model_validate({"name": label, "contact": name, "side": side, **given})
             flat.events[label] = (event, scope)
+
+
+def _add_friction_events(flat: Flat) -> None:
+    """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
+    for name in flat.frictions:
+        for label, sticks in ((f"{name} sticks", True), (f"{name} slips", False)):
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
+            event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
+            flat.events[label] = (event, flat.constraints[name][1])
+        flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
 
 
 def _add_switches(flat: Flat) -> None:
