@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.constraints import ContactFriction
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -33,6 +34,9 @@ def settle_friction(
     least = STILL * (1.0 + np.abs(u).max(initial=0.0))
     for name in flat.frictions:
         friction, scope = flat.constraints[name]
+        if isinstance(friction, ContactFriction) and not values.get(flat.switches[friction.contact]):
+            values |= {flat.switches[name]: 0.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
+            continue
         slip = float(friction.slip(motion.within(scope)))
         if name in (stopped, loose) or abs(slip) <= least:
             still.append(name)

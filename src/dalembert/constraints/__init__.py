@@ -4,15 +4,15 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
-from dalembert.constraints.friction import Friction, Rubbing
+from dalembert.constraints.friction import ContactFriction, Friction, Rubbing
 from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 
 __all__ = [
-    "CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Friction", "Gear", "Limit", "OneSided",
+    "CONSTRAINTS", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit", "Friction", "Gear", "Limit", "OneSided",
     "Rack", "RigidContact", "Rubbing",
 ]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     constraint.model_fields["kind"].default: constraint
-    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit, Limit, RigidContact, Friction)
+    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit, Limit, RigidContact, Friction, ContactFriction)
 }

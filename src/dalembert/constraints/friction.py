@@ -10,12 +10,14 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from dalembert.constraints.base import Constraint
-from dalembert.elements import Formula, JointName, Load, Motion, Site
+from dalembert.constraints.one_sided import RigidContact
+from dalembert.elements import ConstraintName, Formula, JointName, Load, Motion, Site, Vector
+from dalembert.elements.surfaces import slipping, touching
 
-__all__ = ["Friction", "Rubbing"]
+__all__ = ["ContactFriction", "Friction", "Rubbing"]
 
 
 class Rubbing(Constraint):
@@ -88,3 +90,52 @@ class Friction(Rubbing):
             return force
         moment = al.sqrt(wrench[0] * wrench[0] + wrench[1] * wrench[1])
         return force + 2 * moment / motion.evaluate(self.length)
+
+
+class ContactFriction(Rubbing):
+    """Coulomb friction of a rigid contact along one direction, as in plane motion; impacts are without friction."""
+
+    positional: ClassVar[tuple[str, ...]] = ("name", "contact")
+    kind: Literal["contact-friction"] = "contact-friction"
+    contact: ConstraintName = Field(description="the rigid contact that rubs")
+    along: Vector = Field(description="direction of sliding, fixed in the world, across the normal of the contact")
+    _touch: RigidContact | None = PrivateAttr(None)
+
+    def check(self, site: Site) -> None:
+        super().check(site)
+        along = site.vector(self.along)
+        if along is not None and not any(along):
+            site.report("along", "along must not be zero", "along: x")
+
+    def on(self, contact: RigidContact) -> ContactFriction:
+        """With the contact that it names."""
+        made = self.model_copy()
+        made._touch = contact
+        return made
+
+    @property
+    def touch(self) -> RigidContact:
+        assert self._touch is not None, "flatten gives it its contact"
+        return self._touch
+
+    def _along(self, motion: Motion) -> np.ndarray:
+        along = motion.al.array([motion.evaluate(component) for component in self.along])
+        return along / motion.al.sqrt(along @ along)
+
+    def slip(self, motion: Motion) -> Any:
+        contact = self.touch
+        touch = touching(motion, contact.bodies, contact.surfaces, contact.frame)
+        return self._along(motion) @ slipping(motion, contact.bodies, touch.point)
+
+    def push(self, motion: Motion, load: Load, force: Any) -> None:
+        contact = self.touch
+        touch, along = touching(motion, contact.bodies, contact.surfaces, contact.frame), self._along(motion)
+        for body, sign in zip(contact.bodies, (-1, 1), strict=True):
+            X, _ = motion.body(body)
+            load.force_at(body, X, X.R.T @ (touch.point - X.p), sign * force * along, False)
+
+    def normal(self, motion: Motion, multiplier: Any) -> Any:
+        """The normal force, of the multiplier of its contact."""
+        contact = self.touch
+        gradient = touching(motion, contact.bodies, contact.surfaces, contact.frame).gradient
+        return multiplier * motion.al.sqrt(gradient @ gradient)

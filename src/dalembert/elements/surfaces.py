@@ -23,7 +23,7 @@ from dalembert.expressions import evaluate, parameter
 from dalembert.expressions.symbols import Reference
 from dalembert.spatial.so3 import cross
 
-__all__ = ["Surface", "Touching", "check_pair", "curvature_radius", "touching"]
+__all__ = ["Surface", "Touching", "check_pair", "curvature_radius", "slipping", "touching"]
 
 ANGLE = parameter("angle")
 POLAR = Allowed("`angle` (curves only)", "only parameters, and angle on a curve, may stand here", local=("angle",))
@@ -161,6 +161,15 @@ def curvature_radius(motion: Motion, surfaces: tuple[Surface, Surface]) -> Any:
             part = 1 / motion.evaluate(surface.radius)
             curvature = curvature - part if surface.inside else curvature + part
     return 1 / curvature
+
+
+def slipping(motion: Motion, bodies: tuple[str, str], point: np.ndarray) -> np.ndarray:
+    """Velocity of the second body against the first at a point of the world."""
+    parts: list[np.ndarray] = []
+    for name in bodies:
+        X, V = motion.body(name)
+        parts.append(X.R @ (V[3:] + cross(V[:3], X.R.T @ (point - X.p))))
+    return parts[1] - parts[0]
 
 
 def _kinds(surfaces: tuple[Surface, Surface]) -> tuple[str, str]:

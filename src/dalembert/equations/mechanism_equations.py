@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import Constraint
+from dalembert.constraints import Constraint, Friction
 from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
@@ -435,16 +435,22 @@ class Equations:
 
     def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
-        wrenches, al = self.reactions(du, multipliers), self.al
-        found: list[list[Any]] = []
-        for name in self.flat.frictions:
-            friction, scope = self.flat.constraints[name]
-            motion, placed = self.motion.within(scope), self.tree.mechanism.joint(friction.joint)
-            R = (self.motion.body(placed.first)[0] @ placed.X_1P).R
-            wrench = wrenches[friction.joint]
-            normal = friction.normal(motion, al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]]))
+        al, found = self.al, list[list[Any]]()
+        used: list[Any] = [(name, *self.flat.constraints[name]) for name in self.flat.frictions]
+        in_joints = any(isinstance(friction, Friction) for _, friction, _ in used)
+        wrenches = self.reactions(du, multipliers) if in_joints else {}
+        for _, friction, scope in used:
+            motion, constant = self.motion.within(scope), al.constant(0)
+            if isinstance(friction, Friction):
+                placed = self.tree.mechanism.joint(friction.joint)
+                R, wrench = (self.motion.body(placed.first)[0] @ placed.X_1P).R, wrenches[friction.joint]
+                normal = friction.normal(motion, al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]]))
+                constant = motion.evaluate(friction.constant)
+            else:
+                row = next(i for i, row in enumerate(self.rows) if row.owner == friction.contact)
+                normal = friction.normal(motion, multipliers[row])
             laws = (friction.coefficient, friction.coefficient if friction.static is None else friction.static)
-            found.append([motion.evaluate(law) * normal + motion.evaluate(friction.constant) for law in laws])
+            found.append([motion.evaluate(law) * normal + constant for law in laws])
         return al.array(found)
 
     # Reactions

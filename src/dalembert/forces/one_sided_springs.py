@@ -10,17 +10,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site
 from dalembert.elements.allowed import POTENTIAL
-from dalembert.elements.surfaces import Surface, check_pair, curvature_radius, touching
+from dalembert.elements.surfaces import Surface, check_pair, curvature_radius, slipping, touching
 from dalembert.elements.travel import check_travel, slope, travel_of, travel_sides
 from dalembert.expressions import reference, references
 from dalembert.forces.base import Force
-from dalembert.spatial.so3 import cross
 
 __all__ = ["Contact", "OneSidedSpring", "Stop"]
 
@@ -203,17 +201,9 @@ class Contact(OneSidedSpring):
         soft = sum((1 - nu[i] * nu[i]) / E[i] for i in range(2))
         return 4 / 3 / soft * motion.al.sqrt(curvature_radius(motion, self.surfaces))
 
-    def _velocity(self, motion: Motion, point: np.ndarray) -> np.ndarray:
-        """Of the second body against the first at the point of contact."""
-        parts: list[np.ndarray] = []
-        for name in self.bodies:
-            X, V = motion.body(name)
-            parts.append(X.R @ (V[3:] + cross(V[:3], X.R.T @ (point - X.p))))
-        return parts[1] - parts[0]
-
     def depths(self, motion: Motion) -> list[tuple[Any, Any]]:
         touch = touching(motion, self.bodies, self.surfaces, self.frame)
-        return [(-touch.gap, -(touch.gradient @ self._velocity(motion, touch.point)))]
+        return [(-touch.gap, -(touch.gradient @ slipping(motion, self.bodies, touch.point)))]
 
     def loads(self, motion: Motion, load: Load) -> None:
         al = motion.al
@@ -221,7 +211,7 @@ class Contact(OneSidedSpring):
         ((elastic, damper),) = self.pushes(motion)
         forces = [(elastic * touch.gradient, True), (damper * touch.gradient, False)]
         if self.friction != 0:
-            n2, v = touch.gradient @ touch.gradient, self._velocity(motion, touch.point)
+            n2, v = touch.gradient @ touch.gradient, slipping(motion, self.bodies, touch.point)
             sliding = v - (v @ touch.gradient) / n2 * touch.gradient
             slip = motion.evaluate(self.slip)
             normal = (elastic + damper) * al.sqrt(n2)
