@@ -16,6 +16,7 @@ from dalembert.errors import DalembertError
 __all__ = ["settle_friction"]
 
 STILL = 1e-9  # a velocity (against the fastest one) that is none
+TORN = 1e-7  # an acceleration (against the largest one) that what sticks does not have
 MORE = 1e-12  # by which a force must exceed what friction holds, relative
 
 
@@ -46,11 +47,19 @@ def settle_friction(
     first = loose
     for _ in range(len(still) + 1):
         try:
-            _, forces = d.solve(q, u, t=t, parameters=values)
+            du, forces = d.solve(q, u, t=t, parameters=values)
         except DalembertError as error:
             return values, str(error)
         sizes = np.array(d.evaluation(values).friction.outputs).reshape(-1, 2)[:, 1]
         held = {name: float(forces[d.rows.of([name])[0]]) for name in still if values[flat.switches[name]]}
+        if held and np.abs(_rates(d, t, x, values, du)).max() > TORN:
+            # Not all of it can stick: what drives it moves it anyway.
+            free, _ = d.solve(q, u, t=t, parameters={**values, **{flat.switches[name]: 0.0 for name in held}})
+            rates = _rates(d, t, x, values, free)
+            moving = {name: float(rates[d.rows.of([name])[0]]) for name in held}
+            worst = max(moving, key=lambda name: abs(moving[name]))
+            values |= {flat.switches[worst]: 0.0, f"{worst}.slip": float(np.sign(moving[worst]))}
+            continue
         over = {name: abs(force) - sizes[flat.frictions.index(name)] * (1.0 + MORE) for name, force in held.items()}
         worst = first if first in held else max(over, key=lambda name: over[name], default="")
         if not worst or (worst != first and over[worst] <= 0.0):
@@ -58,3 +67,10 @@ def settle_friction(
         first = ""
         values |= {flat.switches[worst]: 0.0, f"{worst}.slip": -float(np.sign(held[worst])) or 1.0}
     return values, None
+
+
+def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:
+    """A u̇ + γ of all rows, relative to the largest acceleration."""
+    tree = d.coordinates.place(NUMPY, {**d.flat.parameters, **parameters})
+    rates = Equations(tree, t, x[: d.nq], x[d.nq : d.nq + d.nv]).acceleration_residual(du)
+    return np.asarray(rates, dtype=float) / (1.0 + np.abs(du).max(initial=0.0))
