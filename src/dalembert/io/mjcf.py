@@ -47,6 +47,7 @@ def read_mjcf(
     repair_inertia: bool = False,
     keyframe: str | int = 0,
     limits: bool = False,
+    friction: bool = False,
 ) -> Model:
     """The model of an MJCF document.
 
@@ -56,6 +57,7 @@ def read_mjcf(
         repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
         keyframe: which key gives the initial state, by name or number.
         limits: True: ranges of hinges and slides become rigid end stops (constraints of kind ``limit``).
+        friction: True: ``frictionloss`` of hinges and slides sticks and slips (constraints of kind ``friction``).
 
     Raises:
         ModelError: listing everything that is wrong with the document.
@@ -63,7 +65,7 @@ def read_mjcf(
     report = Report()
     root = expand(root, report)
     report.raise_if_any()
-    robot = Robot(root.get("model"), report, merge_fixed, repair_inertia, limits)
+    robot = Robot(root.get("model"), report, merge_fixed, repair_inertia, limits, friction)
     return _Reader(root, report, robot, package_dirs).read(keyframe)
 
 
@@ -263,7 +265,8 @@ class _Reader:
             kind = "hinge"
         armature = report.number(node, "armature", 0.0)
         for key, what in (("range", "joint limits are"), ("frictionloss", "joint friction (frictionloss) is")):
-            if any(report.numbers(node, key) or ()) and not (key == "range" and self._is_limited(node, kind)):
+            read = self._is_limited(node, kind) if key == "range" else self.robot.friction and kind in ("hinge", "slide")
+            if any(report.numbers(node, key) or ()) and not read:
                 report.note(f"{what} not part of the model; joints", name)
         identity = Pose.identity(NUMPY)
         if kind == "free":
@@ -307,6 +310,8 @@ class _Reader:
         if any(ends) and len(ends) == 2 and self._is_limited(node, kind):
             unit = self.settings.radians if kind == "hinge" else 1.0
             self.robot.limit(name, node, ends[0] * unit, ends[1] * unit)
+        if self.robot.friction and count == 1:
+            self.robot.rub(name, node, (self.report.numbers(node, "frictionloss") or [0.0])[0])
         values: dict[str, float] = {}
         for key in ("stiffness", "damping"):
             numbers = self.report.numbers(node, key) or [0.0]

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import Limit
+from dalembert.constraints import Friction, Limit
 from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError
 from dalembert.expressions import reference
@@ -130,12 +130,20 @@ class Robot:
         merge_fixed: put links that cannot move against their parent into it.
         repair_inertia: change inertias that no rigid body has, instead of a warning.
         limits: make limits of joint coordinates part of the model.
+        friction: make friction of joints with one coordinate part of the model.
     """
 
     def __init__(
-        self, name: str, report: Report, merge_fixed: bool = True, repair_inertia: bool = False, limits: bool = False
+        self,
+        name: str,
+        report: Report,
+        merge_fixed: bool = True,
+        repair_inertia: bool = False,
+        limits: bool = False,
+        friction: bool = False,
     ):
-        self.report, self.merge_fixed, self.repair_inertia, self.limits = report, merge_fixed, repair_inertia, limits
+        self.report, self.merge_fixed, self.repair_inertia = report, merge_fixed, repair_inertia
+        self.limits, self.friction = limits, friction
         self.links: dict[str, Link] = {}
         self.loops: list[Loop] = []
         self.ground_shapes: list[dict[str, Any]] = []
@@ -276,6 +284,12 @@ class Robot:
         """Add end stops of a joint with one coordinate."""
         of = reference("q", self.joints[joint])
         self.constraint(Limit, f"{self.joints[joint]} limit", node, of=of, lower=lower, upper=upper)
+
+    def rub(self, joint: str, node: Node, constant: float) -> None:
+        """Add friction without load to a joint with one coordinate."""
+        if constant:
+            name = self.joints[joint]
+            self.constraint(Friction, f"{name} friction", node, joint=name, constant=constant)
 
     def finish(self) -> Model:
         """The model, valid, with its notes.

@@ -58,6 +58,7 @@ def read_urdf(
     package_dirs: Any = (),
     repair_inertia: bool = False,
     limits: bool = False,
+    friction: bool = False,
 ) -> Model:
     """The model of a URDF document.
 
@@ -67,6 +68,7 @@ def read_urdf(
         package_dirs: folders in which ``package://`` looks for packages, besides those around the file.
         repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
         limits: True: position limits of joints become rigid end stops (constraints of kind ``limit``).
+        friction: True: friction of joints sticks and slips (constraints of kind ``friction``).
 
     Raises:
         ModelError: listing everything that is wrong with the document.
@@ -74,7 +76,7 @@ def read_urdf(
     report = Report()
     if base not in ("fixed", "free"):
         report.problem(None, f"base must be 'fixed' or 'free', got {base!r}")
-    robot = Robot(root.get("name"), report, merge_fixed, repair_inertia, limits)
+    robot = Robot(root.get("name"), report, merge_fixed, repair_inertia, limits, friction)
     return _Reader(root, report, MeshFiles(root.file, package_dirs, report), robot).read(base)
 
 
@@ -292,12 +294,15 @@ class _Reader:
         self.robot.limit(name, limit, lower, upper)
 
     def _dynamics(self, name: str, node: Node) -> None:
-        """Damping becomes a force; friction is left out."""
+        """Damping becomes a force; friction sticks and slips, if that is wanted."""
         dynamics, count = node.first("dynamics"), JOINTS[node.get("type")][1]
         if dynamics is None:
             return
         self.report.unread(dynamics, ("damping", "friction"))
-        if any(self.report.numbers(dynamics, "friction") or ()):
+        rubbing = self.report.numbers(dynamics, "friction") or []
+        if self.robot.friction and count == 1 and len(rubbing) == 1:
+            self.robot.rub(name, dynamics, rubbing[0])
+        elif any(rubbing):
             self.report.note("joint friction is not part of the model; joints", name)
         damping = self.report.numbers(dynamics, "damping") or [0.0]
         values = damping * count if len(damping) == 1 else damping
