@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.certify_contacts import contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
@@ -81,9 +82,11 @@ def certify(
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
+            *contact_checks(dynamics, data, outcome, accuracy),
         ]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    remarks = (*outcome.notes, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
+    touched = contact_remarks(dynamics, data, outcome) if judged is not None else []
+    remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
     return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
 

@@ -134,6 +134,12 @@ class TreeMotion(FormulaMotion):
     def chosen(self) -> Mapping[sp.Expr, Any]:
         return self.tree.mechanism.chosen
 
+    def _quantity(self, ref: Reference) -> Any:
+        if ref.quantity != "switch":
+            return super()._quantity(ref)
+        force, scope = self.tree.coordinates.flat.forces[ref.element]
+        return force.switches(self.within(scope))[ref.index]
+
     def parameter(self, symbol: sp.Symbol) -> Any:
         if symbol.name not in self.tree.mechanism.parameters:
             raise ModelError(f"unknown parameter {symbol.name!r} in a formula")

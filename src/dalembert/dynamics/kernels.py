@@ -55,6 +55,17 @@ class KernelSet(ABC):
         self.parameter_names = list(parameters)
         self.defaults = np.array(list(parameters.values()), dtype=float)
 
+    @property
+    def contacts(self) -> np.ndarray:
+        """One-sided constraints, one in each row: numbers of its switch, its constraint row, and the event that opens
+        it."""
+        return np.empty((0, 3), dtype=np.int64)
+
+    @property
+    def frictions(self) -> np.ndarray:
+        """All friction, one in each row: numbers of its switch, row, sign, force, and the event by which it slips."""
+        return np.empty((0, 5), dtype=np.int64)
+
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""

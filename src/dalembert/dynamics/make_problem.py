@@ -51,6 +51,11 @@ def make_problem(
         )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
+    if len(kernels.frictions) and set(needs) - {"rhs", "retract", "jacobian"}:
+        raise ModelError(
+            "friction is solved for together with accelerations, and the integrator solves for them itself.  "
+            "Fix: another integrator, such as 'dopri8' or 'radau'"
+        )
     used = {name: getattr(kernels, f"{name}_kernel") for name in names}
     if "project" in needs:
         used["constraints"] = kernels.constraint_kernel

@@ -50,6 +50,32 @@ class MechanismKernels(KernelSet):
     def rows(self) -> Rows:
         return Rows(self._find_rows())
 
+    @cached_property
+    def contacts(self) -> np.ndarray:
+        places = [
+            (self.parameter_names.index(self.flat.switches[name]), *self.rows.of([name]), self.event_owners.index(event))
+            for name in self.flat.contacts
+            for event in [f"{name} open"]
+        ]
+        return np.array(places, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def frictions(self) -> np.ndarray:
+        place = self.parameter_names.index
+        places = [
+            (place(self.flat.switches[name]), *self.rows.of([name]), place(f"{name}.slip"), place(f"{name}.force"),
+             self.event_owners.index(f"{name} slips"))
+            for name in self.flat.frictions
+        ]  # fmt: skip
+        return np.array(places, dtype=np.int64).reshape(-1, 5)
+
+    @cached_property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
+        sizes = self.equations().friction_sizes(du[1], multipliers[1])
+        return self.compile("friction", {"sizes": sizes}, du=du, multipliers=multipliers)
+
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
         if not self.coordinates.has_constraints:

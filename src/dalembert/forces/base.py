@@ -34,6 +34,15 @@ class Force(Element):
     kind: Any  # a Literal of its own in each class of the catalog
     balanced: ClassVar[bool] = False
 
+    @property
+    def n_switches(self) -> int:
+        """How many ``switches`` it has."""
+        return 0
+
+    def switches(self, motion: Motion) -> list[Any]:
+        """What passes through zero where its law has a kink: steps end there, as where a branch of a formula ends."""
+        return []
+
     @abstractmethod
     def loads(self, motion: Motion, load: Load) -> None: ...
 

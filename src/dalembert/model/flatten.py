@@ -8,13 +8,14 @@ from typing import Any
 
 import sympy as sp
 
+from dalembert.constraints import ContactFriction, OneSided, RigidContact, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import parameter, switches_in
 from dalembert.expressions.symbols import as_reference, parameters_of, reference
 from dalembert.joints import Free, JointData
-from dalembert.model.data import Body, Event, Output, Shape
+from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import Model
 
@@ -93,7 +94,19 @@ class Flat:
             for *_, formula in formulas_in(force):
                 for switch in switches_in(formula):
                     found.setdefault(switch, f"{name}.branch {len(found) + 1}")
+            for i in range(force.n_switches):
+                found.setdefault(reference("switch", name, i), f"{name}.branch {len(found) + 1}")
         return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
+
+    @cached_property
+    def contacts(self) -> list[str]:
+        """One-sided constraints, which a run closes and opens."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, OneSided)]
+
+    @cached_property
+    def frictions(self) -> list[str]:
+        """Constraints that stick and slip."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
 
     @property
     def event_owners(self) -> list[str]:
@@ -116,6 +129,8 @@ def flatten(model: Model) -> Flat:
     _collect(flat, model, Scope("", None, None), "ground", {})
     _spread_forces(flat)
     _let_float(flat)
+    _add_contact_events(flat)
+    _add_friction_events(flat)
     _add_switches(flat)
     _list_modules(flat)
     return flat
@@ -209,6 +224,40 @@ def _collect(
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in sub.parameters.items()}
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
+
+
+def _add_contact_events(flat: Flat) -> None:
+    """Give every one-sided constraint the events that close and open it."""
+    for name in flat.contacts:
+        contact, scope = flat.constraints[name]
+        hits = [f"{name} hit", f"{name} hit above"][: contact.sides]
+        if contact.sides == 1 and getattr(contact, "upper", None) is not None:
+            hits = [f"{name} hit above"]
+        for label, side in [*zip(hits, range(2), strict=False), (f"{name} open", -1), (f"{name} rest", -2)]:
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: side >= 0} if side > -2 else {}}
+            event = ContactEvent.model_validate({"name": label, "contact": name, "side": side, **given})
+            flat.events[label] = (event, scope)
+
+
+def _add_friction_events(flat: Flat) -> None:
+    """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
+    for name in flat.frictions:
+        friction, scope = flat.constraints[name]
+        if isinstance(friction, ContactFriction):
+            contact, other = flat.constraints[friction.contact]
+            if not isinstance(contact, RigidContact) or other != scope:
+                problem = f"friction {name!r}: {friction.contact!r} is no rigid contact of the same model"
+                raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
+            flat.constraints[name] = (friction.on(contact), scope)
+        for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
+            event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
+            flat.events[label] = (event, flat.constraints[name][1])
+        flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
 
 
 def _add_switches(flat: Flat) -> None:
