@@ -11,7 +11,7 @@ from dalembert.formulations import BlockFormulation, Formulation
 
 __all__ = ["Made", "SharedTraces", "made_by_formulation", "made_of_blocks", "made_once"]
 
-MOST_SHARED = 8  # models with coordinates, in each thread
+MOST_SHARED = 32  # models with coordinates, in each thread; some MB each at most
 
 T = TypeVar("T")
 Made = dict[Any, Any]
