@@ -111,7 +111,7 @@ class KernelSet(ABC):
     def compile(self, name: str, outputs: dict[str, Any], piece: int | None = None, **more: Any) -> Kernel:
         """A kernel of (t, q, u, p) and of what ``more`` names."""
         inputs = {key: symbol for key, (symbol, _) in {**self.symbols, **more}.items()}
-        columns = {key: CASADI.to_sx(value) for key, value in outputs.items()}
+        columns = {key: CASADI.to_sparse_sx(value) for key, value in outputs.items()}
         shapes = {"t": (), **{key: np.shape(value) for key, value in outputs.items()}}
         return compile_function(name, inputs, columns, shapes=shapes, piece=piece)
 
