@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.random_models import HOLONOMIC, tree_model
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import choose
 from dalembert.dynamics.dynamics import Bodies
 from dalembert.dynamics.rolled import Rolled
+from dalembert.fuzz.random_models import HOLONOMIC, tree_model
 
 # Both routes are the same recursion in another order of operations.
 ROUND_OFF = 1e-12

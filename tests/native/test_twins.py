@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.random_models import tree_model
 from twins import Twins
 
 import dalembert as da
@@ -30,6 +29,7 @@ from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
+from dalembert.fuzz.random_models import tree_model
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
 from dalembert.modular import system_functions
 from dalembert.modular.compiled_system import compiled
