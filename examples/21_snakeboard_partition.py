@@ -1,10 +1,10 @@
 """Which coordinates should depend on the others? Projections of coordinates on the constraints of a snakeboard.
 
 A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", Strojarstvo 51
-(2009) 597-612, sec. 5.4.2, figs. 7 and 8 and the error ε: 12 coordinates (x, y, θ) of four bodies, 6 holonomic equations
-of the pins and 2 nonholonomic ones of the wheels. At every place of a reference motion one step of Euler's method
-(0.01 s) is led back onto the velocity constraints, once along the best dependent velocities by (67), once with one of
-them exchanged for a poor one. ε = ∫ Δuᵀ M Δu dt is what leading back changed: 0.00003e-5 and 0.47836e-5 in the text, whose
+(2009) 597-612, sec. 5.4.2, fig. 8 and the error ε: 12 coordinates (x, y, θ) of four bodies, 6 holonomic equations of
+the pins and 2 nonholonomic ones of the wheels. At every place of a reference motion one step of Euler's method (0.01 s)
+is led back onto the velocity constraints, once along the best dependent velocities by (67), once with one of them
+exchanged for a poor one. ε = ∫ Δuᵀ M Δu dt is what leading back changed: 0.00003e-5 and 0.47836e-5 in the text, whose
 masses and lengths are not given. Ours are those of the library's snakeboard.
 """
 
@@ -80,7 +80,7 @@ def dependent(A: np.ndarray, ranked: list[int]) -> list[int]:
 
 
 def epsilon(worse: bool) -> float:
-    """∫ Δuᵀ M Δu dt; ``worse``: the poorest velocity that feels the constraints at all takes the place of a good one."""
+    """∫ Δuᵀ M Δu dt; ``worse``: the poorest velocity that feels the constraints takes the place of a good one."""
     total, h = 0.0, 0.01
     for time, here, rate, delta in zip(t[:-1], q[:-1], u[:-1], velocities[:-1], strict=True):
         acceleration = full.acceleration(here, rate, t=time)
