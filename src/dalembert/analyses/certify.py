@@ -243,11 +243,13 @@ def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
 def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
     """How near three angles came to where they do not describe rotations any more."""
     turns = getattr(dynamics.coordinates, "turns", [])
-    if not turns or turns[0].described.axes is None or not np.any(np.isfinite(data["q"])):
+    if not turns or turns[0].described.by_quaternion or not np.any(np.isfinite(data["q"])):
         return []
     nearest = [float(np.nanmin(turn.steepness(data["q"]))) for turn in turns]
     worst = int(np.argmin(nearest))
-    about = f"1/cos or 1/sin of the second angle of joint {turns[worst].joint!r}, by which its rates grow"
+    of_angle = turns[worst].described.rotations == "angles"
+    what = "1/cos or 1/sin of the second angle" if of_angle else "how steep the numbers became"
+    about = f"{what} of joint {turns[worst].joint!r}, by which its rates grow"
     return [Check("steepness of angles", 1 / max(nearest[worst], 1e-300), STEEPNESS_LIMIT, "", about)]
 
 
