@@ -8,8 +8,8 @@ from dalembert.constraints.friction import ContactFriction, Friction, Rubbing
 from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 
 __all__ = [
-    "CONSTRAINTS", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit", "Friction", "Gear", "Limit", "OneSided",
-    "Rack", "RigidContact", "Rubbing",
+    "CONSTRAINTS", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit", "Friction", "Gear",
+    "Limit", "OneSided", "Rack", "RigidContact", "Rubbing",
 ]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {

@@ -61,7 +61,7 @@ class Friction(Rubbing):
     kind: Literal["friction"] = "friction"
     joint: JointName = Field(description="a revolute or prismatic joint")
     radius: Formula | None = Field(None, description="of the pin of a revolute joint (m)")
-    length: Formula | None = Field(None, description="of the guide of a prismatic joint (m); default: moments count not")
+    length: Formula | None = Field(None, description="of the guide of a prismatic joint (m); default: forces alone")
     constant: Formula = Field(0, validate_default=True, description="friction without load (N, or N m)")
 
     def check(self, site: Site) -> None:

@@ -8,8 +8,8 @@ from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
 
 __all__ = [
-    "FORCES", "Bushing", "Contact", "Force", "JointForce", "OneSidedSpring", "PointForce", "Potential", "Spring", "Stop",
-    "Torque", "TorsionalSpring",
+    "FORCES", "Bushing", "Contact", "Force", "JointForce", "OneSidedSpring", "PointForce", "Potential", "Spring",
+    "Stop", "Torque", "TorsionalSpring",
 ]  # fmt: skip
 
 FORCES: dict[str, type[Force]] = {

@@ -6,8 +6,11 @@ from typing import Any
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.friction import ContactFriction, Friction
+from dalembert.constraints.one_sided import Limit, RigidContact
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
+from dalembert.forces.one_sided_springs import Contact, Stop
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
 from dalembert.joints import JointData
@@ -493,6 +496,57 @@ class ElementMethods:
     ) -> Explicit:
         """The coordinates of a joint as formulas of those of other joints: q_J = f(t, q)."""
 
+    def limit(
+        self,
+        name: str,
+        of: Any,
+        *,
+        active: bool = False,
+        restitution: Any = 0,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Limit:
+        """End stops of a coordinate, or of any formula of the position: rigid, with restitution."""
+
+    def rigid_contact(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        surfaces: Any,
+        *,
+        active: bool = False,
+        restitution: Any = 0,
+        frame: Any = "world",
+    ) -> RigidContact:
+        """Two surfaces that touch and do not enter each other: impacts with restitution, rest, release; no friction."""
+
+    def friction(
+        self,
+        name: str,
+        joint: Any,
+        *,
+        active: bool = False,
+        coefficient: Any = 0,
+        static: Any = None,
+        radius: Any = None,
+        length: Any = None,
+        constant: Any = 0,
+    ) -> Friction:
+        """Coulomb friction in a revolute or prismatic joint, by the joint's own reaction."""
+
+    def contact_friction(
+        self,
+        name: str,
+        contact: Any,
+        *,
+        active: bool = False,
+        coefficient: Any = 0,
+        static: Any = None,
+        along: Any,
+    ) -> ContactFriction:
+        """Coulomb friction of a rigid contact along one direction, as in plane motion; impacts are without friction."""
+
     def spring(
         self,
         name: str,
@@ -573,3 +627,34 @@ class ElementMethods:
         formula: Any,
     ) -> Potential:
         """A potential energy V; bodies and joints feel its negative gradient."""
+
+    def stop(
+        self,
+        name: str,
+        of: Any,
+        *,
+        exponent: Any = 1,
+        dissipation: Any = 0,
+        stiffness: Any,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Stop:
+        """End stops of a coordinate, or of any formula of the position, that give: a one-sided spring on either side."""
+
+    def contact(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        surfaces: Any,
+        *,
+        exponent: Any = 3 / 2,
+        dissipation: Any = 0,
+        stiffness: Any = None,
+        young: Any = None,
+        poisson: Any = (0.3, 0.3),
+        friction: Any = 0,
+        slip: Any = 0.001,
+        frame: Any = "world",
+    ) -> Contact:
+        """Two surfaces that press into each other a little."""
