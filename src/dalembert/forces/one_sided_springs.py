@@ -28,7 +28,6 @@ DEPTH_TINY = 1e-30  # (m²) in the tangential velocity, whose direction is undef
 class OneSidedSpring(Force):
     """Something that pushes while it is pressed in."""
 
-    balanced: ClassVar[bool] = True
     exponent: Formula = Field(1, validate_default=True, description="n: 1 is a linear spring, 3/2 Hertz's law")
     dissipation: Formula = Field(0, validate_default=True, description="d (s/m, or s/rad) of F = k xⁿ (1 + d ẋ)")
 
@@ -166,6 +165,7 @@ class Contact(OneSidedSpring):
     (1−ν₂²)/E₂,  1/R = 1/R₁ + 1/R₂.  Friction is Coulomb's law, smooth below the velocity ``slip``: what rests creeps.
     """
 
+    balanced: ClassVar[bool] = True
     kind: Literal["contact"] = "contact"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
     surfaces: tuple[Surface, Surface] = Field(description="a surface on each: plane, sphere, point, disc, curve")
