@@ -164,13 +164,6 @@ DURATIONS = {
     "stewart-platform": 5.0,
     "stick-slip": 20.0,
 }
-    "andrews": 0.03,
-    "bouncing-ball": 4.0,
-    "cam-follower": 1.0,
-    "delta-robot": 2.0,
-    "stewart-platform": 5.0,
-    "stick-slip": 20.0,
-}
 USUAL_DURATION = 10.0
 
 
