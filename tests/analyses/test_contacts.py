@@ -201,7 +201,7 @@ def test_what_is_wrong_is_said(changes, words):
 def test_a_start_beyond_a_limit_is_refused():
     model, guide, _ = falling(-0.2)
     model.limit("floor", guide, lower=0)
-    with pytest.raises(da.SimulationError, match="'floor' is 0.2 beyond its limit"):
+    with pytest.raises(da.SimulationError, match=r"'floor' is 0\.2 beyond its limit"):
         da.simulate(model, 1.0)
 
 

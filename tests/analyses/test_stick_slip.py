@@ -109,12 +109,10 @@ def painleve(mu, direction):
 
 def test_painleves_rod():
     """Friction jams from μ = (1 + 3 cos²θ)/(3 sin θ cos θ) = 4/3 on, where the rod is pushed before its tip."""
-    free = [da.simulate(painleve(1.3, sign), 0.01) for sign in (1.0, -1.0)]
-    assert all(run.certificate.trusted for run in free)
-    pushed = 1.0 if float(free[0].accelerations[0, 1]) * 1 < float(free[1].accelerations[0, 1]) * -1 else -1.0
+    for mu, direction in ((1.32, 1.0), (1.32, -1.0), (1.34, 1.0)):
+        assert da.simulate(painleve(mu, direction), 1e-4).certificate.trusted
     with pytest.raises(da.SimulationError, match="Painlevé"):
-        da.simulate(painleve(1.34, pushed), 0.01)
-    da.simulate(painleve(1.34, -pushed), 0.01)
+        da.simulate(painleve(1.34, -1.0), 1e-4)
 
 
 def test_a_block_slides_off_a_ramp_and_stops_on_the_floor():

@@ -67,8 +67,8 @@ class Checkpoint:
             "method": run.method.name, "written": run.written,
             "choices": run.choices, "chosen": run.chosen.recipe.to_data() if isinstance(run.chosen, Dynamics) else None,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
-            "events": [asdict(event) for event in run.events], "notes": run.notes, "lost": run.lost, "counts": run.counts.tolist(),
-            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(),
+            "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
+            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(), "lost": run.lost,
         }  # fmt: skip
         data = xr.Dataset(
             {

@@ -26,7 +26,7 @@ def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
             at = np.flatnonzero(pushing)
             z[at] = np.linalg.lstsq(W[np.ix_(at, at)], -q[at], rcond=1e-12)[0]
         w = W @ z + q
-        wrong = np.flatnonzero(np.where(pushing, z < -reach, w < -scale))
+        wrong = np.flatnonzero((pushing & (z < -reach)) | (~pushing & (w < -scale)))
         if not len(wrong):
             return np.maximum(z, 0.0)
         pushing[wrong[0]] = not pushing[wrong[0]]

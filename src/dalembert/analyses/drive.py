@@ -390,7 +390,12 @@ class Driver:
             return name, None
         last = self.events[-QUICK_EVENTS:]
         contact = isinstance(event, (ContactEvent, FrictionEvent))
-        quick = not contact and len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
+        quick = (
+            not contact
+            and len(last) == QUICK_EVENTS
+            and t - last[0].time < QUICK_TIME
+            and {e.name for e in last} == {name}
+        )
         if quick or len(self.events) >= MOST_EVENTS:
             return None, ENDLESS.format(name=name, count=len(self.events))
         if isinstance(event, ContactEvent):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.constraints import ContactFriction
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -35,7 +34,7 @@ def settle_friction(
     least = STILL * (1.0 + np.abs(u).max(initial=0.0))
     for name in flat.frictions:
         friction, scope = flat.constraints[name]
-        if isinstance(friction, ContactFriction) and not values.get(flat.switches[friction.contact]):
+        if friction.touches is not None and not values.get(flat.switches[friction.touches]):
             values |= {flat.switches[name]: 0.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
             continue
         slip = float(friction.slip(motion.within(scope)))

@@ -70,7 +70,8 @@ class _Contacts:
         unit, rows = np.eye(self.d.nv), np.empty((len(at), self.d.nv))
         for i in range(self.d.nv):
             moved = self.equations.gaps(unit[i])
-            rows[:, i] = [float(moved[k][2].a) - self.bias[k] for k in at]
+            accelerations = np.array([value.a for *_, value in moved], dtype=float)
+            rows[:, i] = (accelerations - self.bias)[at]
         return rows
 
     def responses(self, J: np.ndarray) -> np.ndarray:
@@ -176,8 +177,8 @@ def begin_contacts(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, f
     if c.gap[worst] < -CLOSED:
         return Hit(
             parameters,
-            trouble=f"{c.names[worst][0]!r} is {-c.gap[worst]:.3g} beyond its limit at the start.  Fix: another initial "
-            f"position, e.g. model.initial(joint, value)",
+            trouble=f"{c.names[worst][0]!r} is {-c.gap[worst]:.3g} beyond its limit at the start.  Fix: another "
+            f"initial position, e.g. model.initial(joint, value)",
         )
     if np.any(c.near & (c.rate < 0) & ~c.still):
         return hit(d, t, x, parameters)

@@ -4,9 +4,9 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
-from dalembert.constraints.friction import ContactFriction, Friction, Rubbing
 from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 from dalembert.constraints.rolling_surface import RollingSurface
+from dalembert.constraints.rubbing import ContactFriction, Friction, Rubbing
 from dalembert.constraints.transmissions import Belt, Cable
 
 __all__ = [

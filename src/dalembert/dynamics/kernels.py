@@ -69,6 +69,11 @@ class KernelSet(ABC):
         """All friction, one in each row: numbers of its switch, row, sign, force, and the event by which it slips."""
         return np.empty((0, 5), dtype=np.int64)
 
+    @property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        raise NotImplementedError
+
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""

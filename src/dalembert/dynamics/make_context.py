@@ -43,7 +43,10 @@ def make_context(
         context.set(n_contacts=len(switch), contact_switch=switch, contact_row=row, contact_event=event)
     if len(kernels.frictions):
         names = ("switch", "row", "slip", "force", "event")
-        columns = {f"friction_{name}": np.ascontiguousarray(column) for name, column in zip(names, kernels.frictions.T, strict=True)}
+        columns = {
+            f"friction_{name}": np.ascontiguousarray(column)
+            for name, column in zip(names, kernels.frictions.T, strict=True)
+        }
         context.set(n_frictions=len(kernels.frictions), **columns)
         more = {**(more or {}), "friction": kernels.friction_kernel}
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))

@@ -50,7 +50,11 @@ class MechanismKernels(KernelSet):
     @cached_property
     def contacts(self) -> np.ndarray:
         places = [
-            (self.parameter_names.index(self.flat.switches[name]), *self.rows.of([name]), self.event_owners.index(event))
+            (
+                self.parameter_names.index(self.flat.switches[name]),
+                *self.rows.of([name]),
+                self.event_owners.index(event),
+            )
             for name in self.flat.contacts
             for event in [f"{name} open"]
         ]

@@ -82,7 +82,7 @@ def touching(motion: Motion, bodies: tuple[str, str], surfaces: tuple[Surface, S
     kinds = _kinds(surfaces)
     if kinds in PAIRS:
         return PAIRS[kinds](motion, first, second)
-    found = PAIRS[kinds[::-1]](motion, second, first)
+    found = PAIRS[kinds[1], kinds[0]](motion, second, first)
     return Touching(found.gap, found.point, -found.gradient)
 
 
@@ -109,7 +109,7 @@ def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Sur
     for one, other in (surfaces, surfaces[::-1]):
         if one.kind == "curve" and other.kind == "sphere" and site.value(other.radius) != 0:
             message = "a roller touches a curve beside its center"
-            site.report("surfaces", message, "a point at its center, on the curve that the center follows (pitch curve)")
+            site.report("surfaces", message, "a point at its center, and the curve that this follows (pitch curve)")
 
 
 def _check_surface(site: Site, path: str, surface: Surface) -> None:

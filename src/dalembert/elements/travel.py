@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import sympy as sp
 
+from dalembert.elements.base import Element
 from dalembert.elements.motion import Motion
 from dalembert.elements.site import Site
 from dalembert.expressions import Reference, reference, references
@@ -22,8 +23,7 @@ def slope(formula: sp.Expr, ref: Reference) -> sp.Expr:
 
 def travel_of(given: Any) -> Any:
     """A joint stands for its first coordinate; formulas are left as they are."""
-    is_element = hasattr(given, "name") and not isinstance(given, sp.Basic)
-    return reference("q", given.name) if is_element else given
+    return reference("q", given.name) if isinstance(given, Element) else given
 
 
 def travel_sides(motion: Motion, of: sp.Expr, lower: sp.Expr | None, upper: sp.Expr | None) -> list[Any]:

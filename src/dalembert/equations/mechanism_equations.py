@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.constraints import Constraint, Friction
+from dalembert.constraints import Constraint
 from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
@@ -435,23 +435,11 @@ class Equations:
 
     def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
-        al, found = self.al, list[list[Any]]()
-        used: list[Any] = [(name, *self.flat.constraints[name]) for name in self.flat.frictions]
-        in_joints = any(isinstance(friction, Friction) for _, friction, _ in used)
-        wrenches = self.reactions(du, multipliers) if in_joints else {}
-        for _, friction, scope in used:
-            motion, constant = self.motion.within(scope), al.constant(0)
-            if isinstance(friction, Friction):
-                placed = self.tree.mechanism.joint(friction.joint)
-                R, wrench = (self.motion.body(placed.first)[0] @ placed.X_1P).R, wrenches[friction.joint]
-                normal = friction.normal(motion, al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]]))
-                constant = motion.evaluate(friction.constant)
-            else:
-                row = next(i for i, row in enumerate(self.rows) if row.owner == friction.contact)
-                normal = friction.normal(motion, multipliers[row])
-            laws = (friction.coefficient, friction.coefficient if friction.static is None else friction.static)
-            found.append([motion.evaluate(law) * normal + constant for law in laws])
-        return al.array(found)
+        reactions, found = _Reactions(self, du, multipliers), list[list[Any]]()
+        for name in self.flat.frictions:
+            friction, scope = self.flat.constraints[name]
+            found.append(friction.sizes(self.motion.within(scope), reactions))
+        return self.al.array(found)
 
     # Reactions
 
@@ -460,6 +448,26 @@ class Equations:
         from dalembert.equations.reactions import REACTIONS
 
         return REACTIONS[type(self.tree)](self, du, multipliers)
+
+
+class _Reactions:
+    """The forces of joints and constraints, as friction asks for them."""
+
+    def __init__(self, equations: Equations, du: np.ndarray, multipliers: np.ndarray):
+        self.equations, self.du, self.multipliers = equations, du, multipliers
+
+    @cached_property
+    def wrenches(self) -> dict[str, np.ndarray]:
+        return self.equations.reactions(self.du, self.multipliers)
+
+    def wrench(self, joint: str) -> np.ndarray:
+        e = self.equations
+        placed = e.tree.mechanism.joint(joint)
+        R, wrench = (e.motion.body(placed.first)[0] @ placed.X_1P).R, self.wrenches[joint]
+        return e.al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
+
+    def multiplier(self, constraint: str) -> Any:
+        return next(m for m, row in zip(self.multipliers, self.equations.rows, strict=True) if row.owner == constraint)
 
 
 def mechanism_of(equations: BlockEquations, formulation: str) -> Equations:

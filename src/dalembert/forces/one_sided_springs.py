@@ -28,7 +28,6 @@ DEPTH_TINY = 1e-30  # (m²) in the tangential velocity, whose direction is undef
 class OneSidedSpring(Force):
     """Something that pushes while it is pressed in."""
 
-    balanced: ClassVar[bool] = True
     exponent: Formula = Field(1, validate_default=True, description="n: 1 is a linear spring, 3/2 Hertz's law")
     dissipation: Formula = Field(0, validate_default=True, description="d (s/m, or s/rad) of F = k xⁿ (1 + d ẋ)")
 
@@ -166,13 +165,14 @@ class Contact(OneSidedSpring):
     (1−ν₂²)/E₂,  1/R = 1/R₁ + 1/R₂.  Friction is Coulomb's law, smooth below the velocity ``slip``: what rests creeps.
     """
 
+    balanced: ClassVar[bool] = True
     kind: Literal["contact"] = "contact"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
     surfaces: tuple[Surface, Surface] = Field(description="a surface on each: plane, sphere, point, disc, curve")
     stiffness: Formula | None = Field(None, description="k (N/mⁿ)")
     young: tuple[Formula, Formula] | None = Field(None, description="Young's moduli E₁, E₂ (Pa), instead of stiffness")
     poisson: tuple[Formula, Formula] = Field((0.3, 0.3), validate_default=True, description="Poisson's ratios ν₁, ν₂")
-    exponent: Formula = Field(sp.Rational(3, 2), description="n: 3/2 is Hertz's law, 1 a linear spring")
+    exponent: Formula = Field(1.5, validate_default=True, description="n: 3/2 is Hertz's law, 1 a linear spring")
     friction: Formula = Field(0, validate_default=True, description="coefficient of friction μ")
     slip: Formula = Field(0.001, validate_default=True, description="velocity (m/s) from which friction is full")
     frame: FrameName = Field("world", description="'world', 'body' (each surface in its own body), or a body's name")
@@ -191,7 +191,9 @@ class Contact(OneSidedSpring):
         for key, least in (("friction", 0.0), ("slip", 1e-12)):
             value = site.value(getattr(self, key))
             if value is not None and value < least:
-                site.report(key, f"{key} must not be negative, got {value:g}", f"{key}: {'0.3' if least == 0 else 1e-3}")
+                site.report(
+                    key, f"{key} must not be negative, got {value:g}", f"{key}: {'0.3' if least == 0 else 1e-3}"
+                )
 
     def coefficient(self, motion: Motion) -> Any:
         if self.stiffness is not None:

@@ -265,7 +265,9 @@ class _Reader:
             kind = "hinge"
         armature = report.number(node, "armature", 0.0)
         for key, what in (("range", "joint limits are"), ("frictionloss", "joint friction (frictionloss) is")):
-            read = self._is_limited(node, kind) if key == "range" else self.robot.friction and kind in ("hinge", "slide")
+            read = (
+                self._is_limited(node, kind) if key == "range" else self.robot.friction and kind in ("hinge", "slide")
+            )
             if any(report.numbers(node, key) or ()) and not read:
                 report.note(f"{what} not part of the model; joints", name)
         identity = Pose.identity(NUMPY)

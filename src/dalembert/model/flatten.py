@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.constraints import ContactFriction, OneSided, RigidContact, Rubbing
+from dalembert.constraints import OneSided, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
@@ -245,12 +245,7 @@ def _add_friction_events(flat: Flat) -> None:
     """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
     for name in flat.frictions:
         friction, scope = flat.constraints[name]
-        if isinstance(friction, ContactFriction):
-            contact, other = flat.constraints[friction.contact]
-            if not isinstance(contact, RigidContact) or other != scope:
-                problem = f"friction {name!r}: {friction.contact!r} is no rigid contact of the same model"
-                raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
-            flat.constraints[name] = (friction.on(contact), scope)
+        flat.constraints[name] = (friction.among(flat.constraints), scope)
         for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
             if label in flat.events:
                 raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))

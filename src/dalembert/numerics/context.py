@@ -134,8 +134,8 @@ class Context(Record):
         multipliers: λ of the last evaluation.
         contact_switch, contact_row, contact_event: of one-sided constraints: the parameter that is 0 where it is open,
             its row, and the event that opens it.
-        friction_switch … friction_event: of friction: the parameter that is 1 where it sticks, its row, the parameters of
-            the sign of its velocity and of its force, and the event by which it breaks loose.
+        friction_switch … friction_event: of friction: the parameter that is 1 where it sticks, its row, the parameters
+            of the sign of its velocity and of its force, and the event by which it breaks loose.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.

@@ -7,7 +7,8 @@ A run tells which: parameters ``NAME.on`` (1: it sticks), ``NAME.slip`` (the sig
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from pydantic import Field, PrivateAttr
@@ -16,8 +17,21 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.one_sided import RigidContact
 from dalembert.elements import ConstraintName, Formula, JointName, Load, Motion, Site, Vector
 from dalembert.elements.surfaces import slipping, touching
+from dalembert.errors import ModelError, Problem
 
 __all__ = ["ContactFriction", "Friction", "Rubbing"]
+
+
+class Reactions(Protocol):
+    """What friction may ask about the forces of joints and constraints."""
+
+    def wrench(self, joint: str) -> np.ndarray:
+        """What a joint does to its second body, (n, f) about the joint's point in the axes of its first frame."""
+        ...
+
+    def multiplier(self, constraint: str) -> Any:
+        """λ of the first equation of a constraint."""
+        ...
 
 
 class Rubbing(Constraint):
@@ -37,8 +51,31 @@ class Rubbing(Constraint):
     def push(self, motion: Motion, load: Load, force: Any) -> None:
         """Add a force along v."""
 
+    @abstractmethod
+    def normal(self, motion: Motion, reactions: Reactions) -> Any:
+        """What the coefficients of friction multiply."""
+
+    def unloaded(self, motion: Motion) -> Any:
+        """Friction that is there without any load."""
+        return motion.al.constant(0)
+
+    @property
+    def touches(self) -> str | None:
+        """A one-sided constraint that must be closed for it, if any."""
+        return None
+
+    def among(self, constraints: Mapping[str, tuple[Any, Any]]) -> Rubbing:
+        """With what it must know of other constraints of the model."""
+        return self
+
     def velocity(self, motion: Motion) -> list[Any]:
         return [self.slip(motion)]
+
+    def sizes(self, motion: Motion, reactions: Reactions) -> list[Any]:
+        """How large it is while it slips, and may be while it sticks."""
+        normal, rest = self.normal(motion, reactions), self.unloaded(motion)
+        laws = (self.coefficient, self.coefficient if self.static is None else self.static)
+        return [motion.evaluate(law) * normal + rest for law in laws]
 
     def check(self, site: Site) -> None:
         values = [site.value(formula) for formula in (self.coefficient, self.static)]
@@ -61,7 +98,7 @@ class Friction(Rubbing):
     kind: Literal["friction"] = "friction"
     joint: JointName = Field(description="a revolute or prismatic joint")
     radius: Formula | None = Field(None, description="of the pin of a revolute joint (m)")
-    length: Formula | None = Field(None, description="of the guide of a prismatic joint (m); default: moments count not")
+    length: Formula | None = Field(None, description="of the guide of a prismatic joint (m); default: forces alone")
     constant: Formula = Field(0, validate_default=True, description="friction without load (N, or N m)")
 
     def check(self, site: Site) -> None:
@@ -80,9 +117,11 @@ class Friction(Rubbing):
     def push(self, motion: Motion, load: Load, force: Any) -> None:
         load.joint_forces.append((self.joint, motion.al.array([force]), False))
 
-    def normal(self, motion: Motion, wrench: np.ndarray) -> Any:
-        """What the coefficients of friction multiply, of the joint's wrench (n, f) in its own axes."""
-        al = motion.al
+    def unloaded(self, motion: Motion) -> Any:
+        return motion.evaluate(self.constant)
+
+    def normal(self, motion: Motion, reactions: Reactions) -> Any:
+        al, wrench = motion.al, reactions.wrench(self.joint)
         force = al.sqrt(wrench[3] * wrench[3] + wrench[4] * wrench[4])
         if self.radius is not None:
             return motion.evaluate(self.radius) * force
@@ -107,8 +146,15 @@ class ContactFriction(Rubbing):
         if along is not None and not any(along):
             site.report("along", "along must not be zero", "along: x")
 
-    def on(self, contact: RigidContact) -> ContactFriction:
-        """With the contact that it names."""
+    @property
+    def touches(self) -> str | None:
+        return self.contact
+
+    def among(self, constraints: Mapping[str, tuple[Any, Any]]) -> ContactFriction:
+        contact, scope = constraints[self.contact]
+        if not isinstance(contact, RigidContact) or scope != constraints[self.name][1]:
+            problem = f"constraint {self.name!r}: {self.contact!r} is no rigid contact of the same model"
+            raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
         made = self.model_copy()
         made._touch = contact
         return made
@@ -134,8 +180,7 @@ class ContactFriction(Rubbing):
             X, _ = motion.body(body)
             load.force_at(body, X, X.R.T @ (touch.point - X.p), sign * force * along, False)
 
-    def normal(self, motion: Motion, multiplier: Any) -> Any:
-        """The normal force, of the multiplier of its contact."""
-        contact = self.touch
+    def normal(self, motion: Motion, reactions: Reactions) -> Any:
+        contact, multiplier = self.touch, reactions.multiplier(self.contact)
         gradient = touching(motion, contact.bodies, contact.surfaces, contact.frame).gradient
         return multiplier * motion.al.sqrt(gradient @ gradient)
