@@ -65,16 +65,17 @@ def make_device(run: Trajectory) -> Made:
     joints = _given_joints(d)
     living = make_living(run, joints, stepwise=True)
     live, watch = living.live, living.live.watch
-    chosen, driver = _exchange(living, d)
+    driver = _exchange(living, d)
     problem, y = driver.problem, driver.memory.y
     direct, nv = problem.encode is None, d.nv
-    windings = 0 if direct else len(chosen.coordinates.windings)
-    at_slots = nv + windings
+    # y = (δ, what else stands in q, ż, W, choices of ż and of z, q₀)
+    rest = 0 if direct else len(y) - 4 * nv - d.nq - 1
+    at_slots = nv + rest
     at_velocities = at_slots + nv + 1
     at_positions = at_velocities + nv
     free = [int(np.sum(y[at : at + nv] != 0.0)) for at in (at_positions, at_velocities)] if not direct else [d.nq, nv]
     device = Device(
-        n_states=sum(free) + windings, nx=d.nq + nv + 1, n_y=len(y), n_events=problem.n_events,
+        n_states=sum(free) + rest, nx=d.nq + nv + 1, n_y=len(y), n_events=problem.n_events,
         n_acting=problem.n_events - problem.n_branches,
         n_indicators=problem.n_events + (not direct), n_seen=watch.n_observed, n_angles=watch.n_angles,
         at_windings=nv, at_slots=at_slots, at_velocities=at_velocities, at_positions=at_positions,
@@ -100,8 +101,8 @@ def _size(d: Dynamics, name: str, velocity: bool) -> int:
     return joint.nv if velocity else joint.nq
 
 
-def _exchange(living: Living, d: Dynamics) -> tuple[Dynamics, Any]:
-    """Equations whose states an importer can integrate: (q, u), or independent ones."""
+def _exchange(living: Living, d: Dynamics) -> Any:
+    """The driver of equations whose states an importer can integrate: (q, u), or independent ones."""
     free = not d.rows and d.nq == d.nv
     chosen = kept_dynamics(d.model, "auto" if free else CoordinatePartitioning(state="independent"), "relative")
     if chosen is not d:
@@ -110,7 +111,7 @@ def _exchange(living: Living, d: Dynamics) -> tuple[Dynamics, Any]:
         raise DalembertError(f"the equations of {d.model.name!r} for Model Exchange have other parameters")
     choice = choose_integrator(chosen, "dopri8", {}, "projection", None)
     maker = RunMaker(chosen, choice, living.live.times, living.parameters, living.start)
-    return chosen, maker.driver(choice.method)
+    return maker.driver(choice.method)
 
 
 def quantities(made: Made, inputs: Sequence[str]) -> list[Quantity]:

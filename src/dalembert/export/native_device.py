@@ -49,7 +49,8 @@ class Device(Record):
         again: states mean something else now, or have jumped.
         x, y: the state; slope, since: rates of y at the last completed step, and its time.
         was: indicators at the last completed step.
-        seen: all that is observed; turns, speeds: of angles that poses tell up to whole turns only.
+        seen: all that is observed; turns, speeds, turned_at: of angles that poses tell up to whole turns only, when they
+            were last looked at; counting: they were.
         problem: of Model Exchange; live: of Co-Simulation, with the start, the events and what is observed.
     """
 
@@ -70,6 +71,7 @@ class Device(Record):
     direct = Flag()
     changed = Flag()
     halfway = Flag()
+    counting = Flag()
     again = Flag()
     time = Real()
     target = Real()
@@ -161,15 +163,13 @@ def _begin(d: Device) -> int:
     status = first_state(a, d.x)
     if status != FINISHED:
         return status
-    d.turned_at, d.happened, d.changed, d.halfway = d.time, 0, False, False
-    if not d.exchange:
-        return restart(a, d.time, d.x, 1, 0)
-    status = _take(d)
-    if status == FINISHED:
+    d.happened, d.changed, d.halfway, d.counting = 0, False, False, False
+    status = _take(d) if d.exchange else restart(a, d.time, d.x, 1, 0)
+    if status == FINISHED and d.exchange:
         status = _indicate(d)
         d.was[:] = d.indicators
         d.again = False
-    return status
+    return _observe(d, True) if status == FINISHED else status
 
 
 @native
@@ -211,14 +211,14 @@ def _observe(d: Device, keep: bool) -> int:
     turn, passed = 2.0 * math.pi, d.time - d.turned_at
     for k in range(d.n_angles):
         angle, speed = d.seen[w.angle[k]], d.seen[w.angle_rate[k]]
-        if passed > 0.0:
+        if d.counting:
             expected = d.turns[k] + 0.5 * passed * (d.speeds[k] + speed)
             angle += turn * math.floor((expected - angle) / turn + 0.5)
             d.seen[w.angle[k]] = angle
-        if keep or not passed > 0.0:
+        if keep:
             d.turns[k], d.speeds[k] = angle, speed
     if keep:
-        d.turned_at = d.time
+        d.turned_at, d.counting = d.time, True
     return FINISHED
 
 
@@ -294,7 +294,7 @@ def _settle(d: Device) -> int:
             if not _gather(d, d.y, d.states):
                 return OTHER_FREEDOM
     d.again = jumped
-    return FINISHED
+    return _observe(d, True)
 
 
 @native
