@@ -13,6 +13,7 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.give_inputs import refuse_states
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize
 from dalembert.analyses.minimal_state import divide
@@ -77,6 +78,7 @@ def equilibrium(
     if not isinstance(starts, int) or not 1 <= starts <= MOST_STARTS:
         raise DalembertError(f"equilibrium: starts must be a number from 1 to {MOST_STARTS}, got {starts!r}")
     dynamics = _equations(model, coordinates)
+    refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
     search = _Search(dynamics, _start(dynamics, guess, dict(parameters or {})), steady, tuple(hold), tuple(unknowns))
     return search.run(starts, np.random.default_rng(seed))
 

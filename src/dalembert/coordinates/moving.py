@@ -14,7 +14,7 @@ from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import Kinematics
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
-from dalembert.expressions import TIME, Reference, evaluate
+from dalembert.expressions import STATE, TIME, Reference, evaluate
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
@@ -33,6 +33,10 @@ class FormulaMotion(Motion):
     def parameter(self, symbol: sp.Symbol) -> Any:
         """The value of a parameter."""
 
+    def own_state(self, name: str) -> Any:
+        """The value of a state of the model's own."""
+        raise ModelError(f"state {name!r} has no value here")
+
     def evaluate(self, formula: sp.Expr) -> Any:
         return evaluate(self.al, formula, self._lookup, self.chosen)
 
@@ -49,6 +53,8 @@ class FormulaMotion(Motion):
     def _quantity(self, ref: Reference) -> Any:
         """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world
         axes."""
+        if ref.quantity == STATE:
+            return self.own_state(ref.element)
         if ref.quantity in ("q", "u"):
             q, u = self.joint(ref.element)
             return (q if ref.quantity == "q" else u)[ref.index]
@@ -67,6 +73,7 @@ class TreeMotion(FormulaMotion):
         al: the algebra of poses and twists; the tree's own, or jets over it.
         joint_q, joint_u: coordinates and velocities of tree joints, in that algebra.
         windings: the winding coordinates, by (joint, index).
+        own_states: values of the model's own states; None where their rates would be asked for.
         rigid: gives the equations between the coordinates themselves (see ``Kinematics.rigid``).
         scope: the world in which the asking element was drawn.
     """
@@ -80,6 +87,7 @@ class TreeMotion(FormulaMotion):
     joint_u: dict[str, np.ndarray]
     windings: dict[tuple[str, int], Any]
     rigid: Callable[[], list[tuple[str, list[Any]]]]
+    own_states: dict[str, Any] | None = None
     scope: Scope = field(default_factory=lambda: Scope("", None, None))
 
     def within(self, scope: Scope) -> TreeMotion:
@@ -127,6 +135,14 @@ class TreeMotion(FormulaMotion):
         offset = angle - near
         return near + al.atan2(al.sin(offset), al.cos(offset))
 
+    def own_state(self, name: str) -> Any:
+        if self.own_states is None:
+            raise ModelError(
+                f"state {name!r} stands in a formula whose time derivatives are needed, and those of a state need "
+                f"accelerations.  Fix: name joints and bodies only, or t"
+            )
+        return self.own_states[name]
+
     @property
     def chosen(self) -> Mapping[sp.Expr, Any]:
         return self.tree.mechanism.chosen
@@ -149,7 +165,8 @@ def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[A
     for name, own in tree.derived(al, t, q, u).items():
         joint_q[name], joint_u[name] = own
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
-    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]))
+    own = {state.name: q[state.q] for state in tree.coordinates.own_states}
+    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]), own)
 
 
 def moving(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[Any]) -> TreeMotion:

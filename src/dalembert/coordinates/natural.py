@@ -130,7 +130,7 @@ class Natural(Coordinates):
     def labels(self) -> tuple[list[str], list[str]]:
         found = {f.at.start: f.name for f in self.features if f.at is not None}
         names = [f"{found[start]}.{axis}" for start in sorted(found) for axis in "xyz"]
-        return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
+        return names + self.tail_labels(), names
 
     # Clusters
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES
+from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, STATE
 
 __all__ = [
     "COORDINATES", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL", "TIMES", "Allowed",
@@ -42,10 +42,10 @@ class Allowed:
 
 _ALL = OF_POSITION | OF_VELOCITY
 PARAMETERS = Allowed("nothing", "only parameters may stand here")
-TIMES = Allowed("`t`", "a drive may name t and parameters only", time=True)
-MOTION = Allowed("`t` and all references", time=True, quantities=_ALL)
+TIMES = Allowed("`t` and inputs", "a drive may name t, inputs and parameters only", time=True)
+MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE})
 LINEAR = Allowed("`t` and all references; linear in velocities", time=True, quantities=_ALL, linear=True)
-PASSING = Allowed("`t` and all references", time=True, quantities=_ALL, moving=True)
+PASSING = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE}, moving=True)
 POSITIONS = Allowed(
     "`t`, `q`, `x`, `y`, `z`", "an equation at position level may not name velocities", True, OF_POSITION
 )

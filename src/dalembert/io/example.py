@@ -52,7 +52,13 @@ forces:
   - name: bearing
     kind: joint-force
     joint: D
-    value: -0.1*u(D) - 0.5*q(D)**3
+    value: -0.1*u(D) - 0.5*q(D)**3 + 0.1*current - brake(abs(u(D)))*sign(u(D))
+states:
+  - {name: current, rate: (voltage - 2*current - 0.1*u(D))/0.05, unit: A}
+inputs:
+  - {name: voltage, default: 0, unit: V}           # a run says what it is
+tables:
+  - {name: brake, x: [0, 1, 5, 20], y: [0, 0.1, 0.15, 0.16]}
 outputs:
   - {name: height, formula: y(coupler) - crank_length/2, unit: m}
 events:

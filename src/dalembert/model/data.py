@@ -151,6 +151,9 @@ class SubModel(Element):
     )
     base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
     parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
+    inputs: Annotated[dict[Name, Formula], MOTION] = Field(
+        default_factory=dict, description="its inputs, as formulas of t and of our states, inputs and motion"
+    )
 
 
 InitialValues = dict[JointName, tuple[Formula, ...]]
