@@ -14,7 +14,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Perturbations, Point
 from dalembert.errors import DalembertError, ExpressionError
 from dalembert.expressions import parse, reference, references
-from dalembert.expressions.symbols import BODY_QUANTITIES, STATE, TIME, parameters_of
+from dalembert.expressions.symbols import JOINT_QUANTITIES, STATE, TIME, parameters_of
 from dalembert.values import TUPLE
 
 __all__ = ["Port", "find_inputs", "find_outputs"]
@@ -159,8 +159,8 @@ def _formula(dynamics: Dynamics, text: str) -> sp.Expr:
     formula = flat.settled(formula)
     unknown = [symbol.name for symbol in parameters_of(formula) if symbol.name not in flat.parameters]
     for ref in references(formula):
-        bodies = ref.quantity in BODY_QUANTITIES
-        if ref.quantity != STATE and ref.element not in (flat.bodies if bodies else flat.joints):
+        known_to = flat.joints if ref.quantity in JOINT_QUANTITIES else {**flat.bodies, **flat.points, **flat.forces}
+        if ref.quantity != STATE and ref.element not in known_to:
             unknown.append(ref.element)
     if unknown:
         known = ", ".join([*flat.outputs, *flat.joints, *flat.bodies, *flat.parameters])

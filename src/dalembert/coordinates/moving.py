@@ -15,9 +15,12 @@ from dalembert.coordinates.base import Kinematics
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
 from dalembert.expressions import STATE, TIME, Reference, evaluate
+from dalembert.expressions.symbols import LINE_QUANTITIES, ROTATION_QUANTITIES
+from dalembert.forces.strut import line_between
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial import Pose
+from dalembert.spatial.so3 import cross
 
 __all__ = ["FormulaMotion", "TreeMotion", "moving", "still"]
 
@@ -58,11 +61,26 @@ class FormulaMotion(Motion):
         if ref.quantity in ("q", "u"):
             q, u = self.joint(ref.element)
             return (q if ref.quantity == "q" else u)[ref.index]
-        X, V = self.body(ref.element)
+        if ref.quantity in LINE_QUANTITIES:
+            return self.line(ref.element)[LINE_QUANTITIES.index(ref.quantity)]
+        name, point = self.point(ref.element)
+        X, V = self.body(name)
+        if ref.quantity in ROTATION_QUANTITIES:
+            return X.R["xyz".index(ref.quantity[1]), "xyz".index(ref.quantity[2])]
         i = _COMPONENT[ref.quantity]
         if ref.quantity in ("x", "y", "z"):
-            return X.p[i]
-        return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+            return (X.p if point is None else X.apply(point))[i]
+        if not ref.quantity.startswith("v"):
+            return (X.R @ V[:3])[i]
+        return (X.R @ (V[3:] if point is None else V[3:] + cross(V[:3], point)))[i]
+
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        """Body and place, in its axes, of a point; None for the origin of a body of this name."""
+        return name, None
+
+    def line(self, force: str) -> tuple[Any, Any]:
+        """Distance of the two ends of a force, and its rate."""
+        raise ModelError(f"the length of {force!r} has no value here")
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,19 @@ class TreeMotion(FormulaMotion):
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         return self.poses[name], self.twists[name]
+
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        found = self.tree.mechanism.flat.points.get(name)
+        if found is None:
+            return name, None
+        point, scope = found
+        return point.body, self.within(scope).local_point(point.body, point.at, point.frame)
+
+    def line(self, force: str) -> tuple[Any, Any]:
+        given, scope = self.tree.mechanism.flat.forces[force]
+        (first, p, frame), (second, q, _) = given.ends() or _no_ends(force)
+        _, _, length, rate = line_between(self.within(scope), (first, second), (p, q), frame)
+        return length, rate
 
     def reference(self, body: str) -> Pose:
         return self.tree.mechanism.body_pose(body)
@@ -151,6 +182,10 @@ class TreeMotion(FormulaMotion):
         if symbol.name not in self.tree.mechanism.parameters:
             raise ModelError(f"unknown parameter {symbol.name!r} in a formula")
         return self.tree.mechanism.parameters[symbol.name]
+
+
+def _no_ends(force: str) -> Any:
+    raise ModelError(f"{force!r} has no length.  Fix: length() and rate() are those of springs and struts")
 
 
 def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any]) -> TreeMotion:

@@ -17,7 +17,7 @@ import sympy.core.traversal
 
 from dalembert.errors import ExpressionError
 from dalembert.expressions.curves import call
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, TIME, parameter, reference
+from dalembert.expressions.symbols import JOINT_QUANTITIES, QUANTITIES, TIME, parameter, reference
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "parse"]
 
@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, tuple[Any, int]] = {
     "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
     "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
 }  # fmt: skip
+DISTANCE = "distance"
 CONSTANTS: dict[str, Any] = {"pi": sp.pi, "t": TIME}
 _COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
 
@@ -212,12 +213,14 @@ class _Reader:
         if not plain or node.keywords:
             raise self.fail(f"{_describe(node)} is not allowed in a formula")
         name = self.dotted(node.func)
-        if name in JOINT_QUANTITIES or name in BODY_QUANTITIES:
+        if name in QUANTITIES:
             return self.reference(name, node)
+        if name == DISTANCE:
+            return self.distance(node)
         if name not in FUNCTIONS and self.tables and len(node.args) == 1:
             return call(parameter(name), self.read(node.args[0], depth))
         if name not in FUNCTIONS:
-            known = ", ".join([*FUNCTIONS, *JOINT_QUANTITIES, *BODY_QUANTITIES])
+            known = ", ".join([*FUNCTIONS, DISTANCE, *QUANTITIES])
             raise self.fail(f"unknown function {name!r}; known: {known}")
         function, arity = FUNCTIONS[name]
         if len(node.args) != arity:
@@ -235,6 +238,14 @@ class _Reader:
                 raise self.fail(f"the index of {quantity}() must be a whole number from 0 to 6")
             index = given.value
         return reference(quantity, self.dotted(node.args[0]), index)
+
+    def distance(self, node: ast.Call) -> sp.Expr:
+        """The distance of two points or origins of bodies, written out."""
+        if len(node.args) != 2:
+            raise self.fail(f"{DISTANCE}() takes the names of two points or bodies")
+        first, second = (self.dotted(argument) for argument in node.args)
+        parts = [reference(axis, second) - reference(axis, first) for axis in "xyz"]
+        return sp.sqrt(sp.Add(*[part**2 for part in parts]))
 
     def read_IfExp(self, node: ast.IfExp, depth: int) -> sp.Expr:
         test = node.test

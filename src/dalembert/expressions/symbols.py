@@ -8,17 +8,26 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 __all__ = [
-    "BODY_QUANTITIES", "JOINT_QUANTITIES", "STATE", "TIME", "Reference", "parameter", "reference", "references",
+    "BODY_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES", "QUANTITIES", "ROTATION_QUANTITIES", "STATE", "TIME",
+    "Reference", "parameter", "reference", "references",
 ]  # fmt: skip
 
 TIME = sp.Symbol("t", real=True)
 
 # q(joint), q(joint, i): coordinate; u(joint), u(joint, i): velocity.
 JOINT_QUANTITIES = ("q", "u")
+# Entries of the rotation matrix of a body: Rxy is the component along x of its axis y.
+ROTATION_QUANTITIES = tuple(f"R{i}{j}" for i in "xyz" for j in "xyz")
+# Distance of the two ends of a spring or strut, and its rate.
+LINE_QUANTITIES = ("length", "rate")
 # A state of the model's own is written by its name; once models are written out it is the reference state(name).
 STATE = "state"
 # World position and velocity of a body's origin, and its angular velocity in world axes.
 BODY_QUANTITIES = ("x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
+
+
+# All that a text may call with the name of an element.
+QUANTITIES = (*JOINT_QUANTITIES, *BODY_QUANTITIES, *ROTATION_QUANTITIES, *LINE_QUANTITIES)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ bodies:
         length: crank_length
         axis: y
         pose: [1, crank_length/2, 0]
+points:
+  - {name: tip, body: coupler, at: [1, crank_length, 0]}
 joints:
   - {name: A, kind: revolute, bodies: [ground, crank], point: [0, 0, 0], axis: z}
   - {name: B, kind: revolute, bodies: [crank, coupler], point: [0, crank_length, 0], axis: z}
@@ -60,6 +62,7 @@ inputs:
 tables:
   - {name: brake, x: [0, 1, 5, 20], y: [0, 0.1, 0.15, 0.16]}
 outputs:
+  - {name: reach, formula: "distance(tip, crank) + vx(tip)*Rxx(crank)"}
   - {name: height, formula: y(coupler) - crank_length/2, unit: m}
 events:
   - {name: coasting, when: t - 5, direction: rising, switch: {motor: false}}

@@ -132,6 +132,10 @@ where motion is allowed the time `t` and references to the motion:
 | `x(body)`, `y(body)`, `z(body)` | world position of a body's origin (m) |
 | `vx(body)`, `vy(body)`, `vz(body)` | its velocity in world axes (m/s) |
 | `wx(body)`, `wy(body)`, `wz(body)` | angular velocity in world axes (rad/s) |
+| `Rxx(body)`, `Rxy(body)` … `Rzz(body)` | its orientation: `Rxy` is the component along world x of its axis y |
+| `x(point)`, `vx(point)` … | the same of a point of `points` |
+| `distance(a, b)` | of two points or origins of bodies (m) |
+| `length(spring)`, `rate(spring)` | distance of the ends of a spring or strut (m), and its rate (m/s) |
 
 States, inputs and tables are named as parameters are: `k*current`, `road(x(wheel))`.
 Names with spaces or dashes are quoted: `q("front wheel")`. A floating body has a free joint of its own name.
@@ -144,7 +148,7 @@ What may stand where:
 | field | may name, besides parameters |
 |---|---|
 | geometry, inertia, stiffness, sizes, initial values | nothing |
-| `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
+| `formula` of an equation at position level | `t`, inputs, `q`, `x`, `y`, `z`, `R…`, `length` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
 | `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |
 | `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
@@ -209,6 +213,7 @@ def reference_markdown() -> str:
         parts.append(f"## {section}\n\n{note}")
         for name, kind in kinds.items():
             parts.append(f"### {name}\n\n" + _described(definitions[kind.__name__], definitions))
+    parts.append("## points\n\n" + _described(definitions["Point"], definitions))
     for section, name in (("states", "StateVariable"), ("inputs", "InputSignal"), ("tables", "Table")):
         parts.append(f"## {section}\n\n" + _described(definitions[name], definitions))
     parts.append("## outputs\n\n" + _described(definitions["Output"], definitions))

@@ -27,7 +27,7 @@ from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 from dalembert.solids import AnySolid
 
-__all__ = ["Body", "Event", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "Event", "Output", "Point", "Shape", "SubModel"]
 
 
 class Body(Element):
@@ -98,6 +98,14 @@ class Body(Element):
 
     def _quantities(self, *names: str) -> Any:
         return tuple(reference(name, self.name) for name in names)
+
+
+class Point(Element):
+    """A point of a body, which formulas name as they name bodies: ``x(tip)``, ``vz(tip)``, ``distance(tip, hook)``."""
+
+    body: BodyName = Field(description="the body that carries it")
+    at: Vector = Field(description="where it is in the reference configuration (m)")
+    frame: FrameName = Field("world", description="'world', 'body', or a body's name: the frame of ``at``")
 
 
 class Output(Element):

@@ -19,7 +19,7 @@ from dalembert.elements.base import AXES, plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
-from dalembert.model.data import Body, Event, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
@@ -39,6 +39,7 @@ _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
 _KINDS: dict[str, Mapping[str, type[Element]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
 _CLASSES: dict[str, type[Element]] = {
     "bodies": Body,
+    "points": Point,
     "states": StateVariable,
     "inputs": InputSignal,
     "tables": Table,
@@ -56,6 +57,7 @@ class Document(Record):
     gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
+    points: list[Point] = Field([], description="points of bodies that formulas name")
     joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
     constraints: list[Constraint] = Field([], description="gears, racks, couplers, equations and drives")
     forces: list[Force] = Field([], description="springs, bushings, forces, torques and motors")

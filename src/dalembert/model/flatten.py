@@ -11,12 +11,13 @@ import sympy as sp
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import STATE, parameter, switches_in, tables_in
-from dalembert.expressions.symbols import as_reference, parameters_of, reference
+from dalembert.expressions import STATE, parameter, references, switches_in, tables_in
+from dalembert.expressions.symbols import LINE_QUANTITIES, as_reference, parameters_of, reference
+from dalembert.forces import Strut
 from dalembert.joints import Free, JointData
-from dalembert.model.data import Body, Event, Output, Shape
+from dalembert.model.data import Body, Event, Output, Point, Shape
 from dalembert.model.floating import floating
-from dalembert.model.model import Model
+from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
 __all__ = ["Flat", "Module", "Scope", "flatten"]
@@ -71,6 +72,7 @@ class Flat:
     gravity: tuple[sp.Expr, ...]
     parameters: dict[str, float] = field(default_factory=lambda: {})
     bodies: dict[str, tuple[Body, Scope]] = field(default_factory=lambda: {})
+    points: dict[str, tuple[Point, Scope]] = field(default_factory=lambda: {})
     joints: dict[str, tuple[JointData, Scope]] = field(default_factory=lambda: {})
     constraints: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
     forces: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
@@ -114,6 +116,13 @@ class Flat:
     def settled(self, formula: sp.Expr) -> sp.Expr:
         """A formula with full names in which states are references, tables curves, and inputs what they are."""
         return _swapped(formula, self._meanings)
+
+    @cached_property
+    def measures(self) -> bool:
+        """True if some force looks at named points, or at the length of a force."""
+        formulas = [formula for force, _ in self.forces.values() for *_, formula in formulas_in(force)]
+        found = (ref for formula in formulas for ref in references(formula))
+        return any(ref.quantity in LINE_QUANTITIES or ref.element in self.points for ref in found)
 
     @property
     def event_owners(self) -> list[str]:
@@ -211,13 +220,14 @@ def _collect(
         "parameter": parameter_name,
         "frame": frame_name,
     }
-    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events", "states", "inputs", "tables"):
+    for section in SECTIONS[:-1]:
         target = getattr(flat, section)
         for element in getattr(model, section):
             if section == "inputs" and element.name in bound:
                 continue
             full = replace_names(element, formula, names) if prefix or bound else element
             full = full.model_copy(update={"name": prefix + element.name}) if prefix else full
+            full = _with_own_line(full) if section == "forces" else full
             if full.name in target:
                 raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
             target[full.name] = (full, scope)
@@ -234,6 +244,14 @@ def _collect(
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
+
+
+def _with_own_line(force: Any) -> Any:
+    """A strut whose law names its length and rate as everyone may."""
+    if not isinstance(force, Strut):
+        return force
+    swap: dict[Any, Any] = {parameter(name): reference(name, force.name) for name in LINE_QUANTITIES}
+    return force.model_copy(update={"push": force.push.xreplace(swap)})
 
 
 def _settle_signals(flat: Flat) -> None:

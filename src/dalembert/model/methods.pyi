@@ -10,6 +10,7 @@ from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
+from dalembert.forces.strut import Strut
 from dalembert.joints import JointData
 from dalembert.model.data import Body
 
@@ -506,6 +507,18 @@ class ElementMethods:
         frame: Any = "world",
     ) -> Spring:
         """A spring and damper between two points: tension = k (l − l₀) + c l̇."""
+
+    def strut(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        at: Any,
+        push: Any,
+        *,
+        frame: Any = "world",
+    ) -> Strut:
+        """A force along the line between two points, pushing them apart where it is positive."""
 
     def torsional_spring(
         self,

@@ -12,7 +12,7 @@ from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
-from dalembert.model.data import Body, Event, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import caller, checked, nearest
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
@@ -21,7 +21,8 @@ from dalembert.values import SEQUENCE
 __all__ = ["Model", "model_of"]
 
 SECTIONS = (
-    "bodies", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events", "submodels",
+    "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
+    "submodels",
 )  # fmt: skip
 
 
@@ -49,6 +50,7 @@ class Model(ElementMethods):
         self.gravity = gravity
         self.parameter_values: dict[str, float] = {}
         self.bodies: list[Body] = []
+        self.points: list[Point] = []
         self.joints: list[JointData] = []
         self.constraints: list[Any] = []
         self.forces: list[Any] = []
@@ -131,6 +133,10 @@ class Model(ElementMethods):
         body = self.body(name, mass=mass, com=position, **fields)
         self.joint("translational", name, self.ground, name, point=position)
         return body
+
+    def point(self, name: str, body: Any, at: Any, *, frame: Any = "world") -> Point:
+        """Name a point of a body for formulas: ``model.point("tip", rod, (1, 0, 0))``, then ``x(tip)``, ``vz(tip)``."""
+        return self.append("points", checked(Point, f"point {name!r}", name=name, body=body, at=at, frame=frame))
 
     def shape(self, body: Any, kind: str, **fields: Any) -> Shape:
         """Draw something on a body; see :class:`Shape` for the fields."""

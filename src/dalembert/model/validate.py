@@ -12,7 +12,7 @@ from dalembert.elements.base import formulas_in
 from dalembert.errors import Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.parse import CONSTANTS, FUNCTIONS
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, parameters_of
+from dalembert.expressions.symbols import QUANTITIES, parameters_of
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.floating import floating
 from dalembert.model.given_inputs import depends_on_motion, input_loop
@@ -29,7 +29,7 @@ __all__ = ["Draft", "printable", "problems"]
 
 RESERVED = ("ground", "world", "body")
 TITLES = {
-    "bodies": "body", "joints": "joint", "constraints": "constraint", "forces": "force",
+    "bodies": "body", "points": "point", "joints": "joint", "constraints": "constraint", "forces": "force",
     "states": "state", "inputs": "input", "tables": "table",
     "outputs": "output", "events": "event", "submodels": "sub-model",
 }  # fmt: skip
@@ -224,7 +224,7 @@ def _check_signal(place: Place, path: str, title: str, signal: Any) -> None:
     if len(same) > 1 and not any(e is signal for e in same[0]):
         place.report(f"{path}.name", f"{title}: a state or an input has the same name", "choose another name")
     if isinstance(signal, Table):
-        if name in (*FUNCTIONS, *JOINT_QUANTITIES, *BODY_QUANTITIES):
+        if name in (*FUNCTIONS, *QUANTITIES):
             place.report(f"{path}.name", f"{title}: a function of formulas has this name", "choose another name")
         return
     _check_output(place, path, title, signal)
@@ -241,6 +241,12 @@ def _check_output(place: Place, path: str, title: str, output: Any) -> None:
     if not printable(output.unit) or len(output.unit) > 40:
         message = f"{title}: unit must be a short text without control characters"
         place.report(f"{path}.unit", message, "unit: N m")
+
+
+def _check_point(place: Place, path: str, title: str, point: Any) -> None:
+    check_element(place, path, title, point)
+    if point.name in place.bodies or point.name == "ground":
+        place.report(f"{path}.name", f"{title}: a body has the same name", "choose another name")
 
 
 def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
@@ -273,6 +279,7 @@ def _check_timed(place: Place, path: str, title: str, model: Model, name: str) -
 
 _CHECKS: dict[str, Callable[[Place, str, str, Any], None]] = {
     "bodies": check_body,
+    "points": _check_point,
     "joints": check_joint,
     "constraints": check_element,
     "forces": check_element,

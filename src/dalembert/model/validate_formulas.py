@@ -18,7 +18,14 @@ from dalembert.elements.base import formulas_in
 from dalembert.errors import ExpressionError
 from dalembert.expressions import STATE, TIME, Reference, evaluate, tables_in, to_text
 from dalembert.expressions.parse import FUNCTIONS
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
+from dalembert.expressions.symbols import (
+    BODY_QUANTITIES,
+    LINE_QUANTITIES,
+    QUANTITIES,
+    ROTATION_QUANTITIES,
+    as_reference,
+    parameters_of,
+)
 from dalembert.model.validate_scope import Place, hint
 
 __all__ = ["check_formula", "check_formulas"]
@@ -56,8 +63,12 @@ def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Al
         place.report(path, message, "e.g. when: q(A) - 1, or when: t - 2")
     for name in sorted(set(allowed.local) & set(place.values)):
         if sp.Symbol(name, real=True) in formula.free_symbols:
-            message = f"{title}: {name!r} is both a parameter and a quantity of the custom joint"
+            message = f"{title}: {name!r} is both a parameter and a quantity of the {_owner(allowed)}"
             place.report(path, message, "rename the parameter")
+
+
+def _owner(allowed: Allowed) -> str:
+    return "strut" if allowed.local == LINE_QUANTITIES else "custom joint"
 
 
 def _moves(place: Place, formula: Any) -> bool:
@@ -94,7 +105,7 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
         place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)
     for table in sorted({call.table for call in tables_in(formula)}):
         if place.signals.get(table) != "table":
-            known = [*FUNCTIONS, *JOINT_QUANTITIES, *BODY_QUANTITIES]
+            known = [*FUNCTIONS, *QUANTITIES]
             known += [name for name, kind in place.signals.items() if kind == "table"]
             message = f"{title}: unknown function {table!r} in {_short(formula)!r}"
             place.report(path, message, f"{hint(table, known)}; or add a table of this name")
@@ -121,14 +132,21 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
     quantity, args = type(atom).__name__, atom.args
     fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
     if quantity not in OF_POSITION | OF_VELOCITY or not fits:
-        fix = f"references are {', '.join([*JOINT_QUANTITIES, *BODY_QUANTITIES])} of an element"
+        fix = f"references are {', '.join(QUANTITIES)} of an element"
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
     ref = as_reference(atom)
     if quantity not in allowed.quantities:
         place.report(path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter")
-    elif quantity in BODY_QUANTITIES:
-        place.check_body(path, title, ref.element)
+    elif quantity in LINE_QUANTITIES:
+        forces = {name: force for name, force in place.named_in("forces").items() if force.ends() is not None}
+        if ref.element not in forces:
+            place.report(
+                path, f"{title}: {_short(atom)!r}: no spring or strut {ref.element!r}", hint(ref.element, forces)
+            )
+    elif quantity in BODY_QUANTITIES or quantity in ROTATION_QUANTITIES:
+        if ref.element not in place.named_in("points"):
+            place.check_body(path, title, ref.element)
     elif place.check_joint(path, title, ref.element):
         sizes = place.sizes(ref.element)
         count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv

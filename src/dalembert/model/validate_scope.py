@@ -166,6 +166,13 @@ class Place:
         if name != "ground" and name not in self.bodies and "bodies" not in self.unsure:
             self.report(path, f"{title}: unknown body {name!r}", hint(name, {"ground", *self.bodies}))
 
+    def named_in(self, section: str) -> dict[str, Any]:
+        """Elements of a section that formulas of this model reach, by name: those of sub-models too."""
+        own = {element.name: element for element in getattr(self.model, section)}
+        for _, sub, child in self.children:
+            own |= {f"{sub.name}.{name}": element for name, element in child.named_in(section).items()}
+        return own
+
     def check_joint(self, path: str, title: str, name: str) -> bool:
         if self.is_joint(name):
             return True
