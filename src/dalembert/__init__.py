@@ -66,6 +66,7 @@ _HOMES = {
     "load": "dalembert.analyses",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
+    "read_table": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
@@ -128,6 +129,7 @@ __all__ = [
     "load",
     "mesh_body",
     "read",
+    "read_table",
     "redundancy",
     "simulate",
     "simulate_many",
@@ -176,7 +178,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
-    from dalembert.io import mesh_body, read, write
+    from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar

@@ -10,8 +10,8 @@ from dalembert.constraints.rubbing import ContactFriction, Friction, Rubbing
 from dalembert.constraints.transmissions import Belt, Cable
 
 __all__ = [
-    "CONSTRAINTS", "Belt", "Cable", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit", "Friction",
-    "Gear", "Limit", "OneSided", "Rack", "RigidContact", "RollingSurface", "Rubbing",
+    "CONSTRAINTS", "Belt", "Cable", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit",
+    "Friction", "Gear", "Limit", "OneSided", "Rack", "RigidContact", "RollingSurface", "Rubbing",
 ]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {

@@ -36,11 +36,12 @@ class MechanismKernels(KernelSet):
     def __init__(self, coordinates: Coordinates, formulation: Formulation):
         flat = coordinates.flat
         self.coordinates, self.flat = coordinates, flat
-        sizes, windings = (coordinates.nq, coordinates.nv), len(coordinates.windings)
+        sizes, tail = (coordinates.nq, coordinates.nv), coordinates.tail
         branches = {} if formulation.rolled and is_rolled(coordinates) else dict.fromkeys(flat.branches, 0.0)
         owners = (*flat.event_owners, *branches)
-        super().__init__(formulation, sizes, {**flat.parameters, **branches}, windings, owners)
+        super().__init__(formulation, sizes, {**flat.parameters, **branches}, tail, owners)
         self.n_branches = len(branches)
+        self.own_states = tuple(state.name for state in coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @cached_property

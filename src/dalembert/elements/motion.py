@@ -28,6 +28,10 @@ class Motion(Protocol):
         """World pose of a body and its twist in body axes."""
         ...
 
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        """Body and place, in its axes, of a named point; None for the origin of a body of this name."""
+        ...
+
     def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates (unwound) and velocities of a joint, whether it is a tree joint or cut."""
         ...

@@ -16,6 +16,7 @@ from dalembert.forces.moving_frame import MovingFrame
 from dalembert.forces.one_sided_springs import Contact, Stop
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
+from dalembert.forces.strut import Strut
 from dalembert.joints import JointData
 from dalembert.model.data import Body
 
@@ -601,6 +602,18 @@ class ElementMethods:
         frame: Any = "world",
     ) -> Spring:
         """A spring and damper between two points: tension = k (l − l₀) + c l̇."""
+
+    def strut(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        at: Any,
+        push: Any,
+        *,
+        frame: Any = "world",
+    ) -> Strut:
+        """A force along the line between two points, pushing them apart where it is positive."""
 
     def torsional_spring(
         self,
