@@ -6,9 +6,9 @@ from typing import Any
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
-from dalembert.constraints.friction import ContactFriction, Friction
 from dalembert.constraints.one_sided import Limit, RigidContact
 from dalembert.constraints.rolling_surface import RollingSurface
+from dalembert.constraints.rubbing import ContactFriction, Friction
 from dalembert.constraints.transmissions import Belt, Cable
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
@@ -712,7 +712,7 @@ class ElementMethods:
         second: Any,
         surfaces: Any,
         *,
-        exponent: Any = 3/2,
+        exponent: Any = 1.5,
         dissipation: Any = 0,
         stiffness: Any = None,
         young: Any = None,
