@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 import threading
 
@@ -216,3 +217,24 @@ def test_quaternions_of_rotations():
     # Along a motion the sign does not jump.
     turn = Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0.0, 0.6, 0.8])).as_matrix()
     assert (np.sum(quaternions(turn)[1:] * quaternions(turn)[:-1], axis=1) > 0.99).all()
+
+
+def test_a_start_that_was_assembled_before_is_taken_again(monkeypatch):
+    """Only for the same numbers; and nobody can change what is kept."""
+    dynamics, calls = da.compile(da.library.four_bar()), []
+    module = importlib.import_module("dalembert.analyses.options")
+    monkeypatch.setattr(module, "assemble_state", lambda *given: calls.append(given) or assemble_state(*given))
+
+    def begun(**options):
+        return module.Options(**options).state(dynamics)
+
+    first = begun(initial={"A": 0.7})
+    expected = first.q.copy()
+    first.q[:] = np.nan
+    assert np.array_equal(begun(initial={"A": 0.7}).q, expected) and len(calls) == 1
+    assert not np.array_equal(begun(initial={"A": 0.8}).q, expected) and len(calls) == 2
+    assert begun(initial={"A": 0.8}, start=1.0).time == 1.0 and len(calls) == 3
+    assert begun(initial={"A": 0.8}, parameters={"crank": 0.35}).parameters == {"crank": 0.35} and len(calls) == 4
+    begun(initial={"A": [0.8]})
+    begun(initial={"A": [0.8]})
+    assert len(calls) == 6  # what is not plain numbers is assembled each time
