@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.delta_robot import delta_robot
     from dalembert.library.mechanisms.desk_lamp import desk_lamp
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
+    from dalembert.library.mechanisms.five_bar import five_bar
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.planar_pendulum import planar_pendulum
+    from dalembert.library.mechanisms.quarter_car import quarter_car
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
     from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
@@ -62,6 +64,7 @@ __all__ = [
     "desk_lamp",
     "double_pendulum",
     "duration",
+    "five_bar",
     "four_bar",
     "knife_edge",
     "n_four_bar",
@@ -70,6 +73,7 @@ __all__ = [
     "parallelogram",
     "pendulum",
     "planar_pendulum",
+    "quarter_car",
     "rolling_disc",
     "rolling_sphere",
     "sarrus",
@@ -138,6 +142,8 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "sarrus",
         "bennett",
         "bricard",
+        "five-bar",
+        "quarter-car",
     )
 }
 
@@ -147,7 +153,7 @@ PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-
 
 
 # How long a run of them is worth watching (s), where it is not ten seconds.
-DURATIONS = {"andrews": 0.03, "delta-robot": 2.0, "stewart-platform": 5.0}
+DURATIONS = {"andrews": 0.03, "delta-robot": 2.0, "stewart-platform": 5.0, "five-bar": 3.0, "quarter-car": 2.5}
 USUAL_DURATION = 10.0
 
 
