@@ -128,6 +128,7 @@ __all__ = [
     "linearize_over",
     "load",
     "mesh_body",
+    "parts",
     "read",
     "read_table",
     "redundancy",
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
     from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
+    from dalembert.model import machine_parts as parts
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar
     from dalembert.state import State
@@ -195,6 +197,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.library")
     if name == "leaves":
         return import_module("dalembert.modular.leaves")
+    if name == "parts":
+        return import_module("dalembert.model.machine_parts")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

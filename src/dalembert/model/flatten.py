@@ -228,7 +228,7 @@ def _collect(
         return expression.xreplace(swap)  # type: ignore[return-value]
 
     def parameter_name(name: str) -> str:
-        if name not in model.parameter_values:
+        if name not in own:
             return name
         full = bound.get(name, parameter(prefix + name))
         if not isinstance(full, sp.Symbol):
