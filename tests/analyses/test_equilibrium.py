@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy.optimize import brentq
-from support.random_models import loop_model, tree_model
 
 import dalembert as da
 from dalembert.analyses.rank import Positions
 from dalembert.errors import DalembertError
+from dalembert.fuzz.random_models import loop_model, tree_model
 from dalembert.joints import JOINTS
 
 EXACT = 1e-9  # rad, m, N: Newton's method ends at rounding

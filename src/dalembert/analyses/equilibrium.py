@@ -15,6 +15,7 @@ from dalembert.analyses.check_values import by_name
 from dalembert.analyses.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.equilibrium_system import system_equilibrium
+from dalembert.analyses.give_inputs import refuse_states
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize
 from dalembert.analyses.minimal_state import divide
@@ -89,6 +90,7 @@ def equilibrium(
         given = by_name("equilibrium: guess", guess, 'guess={"theta": 0.3}') or {}
         return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed)
     dynamics = _equations(model, coordinates)
+    refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
     search = _Search(dynamics, _start(dynamics, guess, dict(parameters or {})), steady, tuple(hold), tuple(unknowns))
     return search.run(starts, np.random.default_rng(seed))
 

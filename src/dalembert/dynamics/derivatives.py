@@ -206,7 +206,7 @@ def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tu
     Q = Q + tree.generalized_forces(equations.states, wrenches)
     column = al.to_sx(Q - equations.cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
-    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), kernels.nv)
+    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).tangent(), kernels.nv)
     symbols = kernels.symbols
     Q_q = ca.jacobian(column, symbols["q"][0]) @ _matrix(W)
     return column, Load(al.from_sx(column, kernels.nv), _array(Q_q), _array(ca.jacobian(column, symbols["u"][0])))

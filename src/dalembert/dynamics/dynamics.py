@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.coordinates import Generalized
-from dalembert.dynamics.choose import choose
+from dalembert.coordinates import CoordinateOptions
+from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.dynamics.make_context import make_context
@@ -19,11 +19,13 @@ from dalembert.dynamics.make_problem import make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.shared_traces import SharedTraces
 from dalembert.equations import Equations, Level
 from dalembert.errors import DalembertError, InputError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
+from dalembert.model.contents import contents
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
 
@@ -59,6 +61,9 @@ class Residuals(NamedTuple):
     jacobian: Any
 
 
+_SHARED = SharedTraces()
+
+
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
     return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
@@ -81,9 +86,13 @@ class Dynamics:
         kernels: the machine code, and the trace that it is made from.
     """
 
-    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+    def __init__(
+        self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
+    ):
         model = model_of(model)
-        model.validate()
+        data = contents(model)
+        if not _SHARED.knows(data):
+            model.validate()
         self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
@@ -91,6 +100,8 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.kernels = MechanismKernels(self.coordinates, self.formulation)
+        how = self.recipe.coordinates, self.kernels.n_branches, is_rolled(self.coordinates)
+        self.kernels.made = _SHARED.of(data, *how)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -433,7 +444,7 @@ class Dynamics:
 
 
 def compile(
-    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
     """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
     return Dynamics(model, formulation, coordinates)

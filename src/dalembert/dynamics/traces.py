@@ -39,7 +39,8 @@ def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[
     """Expressions of the residuals of the equations of motion and of their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
-    leads from the coordinates to the tangent space. The power of forces without potential gives its derivatives only.
+    leads from the coordinates to the tangent space, along which states stay; ``states_u`` has their rows. The power of
+    forces without potential gives its derivatives only.
     """
     al, symbols = CASADI, kernels.symbols
     equations = kernels.traced
@@ -49,12 +50,13 @@ def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[
     r, g = _residuals(kernels, du, multipliers)
     v = al.to_sx(equations.velocity_residual())
     phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
+    W, slopes = _split(kernels, ca.jacobian(qdot, u))
     return {
         "r": r, "v": v, "g": g, "phi": phi, "qdot": qdot,
         "r_q": ca.jacobian(r, q), "r_u": ca.jacobian(r, u), "M": ca.jacobian(r, du[0]), "A": A,
         "v_q": ca.jacobian(v, q), "g_q": ca.jacobian(g, q), "g_u": ca.jacobian(g, u),
-        "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
-        "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u),
+        "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": W,
+        "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u), "states_u": slopes,
     }  # fmt: skip
 
 
@@ -64,6 +66,15 @@ def _residuals(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, 
     A = ca.reshape(CASADI.to_sx(equations.jacobian), kernels.nv, rows)
     r = CASADI.to_sx(equations.inverse(du[1])) - A @ multipliers[0]
     return r, CASADI.to_sx(equations.acceleration_residual(du[1]))
+
+
+def _split(kernels: KernelSet, slopes: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """∂q̇/∂u without the rows of the model's own states, and those rows."""
+    n, first = kernels.n_states, kernels.nq - kernels.tail
+    if not n:
+        return slopes, ca.SX(0, kernels.nv)
+    rows = slopes[first : first + n, :]
+    return ca.vertcat(slopes[:first, :], ca.SX(n, kernels.nv), slopes[first + n :, :]), rows
 
 
 def exponential_kernel(kernels: MechanismKernels) -> Kernel:
@@ -99,7 +110,7 @@ def discrete_kernel(kernels: MechanismKernels) -> Kernel:
     at_middle = Equations(tree, time + step / 2, middle, delta[1] / step, kernels.tau[1])
     lagrangian = step * (at_middle.kinetic_energy() - at_middle.potential_energy())
     L = al.to_sx(np.array([lagrangian]))
-    W = ca.jacobian(al.to_sx(kernels.traced.qdot()), symbols["u"][0])
+    W, _ = _split(kernels, ca.jacobian(al.to_sx(kernels.traced.qdot()), symbols["u"][0]))
     by_delta, by_q = ca.jacobian(L, delta[0]).T, W.T @ ca.jacobian(L, q[0]).T
     force = al.to_sx(at_middle.work_forces())
 
