@@ -112,7 +112,8 @@ class Checkpoint:
                 f"Fix: the same call as before, another name, or delete the file"
             )
         counts, written, given = np.array(notes["counts"]), notes["written"], notes["parameters"]
-        if counts.shape != run.counts.shape or not isinstance(given, DICT) or not 0 < written <= len(run.out):
+        fits = counts.shape == run.counts.shape and counts.dtype == run.counts.dtype and isinstance(given, DICT)
+        if not (fits and type(written) is int and 0 < written <= len(run.out)):
             raise ValueError("its notes are not those of a run")
         run.parameters = {str(name): float(value) for name, value in given.items()}
         run.segments = [(start, values) for start, values in notes["segments"]]
