@@ -23,6 +23,7 @@ _HOMES = {
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.coordinates",
+    "Natural": "dalembert.coordinates",
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
@@ -49,6 +50,7 @@ _HOMES = {
     "derive": "dalembert.derivation",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
+    "export_fmu": "dalembert.analyses",
     "ignorable": "dalembert.analyses",
     "integrable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
@@ -64,6 +66,7 @@ _HOMES = {
     "load": "dalembert.analyses",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
+    "read_table": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
@@ -93,6 +96,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelWarning",
+    "Natural",
     "Options",
     "Placement",
     "Planar",
@@ -112,6 +116,7 @@ __all__ = [
     "derive",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",
@@ -124,6 +129,7 @@ __all__ = [
     "load",
     "mesh_body",
     "read",
+    "read_table",
     "redundancy",
     "simulate",
     "simulate_many",
@@ -152,6 +158,7 @@ if TYPE_CHECKING:
         compare,
         equilibrium,
         export_c,
+        export_fmu,
         ignorable,
         inspect,
         integrable,
@@ -166,12 +173,12 @@ if TYPE_CHECKING:
         sweep,
         workspace,
     )
-    from dalembert.coordinates import Generalized
+    from dalembert.coordinates import Generalized, Natural
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
-    from dalembert.io import mesh_body, read, write
+    from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar

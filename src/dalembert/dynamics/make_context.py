@@ -35,7 +35,8 @@ def make_context(
     context = Context(
         nq=kernels.nq, nv=kernels.nv, rows=len(rows), holonomic=rows.holonomic,
         yielding=kernels.yielding, n_parameters=len(values), parameters=values,
-        n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_windings=kernels.windings,
+        n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_tail=kernels.tail,
+        n_states=kernels.n_states,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
     if len(kernels.contacts):

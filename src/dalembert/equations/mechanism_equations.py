@@ -58,13 +58,25 @@ class Equations:
         return still(self.tree, self.t, self.q, self.u, self.states)
 
     def qdot(self) -> np.ndarray:
-        """q̇ of the coordinates, and the rates of the angles that windings follow."""
-        parts = [self.tree.qdot(self.q, self.u)]
+        """q̇ of the coordinates, the rates of states, and those of the angles that windings follow."""
+        return self._rates(self.state_rates())
+
+    def tangent(self) -> np.ndarray:
+        """q̇ where states stay: linear in u, if no motion is given as a function of time."""
+        return self._rates(self.al.zeros(len(self.flat.states)))
+
+    def _rates(self, of_states: np.ndarray) -> np.ndarray:
+        parts = [self.tree.qdot(self.q, self.u), of_states]
         windings = self.tree.coordinates.windings
         if windings:
             jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
             parts.append(self.al.array([jets.al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))  # type: ignore[attr-defined]
         return self.al.concatenate(parts)
+
+    def state_rates(self) -> np.ndarray:
+        """Rates of the model's own states."""
+        states = self.flat.states.values()
+        return self.al.array([self.motion.within(scope).evaluate(state.rate) for state, scope in states])
 
     # Constraints
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -47,6 +48,10 @@ class Force(Element):
 
     def energy(self, motion: Motion) -> Any:
         return motion.al.constant(0)
+
+    def spread(self, bodies: Sequence[str]) -> list[Force]:
+        """The forces that stand for it, given the bodies of the model that it was drawn in."""
+        return [self]
 
     def ends(self) -> tuple[End, End] | None:
         """The two points between which a coil is drawn; None draws nothing."""

@@ -39,7 +39,8 @@ class Potential(Force):
             else:
                 force = al.zeros(3)
                 force["xyz".index(ref.quantity)] = value
-                load.force_at(ref.element, motion.body(ref.element)[0], al.zeros(3), force, True)
+                body, point = motion.point(ref.element)
+                load.force_at(body, motion.body(body)[0], al.zeros(3) if point is None else point, force, True)
 
     def energy(self, motion: Motion) -> Any:
         return motion.evaluate(self.formula)

@@ -27,7 +27,7 @@ from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 from dalembert.solids import AnySolid
 
-__all__ = ["Body", "ContactEvent", "Event", "FrictionEvent", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "ContactEvent", "Event", "FrictionEvent", "Output", "Point", "Shape", "SubModel"]
 
 
 class Body(Element):
@@ -98,6 +98,14 @@ class Body(Element):
 
     def _quantities(self, *names: str) -> Any:
         return tuple(reference(name, self.name) for name in names)
+
+
+class Point(Element):
+    """A point of a body, which formulas name as they name bodies: ``x(tip)``, ``vz(tip)``, ``distance(tip, hook)``."""
+
+    body: BodyName = Field(description="the body that carries it")
+    at: Vector = Field(description="where it is in the reference configuration (m)")
+    frame: FrameName = Field("world", description="'world', 'body', or a body's name: the frame of ``at``")
 
 
 class Output(Element):
@@ -173,6 +181,9 @@ class SubModel(Element):
     )
     base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
     parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
+    inputs: Annotated[dict[Name, Formula], MOTION] = Field(
+        default_factory=dict, description="its inputs, as formulas of t and of our states, inputs and motion"
+    )
 
 
 InitialValues = dict[JointName, tuple[Formula, ...]]

@@ -128,6 +128,7 @@ class Context(Record):
             constraints; else 0.
         n_events, n_branches: how many events there are, and how many of the last ones choose branches of formulas, by
             as many of the last parameters.
+        n_tail, n_states: entries at the end of q that are no coordinates, and how many of the first of them are states.
         alpha, beta: Baumgarte's constants, zero if not wanted.
         drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
@@ -160,7 +161,8 @@ class Context(Record):
     holonomic_rank = Int()
     n_active = Int()
     active_holonomic = Int()
-    n_windings = Int()
+    n_tail = Int()
+    n_states = Int()
     n_contacts = Int()
     n_frictions = Int()
     alpha = Real()
