@@ -39,6 +39,10 @@ class Force(Element):
     def energy(self, motion: Motion) -> Any:
         return motion.al.constant(0)
 
+    def in_full(self) -> Force:
+        """The same with names of its own, such as its length, written as every formula may write them."""
+        return self
+
     def ends(self) -> tuple[End, End] | None:
         """The two points between which a coil is drawn; None draws nothing."""
         return None
