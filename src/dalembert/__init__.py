@@ -23,6 +23,7 @@ _HOMES = {
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.coordinates",
+    "Natural": "dalembert.coordinates",
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
@@ -49,6 +50,7 @@ _HOMES = {
     "derive": "dalembert.derivation",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
+    "export_fmu": "dalembert.analyses",
     "ignorable": "dalembert.analyses",
     "integrable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
@@ -94,6 +96,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelWarning",
+    "Natural",
     "Options",
     "Placement",
     "Planar",
@@ -113,6 +116,7 @@ __all__ = [
     "derive",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",
@@ -155,6 +159,7 @@ if TYPE_CHECKING:
         compare,
         equilibrium,
         export_c,
+        export_fmu,
         ignorable,
         inspect,
         integrable,
@@ -169,7 +174,7 @@ if TYPE_CHECKING:
         sweep,
         workspace,
     )
-    from dalembert.coordinates import Generalized
+    from dalembert.coordinates import Generalized, Natural
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement

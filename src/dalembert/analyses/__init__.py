@@ -6,6 +6,7 @@ from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.export_fmu import export_fmu
 from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
@@ -51,6 +52,7 @@ __all__ = [
     "compare",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",

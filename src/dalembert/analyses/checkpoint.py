@@ -68,7 +68,7 @@ class Checkpoint:
             "choices": run.choices, "chosen": run.chosen.recipe.to_data() if isinstance(run.chosen, Dynamics) else None,
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
-            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(),
+            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(), "lost": run.lost,
         }  # fmt: skip
         data = xr.Dataset(
             {
@@ -118,6 +118,7 @@ class Checkpoint:
         run.parameters = {str(name): float(value) for name, value in given.items()}
         run.segments = [(start, values) for start, values in notes["segments"]]
         run.events = [Happening(**event) for event in notes["events"]]
+        run.lost = float(notes["lost"])
         run.notes = notes["notes"]
         if notes["method"] != run.method.name:
             assert run.fallback is not None

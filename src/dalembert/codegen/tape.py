@@ -204,20 +204,20 @@ def _read(name: str, function: ca.Function, places: array[int], n_results: int) 
         n_results: how many results these make; what the function gives besides follows them.
     """
     build = _Builder(int(function.nnz_in(0)))
-    slot: dict[int, int] = {}
+    slot = [0] * int(function.sz_w())
     given = array("q", [0]) * int(function.nnz_out(0))
     code_of, target_of, operands_of = function.instruction_id, function.instruction_output, function.instruction_input
+    value = build.value
     for k in range(function.n_instructions()):
         code = code_of(k)
         name_of_code = _NAME_OF.get(code)
         if name_of_code is not None:
-            operands = operands_of(k)
-            second = slot[operands[1]] if len(operands) > 1 else -1
-            slot[target_of(k)[0]] = build.value(name_of_code, slot[operands[0]], second)
+            first, *more = operands_of(k)
+            slot[target_of(k)[0]] = value(name_of_code, slot[first], slot[more[0]] if more else -1)
         elif code == ca.OP_OUTPUT:
             given[target_of(k)[1]] = slot[operands_of(k)[0]]
         elif code == ca.OP_INPUT:
-            slot[target_of(k)[0]] = build.value("input", operands_of(k)[1])
+            slot[target_of(k)[0]] = value("input", operands_of(k)[1])
         elif code == ca.OP_CONST:
             slot[target_of(k)[0]] = build.constant(function.instruction_constant(k))
         elif code == ca.OP_ASSIGN:
@@ -228,8 +228,8 @@ def _read(name: str, function: ca.Function, places: array[int], n_results: int) 
                 f"Fix: use only {', '.join((*UNARY, *BINARY))}"
             )
     results = array("q", [build.constant(0.0)] if len(places) < n_results else [0]) * n_results
-    for place, value in zip(places, given, strict=False):
-        results[place] = value
+    for place, number in zip(places, given, strict=False):
+        results[place] = number
     results.extend(given[len(places) :])
     return build.finish(results)
 

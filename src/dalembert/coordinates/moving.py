@@ -19,7 +19,7 @@ from dalembert.expressions.symbols import LINE_QUANTITIES, ROTATION_QUANTITIES
 from dalembert.forces.strut import line_between
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
 from dalembert.spatial.so3 import cross
 
 __all__ = ["FormulaMotion", "TreeMotion", "moving", "still"]
@@ -115,6 +115,9 @@ class TreeMotion(FormulaMotion):
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         return self.poses[name], self.twists[name]
 
+    def inertia(self, body: str) -> RigidInertia:
+        return self.tree.mechanism.inertia(body).about_origin(self.tree.al)
+
     def point(self, name: str) -> tuple[str, np.ndarray | None]:
         found = self.tree.mechanism.flat.points.get(name)
         if found is None:
@@ -177,6 +180,12 @@ class TreeMotion(FormulaMotion):
     @property
     def chosen(self) -> Mapping[sp.Expr, Any]:
         return self.tree.mechanism.chosen
+
+    def _quantity(self, ref: Reference) -> Any:
+        if ref.quantity != "switch":
+            return super()._quantity(ref)
+        force, scope = self.tree.coordinates.flat.forces[ref.element]
+        return force.switches(self.within(scope))[ref.index]
 
     def parameter(self, symbol: sp.Symbol) -> Any:
         if symbol.name not in self.tree.mechanism.parameters:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel", "tangent_outputs"]
+__all__ = ["discrete_kernel", "exponential_kernel", "parameter_kernel", "tangent_kernel", "tangent_outputs"]
 
 
 def tangent_kernel(kernels: KernelSet) -> Kernel:
@@ -23,6 +23,16 @@ def tangent_kernel(kernels: KernelSet) -> Kernel:
     du, multipliers = CASADI.symbols("du", kernels.nv), CASADI.symbols("multipliers", len(kernels.rows))
     outputs = tangent_outputs(kernels, du, multipliers)
     return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
+
+
+def parameter_kernel(kernels: KernelSet, names: tuple[str, ...]) -> Kernel:
+    """Derivatives of r and g by some parameters, r above g, row by row (see ``tangent_outputs``)."""
+    du, multipliers = CASADI.symbols("du", kernels.nv), CASADI.symbols("multipliers", len(kernels.rows))
+    p: Any = kernels.symbols["p"][0]
+    chosen: Any = p[[kernels.parameter_names.index(name) for name in names]]
+    residuals = ca.vertcat(*_residuals(kernels, du, multipliers))
+    return _compile(kernels, "by_parameters", {"by_parameters": ca.jacobian(residuals, chosen)}, tau=kernels.tau, du=du,
+                    multipliers=multipliers)  # fmt: skip
 
 
 def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, Any]) -> dict[str, ca.SX]:
@@ -37,8 +47,8 @@ def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[
     q, u = symbols["q"][0], symbols["u"][0]
     qdot, A = al.to_sx(equations.qdot()), al.to_sx(equations.jacobian)
     A = ca.reshape(A, kernels.nv, len(kernels.rows)).T
-    r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
-    v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
+    r, g = _residuals(kernels, du, multipliers)
+    v = al.to_sx(equations.velocity_residual())
     phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
     W, slopes = _split(kernels, ca.jacobian(qdot, u))
     return {
@@ -48,6 +58,14 @@ def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[
         "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": W,
         "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u), "states_u": slopes,
     }  # fmt: skip
+
+
+def _residuals(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, Any]) -> tuple[ca.SX, ca.SX]:
+    """r = M u̇ − f − Aᵀλ  and  g = A u̇ + γ."""
+    equations, rows = kernels.traced, len(kernels.rows)
+    A = ca.reshape(CASADI.to_sx(equations.jacobian), kernels.nv, rows)
+    r = CASADI.to_sx(equations.inverse(du[1])) - A @ multipliers[0]
+    return r, CASADI.to_sx(equations.acceleration_residual(du[1]))
 
 
 def _split(kernels: KernelSet, slopes: ca.SX) -> tuple[ca.SX, ca.SX]:

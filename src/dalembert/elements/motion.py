@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Load", "Motion"]
@@ -34,6 +34,10 @@ class Motion(Protocol):
 
     def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates (unwound) and velocities of a joint, whether it is a tree joint or cut."""
+        ...
+
+    def inertia(self, body: str) -> RigidInertia:
+        """Inertia of a body about its origin, in its axes."""
         ...
 
     def reference(self, body: str) -> Pose:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
     from dalembert.library.mechanisms.bennett import bennett
     from dalembert.library.mechanisms.bicycle import bicycle
+    from dalembert.library.mechanisms.bouncing_ball import bouncing_ball
     from dalembert.library.mechanisms.bricard import bricard
+    from dalembert.library.mechanisms.cam_follower import cam_follower
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.delta_robot import delta_robot
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
+    from dalembert.library.mechanisms.stick_slip import stick_slip
     from dalembert.library.mechanisms.three_rrr import three_rrr
     from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
@@ -56,8 +59,10 @@ __all__ = [
     "andrews",
     "bennett",
     "bicycle",
+    "bouncing_ball",
     "bricard",
     "build",
+    "cam_follower",
     "cart_pendulum",
     "crank_rocker",
     "delta_robot",
@@ -84,6 +89,7 @@ __all__ = [
     "snakeboard",
     "spinning_top",
     "stewart_platform",
+    "stick_slip",
     "three_rrr",
     "tricycle",
     "whitworth",
@@ -138,6 +144,9 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "andrews",
         "parallelogram",
         "desk-lamp",
+        "bouncing-ball",
+        "cam-follower",
+        "stick-slip",
         "n-four-bar",
         "sarrus",
         "bennett",
@@ -153,7 +162,16 @@ PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-
 
 
 # How long a run of them is worth watching (s), where it is not ten seconds.
-DURATIONS = {"andrews": 0.03, "delta-robot": 2.0, "stewart-platform": 5.0, "five-bar": 3.0, "quarter-car": 2.5}
+DURATIONS = {
+    "andrews": 0.03,
+    "bouncing-ball": 4.0,
+    "cam-follower": 1.0,
+    "delta-robot": 2.0,
+    "five-bar": 3.0,
+    "quarter-car": 2.5,
+    "stewart-platform": 5.0,
+    "stick-slip": 20.0,
+}
 USUAL_DURATION = 10.0
 
 

@@ -27,7 +27,7 @@ from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 from dalembert.solids import AnySolid
 
-__all__ = ["Body", "Event", "Output", "Point", "Shape", "SubModel"]
+__all__ = ["Body", "ContactEvent", "Event", "FrictionEvent", "Output", "Point", "Shape", "SubModel"]
 
 
 class Body(Element):
@@ -147,6 +147,28 @@ class Event(Element):
         """Joint and index of each of the ``rates``."""
         parts = [key.removesuffix("]").partition("[") for key in self.rates]
         return [(joint, int(index or 0)) for joint, _, index in parts]
+
+
+class ContactEvent(Event):
+    """What happens to a one-sided constraint in a run: a gap closes, or the force that holds it closed would pull.
+
+    Attributes:
+        side: the gap that closes; −1: it opens again; −2: it has come to rest, which a run only notes.
+    """
+
+    contact: str
+    side: int
+
+
+class FrictionEvent(Event):
+    """What happens to friction in a run: what slips comes to a halt, or what sticks breaks loose.
+
+    Attributes:
+        sticks: True for the first of these.
+    """
+
+    friction: str
+    sticks: bool
 
 
 class SubModel(Element):

@@ -8,13 +8,14 @@ from typing import Any
 
 import sympy as sp
 
+from dalembert.constraints import OneSided, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import STATE, parameter, references, switches_in, tables_in
 from dalembert.expressions.symbols import LINE_QUANTITIES, as_reference, parameters_of, reference
 from dalembert.joints import Free, JointData
-from dalembert.model.data import Body, Event, Output, Point, Shape
+from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
 from dalembert.model.floating import floating
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
@@ -99,7 +100,20 @@ class Flat:
             for *_, formula in formulas_in(element):
                 for switch in switches_in(formula):
                     found.setdefault(switch, f"{name}.branch {len(found) + 1}")
+        for name, (force, _) in self.forces.items():
+            for i in range(force.n_switches):
+                found.setdefault(reference("switch", name, i), f"{name}.branch {len(found) + 1}")
         return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
+
+    @cached_property
+    def contacts(self) -> list[str]:
+        """One-sided constraints, which a run closes and opens."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, OneSided)]
+
+    @cached_property
+    def frictions(self) -> list[str]:
+        """Constraints that stick and slip."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
 
     @cached_property
     def _meanings(self) -> dict[Any, Any]:
@@ -149,11 +163,23 @@ def flatten(model: Model) -> Flat:
     """
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {})
+    _spread_forces(flat)
     _settle_signals(flat)
     _let_float(flat)
+    _add_contact_events(flat)
+    _add_friction_events(flat)
     _add_switches(flat)
     _list_modules(flat)
     return flat
+
+
+def _spread_forces(flat: Flat) -> None:
+    """Write out the forces that act on all bodies of their model, those of its sub-models among them."""
+    spread: dict[str, tuple[Any, Scope]] = {}
+    for force, scope in flat.forces.values():
+        bodies = [name for name in flat.bodies if name.startswith(scope.prefix)]
+        spread |= {part.name: (part, scope) for part in force.spread(bodies)}
+    flat.forces = spread
 
 
 def _list_modules(flat: Flat) -> None:
@@ -243,6 +269,35 @@ def _collect(
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
         values = {name: formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
+
+
+def _add_contact_events(flat: Flat) -> None:
+    """Give every one-sided constraint the events that close and open it."""
+    for name in flat.contacts:
+        contact, scope = flat.constraints[name]
+        hits = [f"{name} hit", f"{name} hit above"][: contact.sides]
+        if contact.sides == 1 and getattr(contact, "upper", None) is not None:
+            hits = [f"{name} hit above"]
+        for label, side in [*zip(hits, range(2), strict=False), (f"{name} open", -1), (f"{name} rest", -2)]:
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: side >= 0} if side > -2 else {}}
+            event = ContactEvent.model_validate({"name": label, "contact": name, "side": side, **given})
+            flat.events[label] = (event, scope)
+
+
+def _add_friction_events(flat: Flat) -> None:
+    """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
+    for name in flat.frictions:
+        friction, scope = flat.constraints[name]
+        flat.constraints[name] = (friction.among(flat.constraints), scope)
+        for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
+            event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
+            flat.events[label] = (event, flat.constraints[name][1])
+        flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
 
 
 def _settle_signals(flat: Flat) -> None:
