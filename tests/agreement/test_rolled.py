@@ -91,6 +91,15 @@ def test_springs_and_armatures_of_a_chain_roll():
     _agree(da.compile(_chain(12)))
 
 
+def test_a_moving_ground_is_felt_by_all():
+    model = _chain(12)
+    model.moving_frame("earth", rotation=(0.1, "0.2*t", 0.3), acceleration=(0, 1, "sin(t)"))
+    dynamics = da.compile(model)
+    _agree(dynamics)
+    # One form for all bodies, beside those of the first spring and of the others.
+    assert len(Rolled(dynamics.coordinates, dynamics.flat.parameters).forces.kinds) == 3
+
+
 FORMULAS = (
     "A*sin(w*t + 0.3) - 2*u(j0)**3",
     "-k*(q(j1) - q(j0)) if t > 0.2 else -3*q(j1)",

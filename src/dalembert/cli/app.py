@@ -107,15 +107,28 @@ def live(
 def export(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: Annotated[float, typer.Option(help="How long the run is that main.c makes again (s).")] = 1.0,
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("."),
-    name: Annotated[str | None, typer.Option(help="Prefix of files and functions.")] = None,
+    duration: Annotated[
+        float | None,
+        typer.Option(help="How long the run is that main.c makes again, default 1; the experiment of an FMU, 10 (s)."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for C, or the file of an FMU: x.fmu.")] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions of C.")] = None,
+    fmi: Annotated[int, typer.Option(help="Version of FMI: 3 or 2.")] = 3,
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(help="Platform of an FMU, such as linux-x86-64, or all; repeat for more. Default: this one."),
+    ] = None,
+    input: Annotated[
+        list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a mechanism as stand-alone C99: equations, solver and time loop, without allocation."""
+    """Write a mechanism as stand-alone C99 without allocation, or as an FMU for other simulators."""
     from dalembert.cli.live_command import export_model
 
-    export_model(model, duration, options, out, name, quiet)
+    platforms = "all" if platform == ["all"] else platform
+    unit = {"name": name, "fmi": fmi, "platforms": platforms, "inputs": input}
+    export_model(model, duration, options, out, unit, quiet)
 
 
 @app.command()

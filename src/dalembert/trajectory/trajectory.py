@@ -128,6 +128,13 @@ class Trajectory(Labeled):
             u.squeeze("joint_u", drop=True) if len(rates) == 1 else u,
         )
 
+    def state(self, name: str) -> xr.DataArray:
+        """One of the model's own states (``Model.state``)."""
+        known = [entry.name for entry in self.dynamics.coordinates.own_states]
+        if name not in known:
+            raise DalembertError(f"unknown state {name!r}; the model has {', '.join(known) or 'none'}")
+        return self.data.q.isel(coordinate=self.dynamics.coordinates.own_states[known.index(name)].q, drop=True)
+
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs."""
         self._known("output", name)
