@@ -25,7 +25,7 @@ from dalembert.fuzz.random_models import (
 from dalembert.joints import JOINTS
 from dalembert.model import Mechanism, Model, flatten
 
-__all__ = ["FREEDOM", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
+__all__ = ["FREEDOM", "NOT_DRAWN", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
 
 MOST_LOOPS, MOST_BODIES = 4, 6
 # Powers of ten that lengths (m) and masses (kg) are drawn from. Equations that mix meters and radians lose two digits
@@ -35,6 +35,11 @@ FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].pa
            for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.
 LOOSE = ("spherical", "universal", "free", "cylindrical", "spherical", "revolute")
+# Elements that have no generator yet, for which the independent solution knows no law either.
+NOT_DRAWN = frozenset({
+    "belt", "cable", "contact", "contact-friction", "friction", "limit", "moving-frame", "rigid-contact",
+    "rolling-surface", "stop", "strut",
+})  # fmt: skip
 # What gears and drives act on.
 SIMPLE = ["revolute", "prismatic", "screw"]
 
