@@ -327,7 +327,7 @@ class Oracle:
             return q(constraint.rack) - constraint.radius * q(constraint.pinion) - constraint.offset, True
         if kind == "coupler":
             return sum((c * q(joint) for joint, c in constraint.terms.items()), -constraint.offset), True
-        raise NotImplementedError(f"the oracle does not know the constraint {kind!r}: teach it in fuzz/newton_euler.py")
+        raise NotImplementedError(f"the oracle does not know the constraint {kind!r}: teach it in fuzz/free_bodies.py")
 
     # Forces
 
