@@ -55,6 +55,7 @@ LAYERS = (
     ("export",),
     ("analyses",),
     ("library",),
+    ("fuzz",),
     ("bench",),
     ("cli",),
     ("__init__", "__main__"),
@@ -262,7 +263,7 @@ def native_code_is_our_own(path):
 
 
 # Rooms that may name single kinds: the catalogs themselves, and whoever builds models out of them.
-NAMES_KINDS = {"joints", "forces", "constraints", "library", "io"}
+NAMES_KINDS = {"joints", "forces", "constraints", "library", "io", "fuzz"}
 
 
 @rule

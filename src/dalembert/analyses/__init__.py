@@ -4,8 +4,10 @@ from dalembert.analyses.assemble_branches import Branches
 from dalembert.analyses.assemble_many import States
 from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.eliminated import eliminate
 from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.export_fmu import export_fmu
 from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
@@ -49,8 +51,10 @@ __all__ = [
     "Workspace",
     "assemble",
     "compare",
+    "eliminate",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",

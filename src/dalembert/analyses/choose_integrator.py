@@ -23,7 +23,7 @@ LOOSE = 1e-5
 BAUMGARTE = 10.0  # 1/s
 
 _PROJECTIONS = ("projection", "partition", "stages")
-_FORMS = ("index-1", "ggl")
+_FORMS = ("index-1", "ggl", "index-2")
 Baumgarte = float | tuple[float, float]
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
-from dalembert.coordinates import Generalized
+from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
@@ -54,7 +54,7 @@ class RunOptions(MethodOptions, total=False):
     """Options of a run, as keyword arguments; see ``Options``."""
 
     formulation: str | Formulation
-    coordinates: str | Generalized
+    coordinates: str | CoordinateOptions
     start: float
 
 
@@ -68,7 +68,8 @@ class Options:
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
             the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
-            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
+            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself, ``index-2`` that of
+            the formulation ``canonical``.
         baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
         drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
             after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
@@ -85,7 +86,7 @@ class Options:
     """
 
     formulation: str | Formulation = "auto"
-    coordinates: str | Generalized = "auto"
+    coordinates: str | CoordinateOptions = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
     baumgarte: float | tuple[float, float] | None = None

@@ -35,13 +35,14 @@ class KernelSet(ABC):
     Attributes:
         nq, nv: lengths of q and u.
         parameter_names, defaults: the parameters and their values.
-        windings: how many angles at the end of q follow the turns of joints outside of q.
+        tail: how many entries at the end of q are no coordinates: states, then angles that follow the turns of joints.
         event_owners: who each event value belongs to.
         made: the trace and the kernels so far; equations of an equal model may share them.
     """
 
     yielding: int = 0  # rows that the formulation adds for what yields
     is_large: bool = False  # runs by rolled recursions
+    own_states: tuple[str, ...] = ()  # names of the model's own states, first in the tail
     n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
 
     def __init__(
@@ -49,14 +50,30 @@ class KernelSet(ABC):
         formulation: Formulation,
         sizes: tuple[int, int],
         parameters: Mapping[str, float],
-        windings: int = 0,
+        tail: int = 0,
         event_owners: tuple[str, ...] = (),
     ):
-        self.formulation, self.windings, self.event_owners = formulation, windings, event_owners
+        self.formulation, self.tail, self.event_owners = formulation, tail, event_owners
         self.nq, self.nv = sizes
         self.parameter_names = list(parameters)
         self.defaults = np.array(list(parameters.values()), dtype=float)
         self.made: Made = {}
+
+    @property
+    def contacts(self) -> np.ndarray:
+        """One-sided constraints, one in each row: numbers of its switch, its constraint row, and the event that opens
+        it."""
+        return np.empty((0, 3), dtype=np.int64)
+
+    @property
+    def frictions(self) -> np.ndarray:
+        """All friction, one in each row: numbers of its switch, row, sign, force, and the event by which it slips."""
+        return np.empty((0, 5), dtype=np.int64)
+
+    @property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        raise NotImplementedError
 
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
@@ -129,7 +146,7 @@ class KernelSet(ABC):
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.nq, self.nv, len(self.rows), self.rows.holonomic, self.windings)
+        return Sizes(self.nq, self.nv, len(self.rows), self.rows.holonomic, self.tail)
 
     @made_by_formulation
     def variables_kernel(self) -> Kernel:
@@ -218,8 +235,12 @@ class KernelSet(ABC):
         return self.formulation.plan(self.traced) if self.evaluation == "solved" else None
 
     @property
+    def n_states(self) -> int:
+        return len(self.own_states)
+
+    @property
     def has_quaternions(self) -> bool:
-        return self.nq > self.nv + self.windings
+        return self.nq > self.nv + self.tail
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large model, or None."""

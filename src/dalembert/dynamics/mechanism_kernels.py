@@ -36,16 +36,47 @@ class MechanismKernels(KernelSet):
     def __init__(self, coordinates: Coordinates, formulation: Formulation):
         flat = coordinates.flat
         self.coordinates, self.flat = coordinates, flat
-        sizes, windings = (coordinates.nq, coordinates.nv), len(coordinates.windings)
+        sizes, tail = (coordinates.nq, coordinates.nv), coordinates.tail
         branches = {} if formulation.rolled and is_rolled(coordinates) else dict.fromkeys(flat.branches, 0.0)
         owners = (*flat.event_owners, *branches)
-        super().__init__(formulation, sizes, {**flat.parameters, **branches}, windings, owners)
+        super().__init__(formulation, sizes, {**flat.parameters, **branches}, tail, owners)
         self.n_branches = len(branches)
+        self.own_states = tuple(state.name for state in coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @cached_property
     def rows(self) -> Rows:
         return Rows(self._find_rows())
+
+    @cached_property
+    def contacts(self) -> np.ndarray:
+        places = [
+            (
+                self.parameter_names.index(self.flat.switches[name]),
+                *self.rows.of([name]),
+                self.event_owners.index(event),
+            )
+            for name in self.flat.contacts
+            for event in [f"{name} open"]
+        ]
+        return np.array(places, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def frictions(self) -> np.ndarray:
+        place = self.parameter_names.index
+        places = [
+            (place(self.flat.switches[name]), *self.rows.of([name]), place(f"{name}.slip"), place(f"{name}.force"),
+             self.event_owners.index(f"{name} slips"))
+            for name in self.flat.frictions
+        ]  # fmt: skip
+        return np.array(places, dtype=np.int64).reshape(-1, 5)
+
+    @cached_property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
+        sizes = self.equations().friction_sizes(du[1], multipliers[1])
+        return self.compile("friction", {"sizes": sizes}, du=du, multipliers=multipliers)
 
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
@@ -156,6 +187,13 @@ class MechanismKernels(KernelSet):
         key = ("derivatives", which)
         if key not in self.made:
             self.made[key] = make_derivatives(self, which)
+        return self.made[key]
+
+    def parameter_kernel(self, names: tuple[str, ...]) -> Kernel:
+        """Derivatives of the residuals by some parameters (see ``traces``)."""
+        key = ("parameters", *names)
+        if key not in self.made:
+            self.made[key] = traces.parameter_kernel(self, names)
         return self.made[key]
 
     @cached_property
