@@ -3,8 +3,8 @@
     python benchmarks/ten_kinds.py [KIND …]
 
 The reference is found without any formulation of the package: accelerations of free bodies in world axes, all joints
-being equations (``dalembert.fuzz.newton_euler``, dense, plain NumPy), integrated by SciPy's DOP853 at rtol 1e-13. Runs are
-at rtol 1e-11; the error is the largest one of any body's position (m) or entry of its rotation matrix at the end,
+being equations (``dalembert.fuzz.newton_euler``, dense, plain NumPy), integrated by SciPy's DOP853 at rtol 1e-13. Runs
+are at rtol 1e-11; the error is the largest one of any body's position (m) or entry of its rotation matrix at the end,
 relative to the largest of the reference where that exceeds one.
 """
 
