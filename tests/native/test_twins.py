@@ -174,6 +174,14 @@ def events() -> Iterator[Work]:
     branching.joint_force("push", "A", f"1 if t > {SHORT / 3} else abs(u(A))")
     for name in ("rk4", "radau"):
         yield f"branches, {name}", partial(simulate, branching, integrator=name, step=SHORT)
+    rod = da.Model("rod")
+    body = rod.body("rod", mass=1.0, com=(0.3, 0, 0.4), inertia=(0.1, 0.1, 0.1))
+    rod.planar("plane", rod.ground, body, point=(0.3, 0, 0.4), axis="y")
+    floor = {"kind": "plane", "axis": "z"}
+    rod.rigid_contact("tip", rod.ground, body, surfaces=(floor, {"kind": "point"}))
+    rod.contact_friction("rub", "tip", coefficient=0.3, along="x")
+    rod.initial("plane", rate=(0, 1.0, 0))
+    yield "a rod that rubs", partial(simulate, rod, integrator="rk4", step=SHORT)
 
 
 def many() -> Iterator[Work]:

@@ -8,7 +8,7 @@ Each adds what it consists of to a model and gives the symbol or formula of what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -16,6 +16,7 @@ from dalembert.elements.base import formula_of
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, number, parameter, reference
 from dalembert.model.model import Model
+from dalembert.values import SEQUENCE
 
 __all__ = ["cylinder", "dc_motor", "lag", "pid", "sampled"]
 
@@ -33,11 +34,18 @@ def _clipped(value: Any, limits: Any, what: str) -> Any:
     """A value between limits: a number for both sides, or (least, largest)."""
     if limits is None:
         return value
-    pair = limits if isinstance(limits, (tuple, list)) and len(limits) == 2 else (-_formula(what, limits), limits)
-    least, largest = (_formula(what, limit) for limit in pair)
+    both: Any = limits if isinstance(limits, SEQUENCE) else None
+    if both is not None and len(both) != 2:
+        raise ModelError(Problem(f"{what}: expected a number, or (least, largest), got {limits!r}"))
+    largest = _formula(what, limits if both is None else both[1])
+    least = -largest if both is None else _formula(what, both[0])
     if least.is_number and largest.is_number and not float(least) < float(largest):
         raise ModelError(Problem(f"{what}: the least value must be below the largest, got {least} and {largest}"))
-    return sp.Min(sp.Max(value, least), largest)
+    return _between(value, least, largest)
+
+
+def _between(value: Any, least: Any, largest: Any) -> Any:
+    return cast(Any, sp).Min(cast(Any, sp).Max(value, least), largest)
 
 
 def dc_motor(
@@ -185,14 +193,14 @@ def cylinder(
     given = {**known, **more, "valve": valve, "A1": areas[0], "A2": areas[1]}
     f = {key: _formula(f"cylinder {name!r}: {key}", value) for key, value in given.items()}
     p1, p2 = parameter(f"{name}_p1"), parameter(f"{name}_p2")
-    rate, opening = reference("rate", name), sp.Min(sp.Max(f["valve"], -1), 1)
+    rate, opening = reference("rate", name), _between(f["valve"], -1, 1)
 
     def through(drop: Any) -> Any:
         """√|Δp| sign Δp, smooth below 100 Pa."""
         return drop / (drop**2 + 1e4) ** sp.Rational(1, 4)
 
     leaks = f["leak"] * (p1 - p2)
-    inward = [f["flow"] * sp.Max(s, 0) for s in (opening, -opening)]
+    inward: list[Any] = [f["flow"] * cast(Any, sp).Max(s, 0) for s in (opening, -opening)]
     Q1 = inward[0] * through(f["supply"] - p1) - inward[1] * through(p1 - f["tank"]) - leaks
     Q2 = inward[1] * through(f["supply"] - p2) - inward[0] * through(p2 - f["tank"]) + leaks
     stiffness = f["bulk"] / f["volume"]
