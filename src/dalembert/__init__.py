@@ -51,6 +51,7 @@ _HOMES = {
     "eliminate": "dalembert.analyses",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
+    "export_fmu": "dalembert.analyses",
     "ignorable": "dalembert.analyses",
     "integrable": "dalembert.analyses",
     "inspect": "dalembert.analyses",
@@ -66,6 +67,7 @@ _HOMES = {
     "load": "dalembert.analyses",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
+    "read_table": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
@@ -116,6 +118,7 @@ __all__ = [
     "eliminate",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",
@@ -127,7 +130,9 @@ __all__ = [
     "linearize_over",
     "load",
     "mesh_body",
+    "parts",
     "read",
+    "read_table",
     "redundancy",
     "simulate",
     "simulate_many",
@@ -157,6 +162,7 @@ if TYPE_CHECKING:
         eliminate,
         equilibrium,
         export_c,
+        export_fmu,
         ignorable,
         inspect,
         integrable,
@@ -176,8 +182,9 @@ if TYPE_CHECKING:
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
-    from dalembert.io import mesh_body, read, write
+    from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
+    from dalembert.model import machine_parts as parts
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar
     from dalembert.state import State
@@ -193,6 +200,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.library")
     if name == "leaves":
         return import_module("dalembert.modular.leaves")
+    if name == "parts":
+        return import_module("dalembert.model.machine_parts")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

@@ -7,7 +7,6 @@ import pytest
 import sympy as sp
 from support.cases import CASES, TREES, case
 from support.joints import example
-from support.random_models import tree_model
 from support.states import body_motion, consistent_state, equations_at, reference_coordinates, transfer
 from test_agreement_motion import TIME, dynamics_of, state_in
 
@@ -18,6 +17,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.independent import Independent
+from dalembert.fuzz.random_models import tree_model
 from dalembert.joints import JOINTS
 from dalembert.model import Model, flatten
 

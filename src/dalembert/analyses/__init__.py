@@ -7,6 +7,7 @@ from dalembert.analyses.compare import Comparison, Entry, compare
 from dalembert.analyses.eliminated import eliminate
 from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.export_fmu import export_fmu
 from dalembert.analyses.export_program import export_c
 from dalembert.analyses.ignorable import ignorable
 from dalembert.analyses.inspect import Inspection, inspect
@@ -53,6 +54,7 @@ __all__ = [
     "eliminate",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "ignorable",
     "inspect",
     "integrable",

@@ -10,9 +10,11 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.certify_contacts import contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
+from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory import Certificate, Check, Estimate
@@ -81,9 +83,11 @@ def certify(
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
+            *contact_checks(dynamics, data, outcome, accuracy),
         ]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    remarks = (*outcome.notes, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
+    touched = contact_remarks(dynamics, data, outcome) if judged is not None else []
+    remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
     return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
 
@@ -96,7 +100,7 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
         return f"ended by event {outcome.ended_by!r} at {end}"
     if outcome.trouble is not None:
         return f"stopped at {end}: {outcome.trouble}"
-    words = ending_words(result, context.failure())
+    words = ending_words(result, context.failure() + _tables_left(dynamics, context))
     if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
         return words
     involved = suspects(dynamics, outcome)
@@ -327,3 +331,12 @@ def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
 def _largest(values: Any) -> float:
     array = np.abs(np.asarray(values))
     return float(array.max()) if array.size else 0.0
+
+
+def _tables_left(dynamics: Dynamics, context: Context) -> str:
+    """Tables that have no values outside their range, where something was not finite."""
+    tables = [table for table, _ in dynamics.flat.tables.values() if table.outside == "error"]
+    if context.statistics.failure != NOT_FINITE or not tables:
+        return ""
+    listed = ", ".join(f"table {one.name!r} is given from {one.x[0]:g} to {one.x[-1]:g}" for one in tables)
+    return f"; or for an argument outside its table: {listed}"

@@ -13,7 +13,7 @@ from dalembert.analyses.options import Options, RunOptions, show_options
 from dalembert.analyses.simulate import simulate
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
-from dalembert.export.c_source import CProgram, Shown, arena_needed, write_c_program
+from dalembert.export.c_source import Shown, arena_needed, run_program, write_c_program
 from dalembert.export.native_run import run_live
 from dalembert.model import Model
 from dalembert.planar import Planar
@@ -50,8 +50,8 @@ def export_c(
     living = make_living(run, [])
     size = arena_needed(run_live, living.live)
     fresh, d = make_living(run, []), run.dynamics
-    program = CProgram(fresh.live, size)
-    program.live.status = living.live.status
+    fresh.live.status = living.live.status
+    program = run_program(fresh.live, size)
     reference = np.asarray(living.live.states[: living.live.written])
     stem = re.sub(r"\W+", "_", d.model.name, flags=re.ASCII).strip("_").lower() or "mechanism"
     stem = f"m_{stem}" if stem[0].isdigit() else stem

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,9 @@ from dalembert.state import State
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.certificate import ERROR
 
-__all__ = ["KEPT_EVENTS", "Living", "column_offsets", "make_living", "recorded_options"]
+__all__ = [
+    "KEPT_EVENTS", "Living", "Place", "RunMaker", "column_offsets", "make_living", "recorded_options", "start_place",
+]  # fmt: skip
 
 # Methods whose memory can begin anew within native code.
 METHODS = ("dopri8", "tsit5", "rk4", "euler", "radau")
@@ -92,16 +94,19 @@ def _method(data: dict[str, Any] | None) -> Any:
     return kind(**{field.name: data[field.name] for field in fields(kind) if field.name in data})
 
 
-def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None) -> Living:
+def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None, stepwise: bool = False) -> Living:
     """The run as native code.
 
     Args:
         more: joints whose coordinates or velocities may be given later, besides those of the run.
         geometry: a kernel of the parameters with the numbers of what is drawn.
+        stepwise: there is room for two outputs only, the beginning and the end of a step that others ask for.
     """
     dynamics, how = run.dynamics, json.loads(run.attrs.get("options", "null"))
     _refuse(run, how)
     times = Options(start=how["start"], output_step=how["output_step"]).times(how["duration"], DEFAULT_OUTPUTS)
+    if stepwise:
+        times = times[[0, -1]]
     if len(times) > MOST_OUTPUTS:
         raise DalembertError(f"{len(times)} outputs are too many to keep in a page, at most {MOST_OUTPUTS}.  "
                              "Fix: a longer output_step")  # fmt: skip
@@ -118,7 +123,7 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
         (how["initial"], how["initial_rates"]), more,
     )  # fmt: skip
     begun = assemble_state(dynamics.relative, how["initial"], how["initial_rates"], given, float(times[0]))
-    maker = _Maker(dynamics, choice, times, values, begun)
+    maker = RunMaker(dynamics, choice, times, values, begun)
     watch = maker.watch()
     live = Live(
         n_times=len(maker.times), nx=maker.nx, nq=start.nq, nv=start.nv, times=maker.times, states=watch.states,
@@ -145,6 +150,10 @@ def _refuse(run: Trajectory, how: Any) -> None:
     if how["initial"] is None:
         raise DalembertError("the run began at a given state; a run without Python assembles its start.  "
                              "Fix: da.simulate(…, initial={joint: value})")  # fmt: skip
+    touching = [*dynamics.flat.contacts, *dynamics.flat.frictions]
+    if touching:
+        raise DalembertError(f"what touches and sticks ({', '.join(touching[:4])}) is found by Python.  Fix: contact "
+                             "or stop instead of rigid-contact or limit, a smooth law instead of friction")  # fmt: skip
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip
@@ -154,7 +163,36 @@ def _refuse(run: Trajectory, how: Any) -> None:
         raise DalembertError(f"only Python can measure the {' and the '.join(strange)}.  Fix: coordinates='relative'")
 
 
-class _Maker:
+class Place(NamedTuple):
+    """A number of the start: its row among coordinates or velocities, its value, its unit, and a name for it.
+
+    Attributes:
+        array: field of ``Start`` that holds it when it is given; masks: fields with the row that becomes 1 then.
+    """
+
+    array: np.ndarray
+    row: int
+    masks: tuple[tuple[np.ndarray, int], ...]
+    value: float
+    unit: str
+    label: str
+
+
+def start_place(living: Living, name: str, i: int, velocity: bool) -> Place:
+    """Where coordinate or velocity i of a joint is given at the start."""
+    start = living.live.start
+    at_q, _, at_v, _ = living.wanted.joints[name]
+    joint = living.dynamics.coordinates.nominal_joint(name).joint
+    angle = i in joint.angles or (velocity and (joint.nq != joint.nv and i < 3))
+    label = name if (joint.nv if velocity else joint.nq) == 1 else f"{name}[{i}]"
+    value, unit = float(living.start.joint(name)[velocity][i]), ("rad" if angle else "m") + ("/s" if velocity else "")
+    if velocity:
+        return Place(start.rates, at_v + i, ((start.given_rates, at_v + i),), value, unit, label)
+    masks = ((start.given_q, at_q + i), (start.given, at_v + i))
+    return Place(start.coordinates, at_q + i, masks, value, unit, label)
+
+
+class RunMaker:
     """Makes the parts of a run that depend on how it is made."""
 
     def __init__(self, dynamics: Dynamics, choice: Choice, times: np.ndarray, values: np.ndarray, start: State):
@@ -162,7 +200,7 @@ class _Maker:
         self.given = start.parameters
         self.nx = dynamics.nq + dynamics.nv + 1
 
-    def _driver(self, method: Any) -> Any:
+    def driver(self, method: Any) -> Any:
         """Problem, context and memory of a method, as a run has them at its beginning."""
         x = np.zeros(self.nx)
         x[: self.dynamics.nq], x[self.dynamics.nq : -1] = self.start.to(self.dynamics.coordinates)
@@ -172,13 +210,13 @@ class _Maker:
 
     def runners(self) -> dict[str, Any]:
         """The fields of ``Live`` for the method and for what takes over."""
-        first = self._driver(self.choice.method)
+        first = self.driver(self.choice.method)
         found = {
             "context": first.context, "problem": first.problem, "memory": first.memory, "monitor": first.monitor,
             "stepper": first.method.stepper(first.problem, first.memory),
         }  # fmt: skip
         if self.choice.fallback is not None:
-            second = self._driver(self.choice.fallback)
+            second = self.driver(self.choice.fallback)
             second.context.statistics = first.context.statistics
             found |= {
                 "stiff": True, "slow_context": second.context, "slow_problem": second.problem,

@@ -12,7 +12,7 @@ from dalembert.analyses import certify as words
 from dalembert.analyses import companion
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.drive import ENDLESS, OVERLOOKED
-from dalembert.analyses.live import Living, column_offsets, make_living
+from dalembert.analyses.live import Living, column_offsets, make_living, start_place
 from dalembert.atomic import write_atomic
 from dalembert.errors import DalembertError, ModelError, ViewError
 from dalembert.export import native_events, native_run, native_start
@@ -159,27 +159,20 @@ def _starts(run: Trajectory, initial: Ranges, rates: Ranges) -> list[tuple[str, 
 
 
 def _start_sliders(living: Living, packed: Packed, starts: Sequence[tuple[str, int, bool, Any]]) -> list[LiveSlider]:
-    start, state = living.live.start, living.start
     sliders: list[LiveSlider] = []
     for name, i, velocity, ends in starts:
-        at_q, _, at_v, _ = living.wanted.joints[name]
-        joint = living.dynamics.coordinates.nominal_joint(name).joint
-        value = float(state.joint(name)[velocity][i])
-        angle = i in joint.angles or (velocity and (joint.nq != joint.nv and i < 3))
-        if velocity:
-            array, row, reach = start.rates, at_v + i, max(abs(value), 1.0)
-            masks = [packed.address(start.given_rates) + 8 * (at_v + i)]
-        else:
-            array, row, reach = start.coordinates, at_q + i, math.pi if angle else max(abs(value), 0.5)
-            masks = [packed.address(start.given_q) + 8 * (at_q + i), packed.address(start.given) + 8 * (at_v + i)]
-            masks.append(field_address(packed, start, "moved"))
+        place = start_place(living, name, i, velocity)
+        value, angle = place.value, place.unit.startswith("rad")
+        reach = max(abs(value), 1.0) if velocity else math.pi if angle else max(abs(value), 0.5)
+        masks = [packed.address(mask) + 8 * row for mask, row in place.masks]
+        if not velocity:
+            masks.append(field_address(packed, living.live.start, "moved"))
         low, high = (value - reach, value + reach) if ends is None else map(float, ends)
-        label = name if (joint.nv if velocity else joint.nq) == 1 else f"{name}[{i}]"
-        unit, letter = ("rad" if angle else "m") + ("/s" if velocity else ""), "u" if velocity else "q"
+        label, letter = place.label, "u" if velocity else "q"
         group = "Velocities at the start" if velocity else "Coordinates at the start"
         about = f"{'velocity' if velocity else 'coordinate'} of joint {label} at the start"
-        low, high, address = min(low, value), max(high, value), packed.address(array) + 8 * row
-        sliders.append(LiveSlider(f"{letter}:{label}", label, unit, about, group, low, high, value,
+        low, high, address = min(low, value), max(high, value), packed.address(place.array) + 8 * place.row
+        sliders.append(LiveSlider(f"{letter}:{label}", label, place.unit, about, group, low, high, value,
                                   f"{letter}:{name}", address, tuple(masks)))  # fmt: skip
     return sliders
 

@@ -107,15 +107,28 @@ def live(
 def export(
     model: ModelArgument,
     options: dict[str, Any],
-    duration: Annotated[float, typer.Option(help="How long the run is that main.c makes again (s).")] = 1.0,
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("."),
-    name: Annotated[str | None, typer.Option(help="Prefix of files and functions.")] = None,
+    duration: Annotated[
+        float | None,
+        typer.Option(help="How long the run is that main.c makes again, default 1; the experiment of an FMU, 10 (s)."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for C, or the file of an FMU: x.fmu.")] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions of C.")] = None,
+    fmi: Annotated[int, typer.Option(help="Version of FMI: 3 or 2.")] = 3,
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(help="Platform of an FMU, such as linux-x86-64, or all; repeat for more. Default: this one."),
+    ] = None,
+    input: Annotated[
+        list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a mechanism as stand-alone C99: equations, solver and time loop, without allocation."""
+    """Write a mechanism as stand-alone C99 without allocation, or as an FMU for other simulators."""
     from dalembert.cli.live_command import export_model
 
-    export_model(model, duration, options, out, name, quiet)
+    platforms = "all" if platform == ["all"] else platform
+    unit = {"name": name, "fmi": fmi, "platforms": platforms, "inputs": input}
+    export_model(model, duration, options, out, unit, quiet)
 
 
 @app.command()
@@ -368,12 +381,24 @@ def bench(
         list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only the short table.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html, or for cases.")] = None,
+    fuzz: Annotated[
+        float | None, typer.Option(help="Try random models, runs and hostile files instead, for so many seconds.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="With --fuzz: only models, runs or files.")] = None,
+    seed: Annotated[int, typer.Option(help="With --fuzz: which cases.", min=0)] = 0,
+    replay: Annotated[Path | None, typer.Option(help="Try a case again that --fuzz kept.")] = None,
 ) -> None:
     """Solve public problems with known answers: error reached, processor time, and peers that are installed."""
-    from dalembert.cli.bench_command import run_bench
+    from dalembert.cli.bench_command import run_bench, run_fuzz, run_replay
 
-    if not run_bench(problem, quick, report):
+    if replay is not None:
+        good = run_replay(replay)
+    elif fuzz is not None:
+        good = run_fuzz(fuzz, seed, only, report)
+    else:
+        good = run_bench(problem, quick, report)
+    if not good:
         raise typer.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""``dalembert live`` and ``export``: a mechanism that leaves Python, as a page that simulates or as C."""
+"""``dalembert live`` and ``export``: a mechanism that leaves Python, as a page that simulates, as C or as an FMU."""
 
 from __future__ import annotations
 
@@ -42,13 +42,23 @@ def live_model(
 
 
 def export_model(
-    name: str, duration: float, options: dict[str, Any], folder: Path, prefix: str | None, quiet: bool = False
+    name: str, duration: float | None, options: dict[str, Any], out: Path, unit: dict[str, Any], quiet: bool = False
 ) -> None:
-    """Write C, print where it is."""
-    with working(f"translating {escape(name)} to C", messages(quiet)):
-        from dalembert.analyses import export_c
+    """Write C, or an FMU where the file is one, print where it is.
 
-        files = export_c(get_model(name), folder, duration, name=prefix, **options)
+    Args:
+        duration: of the run that is stored; None: as each kind has it.
+        unit: ``name`` for C; ``fmi``, ``platforms`` and ``inputs`` for an FMU.
+    """
+    long = {} if duration is None else {"duration": duration}
+    with working(f"translating {escape(name)}", messages(quiet)):
+        from dalembert.analyses import export_c, export_fmu
+
+        if out.suffix == ".fmu":
+            files = [export_fmu(get_model(name), out, version=unit["fmi"], platforms=unit["platforms"],
+                                inputs=unit["inputs"] or (), **long, **options)]  # fmt: skip
+        else:
+            files = export_c(get_model(name), out, name=unit["name"], **long, **options)
     console = Console(highlight=False, soft_wrap=True)
     for path in files:
         console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)

@@ -159,7 +159,7 @@ class NaturalCoordinates(Coordinates):
     def labels(self) -> tuple[list[str], list[str]]:
         found = {f.at.start: f for f in self.features if f.at is not None}
         names = [f"{found[start].name}.{'xyz'[axis]}" for start in sorted(found) for axis in found[start].axes]
-        return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
+        return names + self.tail_labels(), names
 
     # Clusters
 

@@ -51,6 +51,11 @@ def make_problem(
         )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
+    if len(kernels.frictions) and set(needs) - {"rhs", "retract", "jacobian"}:
+        raise ModelError(
+            "friction is solved for together with accelerations, and the integrator solves for them itself.  "
+            "Fix: another integrator, such as 'dopri8' or 'radau'"
+        )
     used = {name: getattr(kernels, f"{name}_kernel") for name in names}
     if "project" in needs:
         used["constraints"] = kernels.constraint_kernel
@@ -64,6 +69,7 @@ def make_problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, n_events=context.n_events, rhs=context.rhs,
         retract=context.retract, events=project.events.bind(context) if context.n_events else None,
         n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
+        n_states=kernels.n_states, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
     for need in needs:
         if need in implicit.DAE:
@@ -89,6 +95,11 @@ def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> 
         raise ModelError(
             f"the model has {kernels.nv} velocities and runs by rolled recursions without derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
+        )
+    if kernels.n_states and {"residual", "discrete"} & set(needs):
+        raise ModelError(
+            f"the integrator moves positions and velocities by a rule of second order, which has no place for states "
+            f"of first order ({', '.join(kernels.own_states)}).  Fix: another integrator, such as 'radau' or 'dopri8'"
         )
     if "discrete" in needs and kernels.rows.holonomic < len(kernels.rows):
         names = kernels.rows.owners(Level.VELOCITY)

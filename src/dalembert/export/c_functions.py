@@ -74,6 +74,18 @@ def _typed(text: str) -> tuple[str, str]:
 _TABLE = re.compile(r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] \[(.*)\]")
 
 
+# A variable on the stack; names; an instruction that reads or writes a variable, besides what it stores.
+_ALLOCA = re.compile(r"(%[\w.]+) = alloca (\{.*\}|\[(\d+) x (\w+)\]|\w+)$")
+_NAMES = re.compile(r"%[\w.]+")
+_ACCESS = re.compile(r"%[\w.]+ = load \S+, ptr %[\w.]+$|store [^%]*(?:%[\w.]+)?, ptr %[\w.]+$")
+
+
+def _is_access(text: str, kind: str, name: str) -> bool:
+    """True for an instruction that reads or writes a variable and does nothing else with its address."""
+    stored = text.startswith(f"store {kind} {name},")
+    return text.endswith(f", ptr {name}") and _ACCESS.match(text) is not None and not stored
+
+
 @dataclass
 class _Line:
     """An instruction: its result, what it reads, and its statement in C with {0}, {1} … for the values read."""
@@ -373,17 +385,15 @@ class _Body:
     def _find_locals(self) -> None:
         """Variables on the stack; those that are only read and written become variables of C."""
         texts = [text for block in self.function.blocks.values() for text in block]
+        found = [match for text in texts if (match := _ALLOCA.match(text)) is not None]
+        uses: dict[str, list[str]] = {match[1]: [] for match in found}
         for text in texts:
-            match = re.match(r"(%[\w.]+) = alloca (\{.*\}|\[(\d+) x (\w+)\]|\w+)$", text)
-            if match is None:
-                continue
+            for name in set(_NAMES.findall(text)) & uses.keys():
+                uses[name].append(text)
+        for match in found:
             name, kind = match[1], match[2]
-            plain = re.compile(
-                rf"(?:load \S+, ptr {re.escape(name)}$)|(?:store [^%]*(?:%[\w.]+)?, ptr {re.escape(name)}$)"
-            )
-            uses = [one for one in texts if re.search(rf"{re.escape(name)}(?![\w.])", one) and one != text]
-            stored = rf"store \w+ {re.escape(name)},"
-            if kind in _LOADS and all(plain.search(one) and not re.match(stored, one) for one in uses):
+            plain = all(text == match[0] or _is_access(text, kind, name) for text in uses[name])
+            if kind in _LOADS and plain:
                 self.locals[name] = kind
             else:
                 size = int(match[3]) * _SIZES[match[4]] if match[3] else _SIZES[kind]

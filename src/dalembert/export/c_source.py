@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ from dalembert.atomic import write_atomic
 from dalembert.errors import DalembertError
 from dalembert.export.c_functions import CText, c_name
 from dalembert.export.native_run import Live, evaluate_rates, run_live
-from dalembert.native import Native
+from dalembert.native import Native, Record
 from dalembert.native.arena import SLOTS, arena
 from dalembert.native.image import Image
 from dalembert.native.targets import Program
-from dalembert.native.types import FLOAT, parts_of, vector
+from dalembert.native.types import FLOAT, Type, parts_of, vector
 from dalembert.view.page import asset
 
-__all__ = ["CProgram", "Shown", "arena_needed", "write_c_program"]
+__all__ = ["CProgram", "Shown", "arena_needed", "c_body", "c_remark", "run_program", "write_c_program"]
 
 _ROOM = "dalembert.export"
 LEAST_ARENA = 1 << 14  # bytes
@@ -46,20 +47,22 @@ class Shown:
 
 
 class CProgram:
-    """The memory of a run and its functions, for C.
+    """The memory of a record and functions of it, for C.
 
     Args:
-        live: as it stands before its first run.
+        root: the record, as it stands before it is first used.
+        entries: functions of it by name, and the types of their further arguments; each returns one number.
         arena_bytes: memory for arrays of native functions.
     """
 
-    def __init__(self, live: Live, arena_bytes: int):
-        self.live = live
+    def __init__(self, root: Record, entries: Mapping[str, tuple[Native, tuple[Type, ...]]], arena_bytes: int):
+        self.root = root
         program = Program()
-        self.image = Image(program, run_live, (live,))
-        result = program.entry("run", run_live, self.image.kinds)
-        rates = program.entry("rates", evaluate_rates, (*self.image.kinds, FLOAT, vector(), vector()))
-        assert len(parts_of(result)) == len(parts_of(rates)) == 1
+        first, _ = next(iter(entries.values()))
+        self.image = Image(program, first, (root,))
+        for name, (function, more) in entries.items():
+            assert len(parts_of(program.entry(name, function, (*self.image.kinds, *more)))) == 1
+        self.entries = list(entries)
         self.code = CText(program.units(), program.numbers)
         self.end = _ALIGNMENT  # address 0 is nowhere
         self.image.place(self._allocate)
@@ -79,10 +82,14 @@ class CProgram:
         """Where an array or a record begins."""
         return self.image.there(value.ctypes.data if hasattr(value, "ctypes") else value.address)
 
+    def field(self, record: Record, name: str) -> int:
+        """Where a number of a record lies."""
+        return self.address(record) + 8 * record.slot_of[name]
+
     def links(self) -> list[tuple[int, int]]:
         """Where addresses lie, and what they are."""
         more = [(self.arena, self.chunk), (self.arena + 8, self.end), (self.io, self.arena),
-                (self.io + 8, self.address(self.live))]  # fmt: skip
+                (self.io + 8, self.address(self.root))]  # fmt: skip
         return [*self.image.links(), *more]
 
     def words(self) -> tuple[list[int], list[tuple[int, int]]]:
@@ -99,11 +106,20 @@ class CProgram:
         return [int(word) for word in words[at]], runs
 
 
-def arena_needed(function: Native, live: Live) -> int:
+def arena_needed(function: Native, *args: Any) -> int:
     """Run it once here; bytes that it took for arrays, with some to spare."""
     arena.paint()
-    function(live)
+    function(*args)
     return max(LEAST_ARENA, 2 * arena.used())
+
+
+def run_program(live: Live, arena_bytes: int) -> CProgram:
+    """Whole runs, and the right-hand side by itself."""
+    entries: dict[str, tuple[Native, tuple[Type, ...]]] = {
+        "run": (run_live, ()),
+        "rates": (evaluate_rates, (FLOAT, vector(), vector())),
+    }
+    return CProgram(live, entries, arena_bytes)
 
 
 def write_c_program(folder: Path, name: str, program: CProgram, reference: np.ndarray, shown: Shown) -> list[Path]:
@@ -123,7 +139,7 @@ def write_c_program(folder: Path, name: str, program: CProgram, reference: np.nd
     return [write_atomic(folder / file, text, DalembertError) for file, text in texts.items()]
 
 
-def _remark(text: str) -> str:
+def c_remark(text: str) -> str:
     """Text of strangers within a remark of C: nothing that could end it, begin another, or join lines."""
     return re.sub(r"[^\w .,:;()\[\]{}=+-]", "?", text, flags=re.ASCII)
 
@@ -132,17 +148,17 @@ def _names(names: list[str], prefix: str) -> list[str]:
     """Identifiers, each once."""
     found: list[str] = []
     for k, one in enumerate(names):
-        plain = f"{prefix}_{c_name(_remark(one).replace('?', '_'))}"
+        plain = f"{prefix}_{c_name(c_remark(one).replace('?', '_'))}"
         found.append(plain if plain not in found else f"{plain}_{k}")
     return found
 
 
 def _header(name: str, program: CProgram, shown: Shown) -> str:
-    live, big = program.live, name.upper()
+    live, big = _live(program), name.upper()
     parameters = _names(shown.parameters, f"{big}_P")
-    listed = "\n".join(f"    {one} = {k}, /* {_remark(shown.parameters[k])} */" for k, one in enumerate(parameters))
-    states = "\n".join(f"   {k:3d}  {_remark(one)}" for k, one in enumerate(shown.states))
-    return f"""/* {_remark(shown.title)}: {_remark(shown.how)}. Written by dalembert.
+    listed = "\n".join(f"    {one} = {k}, /* {c_remark(shown.parameters[k])} */" for k, one in enumerate(parameters))
+    states = "\n".join(f"   {k:3d}  {c_remark(one)}" for k, one in enumerate(shown.states))
+    return f"""/* {c_remark(shown.title)}: {c_remark(shown.how)}. Written by dalembert.
 
    C99, nothing but math.h, string.h and stdlib.h (abort). No memory is allocated: {program.end} bytes are static.
    Build with -std=c99, so that operations are not contracted:  cc -std=c99 -O2 main.c {name}.c -lm
@@ -187,26 +203,26 @@ def _rows(items: list[str], each: int) -> str:
     return ",\n".join("    " + ", ".join(items[i : i + each]) for i in range(0, len(items), each))
 
 
-def _source(name: str, program: CProgram, shown: Shown) -> str:
-    live = program.live
+# There is no memory besides that of the file: what does not fit ends the program.
+HEAPLESS = """static inline char *dalembert_malloc(int64_t n) { (void)n; return NULL; }
+static inline void dalembert_free(char *p) { (void)p; }
+"""
+
+
+def c_body(program: CProgram, allocation: str) -> str:
+    """Functions, and how their memory begins: ``fill(begin)`` writes all of it, ``relink(begin)`` its addresses.
+
+    Args:
+        allocation: C of ``dalembert_malloc`` and ``dalembert_free``.
+    """
     words, runs = program.words()
     links = [f"{place}u, {what}u" for place, what in program.links()]
-    written = program.address(live) + 8 * live.slot_of["written"]
     parts = [f"{first}u, {count}u" for first, count in runs]
-    return f"""/* {_remark(shown.title)}. Written by dalembert; see {name}.h. */
-#include "{name}.h"
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-{asset(_ROOM, "runtime.h.txt")}
-
-{program.code.source(["run", "rates"])}
+    return f"""{asset(_ROOM, "runtime.h.txt")}
+{allocation}
+{program.code.source(program.entries)}
 
 /* -- memory ------------------------------------------------------------------------------------------------------ */
-
-static double memory[{program.end // 8}];
 
 static const uint64_t words[{len(words)}] = {{
 {_rows([f"{word:#x}u" if word < 1 << 31 else f"UINT64_C({word:#x})" for word in words], 6)}
@@ -222,17 +238,43 @@ static const uint32_t links[{2 * len(links)}] = {{
 {_rows(links, 8)}
 }};
 
-void {name}_reset(void) {{
-    char *const begin = (char *)memory;
+static void relink(char *begin) {{
+    size_t k;
+    for (k = 0; k < sizeof links / sizeof *links; k += 2) store_ptr(begin + links[k], begin + links[k + 1]);
+}}
+
+static void fill(char *begin) {{
     const uint64_t *next = words;
     size_t k;
-    memset(begin, 0, sizeof memory);
+    memset(begin, 0, {program.end});
     for (k = 0; k < sizeof pieces / sizeof *pieces; k += 2) {{
         memcpy(begin + 8 * (size_t)pieces[k], next, 8 * (size_t)pieces[k + 1]);
         next += pieces[k + 1];
     }}
-    for (k = 0; k < sizeof links / sizeof *links; k += 2) store_ptr(begin + links[k], begin + links[k + 1]);
+    relink(begin);
 }}
+"""
+
+
+def _live(program: CProgram) -> Live:
+    assert isinstance(program.root, Live)
+    return program.root
+
+
+def _source(name: str, program: CProgram, shown: Shown) -> str:
+    live = _live(program)
+    written = program.field(live, "written")
+    return f"""/* {c_remark(shown.title)}. Written by dalembert; see {name}.h. */
+#include "{name}.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+{c_body(program, HEAPLESS)}
+static double memory[{program.end // 8}];
+
+void {name}_reset(void) {{ fill((char *)memory); }}
 
 double *{name}_parameters(void) {{ return memory + {program.address(live.start.parameters) // 8}; }}
 const double *{name}_times(void) {{ return memory + {program.address(live.watch.time) // 8}; }}
@@ -264,7 +306,7 @@ int {name}_rates(double t, const double *state, double *rate) {{
 def _main(name: str, program: CProgram, reference: np.ndarray, shown: Shown) -> str:
     rows = np.unique(np.linspace(0, len(reference) - 1, min(COMPARED, len(reference))).round().astype(int))
     numbers = _rows([struct.unpack("<d", struct.pack("<d", x))[0].hex() for x in reference[rows].ravel().tolist()], 4)
-    return f"""/* Makes the stored run of {_remark(shown.title)} again and compares. Written by dalembert. */
+    return f"""/* Makes the stored run of {c_remark(shown.title)} again and compares. Written by dalembert. */
 #include "{name}.h"
 #include <math.h>
 #include <stdio.h>
@@ -291,6 +333,6 @@ int main(void) {{
         }}
     }}
     printf("status %d, %d outputs, off by %.3g\\n", status, {name}_outputs(), worst);
-    return status == {program.live.status} && worst <= 1e-12 * size ? 0 : 1;
+    return status == {_live(program).status} && worst <= 1e-12 * size ? 0 : 1;
 }}
 """

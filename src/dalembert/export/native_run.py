@@ -14,7 +14,9 @@ from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
 from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 
-__all__ = ["ACTED", "NOT_A_NUMBER", "NO_START", "Live", "evaluate_rates", "run_live"]
+__all__ = [
+    "ACTED", "NOT_A_NUMBER", "NO_START", "Live", "evaluate_rates", "first_state", "go", "restart", "run_live",
+]  # fmt: skip
 
 # How a run ends besides the ways of a time loop: it could not begin; an event ended it or could not act.
 NO_START, ACTED = 20, 30
@@ -78,7 +80,7 @@ class Live(Record):
 
 
 @native
-def _first_state(a: Live, x: np.ndarray) -> int:
+def first_state(a: Live, x: np.ndarray) -> int:
     """The start, assembled."""
     a.reaction = assemble_natively(a.start, a.q, a.u)
     if a.reaction != READY:
@@ -136,26 +138,27 @@ def _state(a: Live, x: np.ndarray) -> tuple[float, int, int]:
 
 
 @native
-def _restart(a: Live, t: float, x: np.ndarray, written: int, happened: int) -> int:
+def restart(a: Live, t: float, x: np.ndarray, written: int, happened: int) -> int:
     if a.slow:
         return _begin(a.slow_problem, a.slow_memory, t, x, written, happened)
     return _begin(a.problem, a.memory, t, x, written, happened)
 
 
 @native
-def _go(a: Live, x: np.ndarray) -> int:
-    """Through all outputs, events and changes of method."""
+def go(a: Live, x: np.ndarray, watching: bool) -> int:
+    """Through all outputs, events and changes of method; ``watching``: outputs are recorded and measured."""
     watched = 0
     while True:
         status = _advance(a)
         t, written, event = _state(a, x)
-        watch_outputs(a.watch, watched, written)
+        if watching:
+            watch_outputs(a.watch, watched, written)
         watched = written
         if status == STIFF:
             a.changed = t
             if a.stiff:
                 a.slow = True
-                status = _restart(a, t, x, written, 0)
+                status = restart(a, t, x, written, 0)
             else:
                 # The explicit method goes on: slower, and as good.
                 a.stepper.current.watch = False
@@ -169,7 +172,7 @@ def _go(a: Live, x: np.ndarray) -> int:
                 return ACTED
             if written == a.n_times:
                 return FINISHED
-            if _restart(a, t, x, written, event) != FINISHED:
+            if restart(a, t, x, written, event) != FINISHED:
                 return FAILED
         else:
             return status
@@ -181,14 +184,14 @@ def run_live(a: Live) -> int:
     x, w = np.empty(a.nx), a.watch
     if a.geometry:
         a.drawn[:] = a.geometry(a.start.parameters)
-    a.status = _first_state(a, x)
+    a.status = first_state(a, x)
     if a.status != FINISHED:
         return a.status
     a.states[0] = x
-    if _restart(a, a.times[0], x, 1, 0) != FINISHED:
+    if restart(a, a.times[0], x, 1, 0) != FINISHED:
         a.status = FAILED
         return FAILED
-    a.status = _go(a, x)
+    a.status = go(a, x, True)
     t, written, _ = _state(a, x)
     a.end, a.written = t, written
     if t > a.times[written - 1] and np.isfinite(x.sum()):

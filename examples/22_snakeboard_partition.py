@@ -106,5 +106,5 @@ for axes, values, title in zip(both, (positions, velocities), ("positions", "vel
     axes.plot(t, values, label=names)
     axes.set(xlabel="time (s)", title=f"{title}: Δ_c, fig. 8 of the text redrawn")
 both[1].legend(names, fontsize=7, ncols=2)
-figure.savefig(out / "21_snakeboard_partition.png", dpi=130)
-run.animate(out / "21_snakeboard_partition.html")
+figure.savefig(out / "22_snakeboard_partition.png", dpi=130)
+run.animate(out / "22_snakeboard_partition.html")
