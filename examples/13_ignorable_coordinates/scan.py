@@ -34,4 +34,4 @@ for name, published in PUBLISHED.items():
         cells = "  ".join(f"{column} {factor:8.2g}" for column, factor in factors.items())
         print(f"{name}: rtol {rtol:.0e}, atol {atol:.0e}, longest step {longest:4.1f} s:  {cells}")
     print(f"{name}: nearest to all columns at rtol {best[0]:.0e}, atol {best[1]:.0e}: factor {worst[best]:.0f}\n")
-    assert worst[best] > 10  # no tolerance gives all published sizes
+    assert (worst[best] > 10) == name.startswith("cart")  # no tolerance gives all published sizes of table 3
