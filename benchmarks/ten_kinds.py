@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,8 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.penalty import Penalty
 from dalembert.fuzz.newton_euler import Oracle
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.pairs import PAIRS
-from support.states import body_motion, equations_at
+from dalembert.fuzz.physical_states import body_motion, equations_at
+from dalembert.fuzz.ways import PAIRS
 
 DURATION, ASKED, RTOL, ATOL = 0.4, 1e-9, 1e-11, 1e-13
 
