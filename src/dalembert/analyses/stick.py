@@ -79,6 +79,7 @@ def _breaking(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]
 
 def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:
     """A u̇ + γ of all rows, relative to the largest acceleration."""
-    tree = d.coordinates.place(NUMPY, {**d.flat.parameters, **parameters})
-    rates = Equations(tree, t, x[: d.nq], x[d.nq : d.nq + d.nv]).acceleration_residual(du)
-    return np.asarray(rates, dtype=float) / (1.0 + np.abs(du).max(initial=0.0))
+    q, u = x[: d.nq], x[d.nq : d.nq + d.nv]
+    blocks = d.dynamics_kernel(t, q, u, d.parameters(parameters), np.zeros(d.nv))
+    rates = np.asarray(blocks.jacobian)[: len(d.rows)] @ du + np.asarray(blocks.gamma)[: len(d.rows)]
+    return rates / (1.0 + np.abs(du).max(initial=0.0))
