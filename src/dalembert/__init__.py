@@ -48,6 +48,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
+    "eliminate": "dalembert.analyses",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
     "export_fmu": "dalembert.analyses",
@@ -114,6 +115,7 @@ __all__ = [
     "compare",
     "compile",
     "derive",
+    "eliminate",
     "equilibrium",
     "export_c",
     "export_fmu",
@@ -128,6 +130,7 @@ __all__ = [
     "linearize_over",
     "load",
     "mesh_body",
+    "parts",
     "read",
     "read_table",
     "redundancy",
@@ -156,6 +159,7 @@ if TYPE_CHECKING:
         Workspace,
         assemble,
         compare,
+        eliminate,
         equilibrium,
         export_c,
         export_fmu,
@@ -180,6 +184,7 @@ if TYPE_CHECKING:
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
     from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
+    from dalembert.model import machine_parts as parts
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar
     from dalembert.state import State
@@ -195,6 +200,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.library")
     if name == "leaves":
         return import_module("dalembert.modular.leaves")
+    if name == "parts":
+        return import_module("dalembert.model.machine_parts")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

@@ -94,9 +94,7 @@ def _method(data: dict[str, Any] | None) -> Any:
     return kind(**{field.name: data[field.name] for field in fields(kind) if field.name in data})
 
 
-def make_living(
-    run: Trajectory, more: list[str], geometry: Kernel | None = None, stepwise: bool = False
-) -> Living:
+def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None, stepwise: bool = False) -> Living:
     """The run as native code.
 
     Args:

@@ -131,8 +131,9 @@ def quantities(made: Made, inputs: Sequence[str]) -> list[Quantity]:
     for place, velocity in made.starts:
         moved = () if velocity else ((living.live.start, "moved"),)
         letter, what = ("u0", "velocity") if velocity else ("q0", "coordinate")
-        found.append(Quantity(f"{letter}({place.label})", "start", place.array, place.row, place.value,
-                              f"{what} of joint {place.label} at the start", place.unit, place.masks, moved))  # fmt: skip
+        about = f"{what} of joint {place.label} at the start"
+        found.append(Quantity(f"{letter}({place.label})", "start", place.array, place.row, place.value, about,
+                              place.unit, place.masks, moved))  # fmt: skip
     for k in range(device.n_states):
         about = _meaning(d, device, k)
         found.append(Quantity(f"state.{k + 1}", "state", device.states, k, 0.0, about))
@@ -163,7 +164,10 @@ def _observed(made: Made) -> list[tuple[str, int, str, str]]:
     place = at["joints"][0] if "joints" in at else 0
     for name in d.measurable:
         joint = d.coordinates.nominal_joint(name).joint
-        for letter, what, n, first in (("q", "coordinate", joint.nq, place), ("u", "velocity", joint.nv, place + joint.nq)):
+        for letter, what, n, first in (
+            ("q", "coordinate", joint.nq, place),
+            ("u", "velocity", joint.nv, place + joint.nq),
+        ):
             for i in range(n):
                 label = name if n == 1 else f"{name}[{i}]"
                 found.append((f"{letter}({label})", first + i, f"{what} of joint {label}", ""))

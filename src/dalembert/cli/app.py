@@ -118,7 +118,9 @@ def export(
         list[str] | None,
         typer.Option(help="Platform of an FMU, such as linux-x86-64, or all; repeat for more. Default: this one."),
     ] = None,
-    input: Annotated[list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")] = None,
+    input: Annotated[
+        list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write a mechanism as stand-alone C99 without allocation, or as an FMU for other simulators."""

@@ -34,6 +34,8 @@ MODELS: dict[str, str] = {
     "sarrus": "platform on Sarrus' straight-line linkage that bounces on a spring",
     "bennett": "Bennett's linkage: four skew hinges that move",
     "bricard": "Bricard's linkage: six hinges at right angles",
+    "five-bar": "five-bar robot with DC motors and PID controllers",
+    "quarter-car": "a quarter of a car that drives over a measured road",
     "planar-pendulum": "a mass on a light bar, by its two nodes (planar)",
     "whitworth": "Whitworth's quick-return mechanism, crank in a slotted rocker (planar)",
     "three-rrr": "3-RRR parallel mechanism, driven at its three cranks (planar)",

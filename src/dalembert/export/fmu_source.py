@@ -90,8 +90,8 @@ def fmu_source(
     assert isinstance(d, Device)
     places = {
         "BYTES": program.end, "IO": program.io, "VARIABLES": len(variables), "STATES": d.n_states,
-        "INDICATORS": d.n_indicators, "OVER": ops.OVER, "NO_START": NO_START, "ACTED": ACTED, "TIME": program.field(d, "time"),
-        "TARGET": program.field(d, "target"), "CHANGED": program.field(d, "changed"),
+        "INDICATORS": d.n_indicators, "OVER": ops.OVER, "NO_START": NO_START, "ACTED": ACTED,
+        "TIME": program.field(d, "time"), "TARGET": program.field(d, "target"), "CHANGED": program.field(d, "changed"),
         "AGAIN": program.field(d, "again"), "EXCHANGE": program.field(d, "exchange"),
         "STATES_AT": program.address(d.states), "RATES_AT": program.address(d.rates),
         "INDICATORS_AT": program.address(d.indicators) if d.n_indicators else 0,
@@ -104,7 +104,7 @@ def fmu_source(
         f"    {{{v.address}u, {KINDS.index(v.kind)}u, {{{', '.join(f'{m}u' for m in (*v.masks, 0, 0, 0)[:3])}}}}}"
         for v in variables
     )
-    said = ",\n".join(f'    {{{e.status}, {e.reason}, {_quoted(e.text)}}}' for e in endings)
+    said = ",\n".join(f"    {{{e.status}, {e.reason}, {_quoted(e.text)}}}" for e in endings)
     return f"""/* A functional mock-up unit, FMI {version}.0. Written by dalembert. C99. */
 #include <math.h>
 #include <stdint.h>

@@ -49,6 +49,10 @@ class Force(Element):
     def energy(self, motion: Motion) -> Any:
         return motion.al.constant(0)
 
+    def in_full(self) -> Force:
+        """The same with names of its own, such as its length, written as every formula may write them."""
+        return self
+
     def spread(self, bodies: Sequence[str]) -> list[Force]:
         """The forces that stand for it, given the bodies of the model that it was drawn in."""
         return [self]

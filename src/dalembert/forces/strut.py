@@ -9,6 +9,8 @@ from pydantic import Field
 
 from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site, Vector
 from dalembert.elements.allowed import LAW
+from dalembert.expressions import parameter, reference
+from dalembert.expressions.symbols import LINE_QUANTITIES
 from dalembert.forces.base import End, Force
 from dalembert.spatial.pose import Pose
 from dalembert.spatial.so3 import cross
@@ -53,6 +55,10 @@ class Strut(Force):
         if self.bodies[0] == self.bodies[1]:
             message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
             site.report("bodies", message, "name another body, or ground")
+
+    def in_full(self) -> Strut:
+        swap: dict[Any, Any] = {parameter(name): reference(name, self.name) for name in LINE_QUANTITIES}
+        return self.model_copy(update={"push": self.push.xreplace(swap)})
 
     def ends(self) -> tuple[End, End]:
         (first, second), (p, q) = self.bodies, self.at

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.delta_robot import delta_robot
     from dalembert.library.mechanisms.desk_lamp import desk_lamp
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
+    from dalembert.library.mechanisms.five_bar import five_bar
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.planar_pendulum import planar_pendulum
+    from dalembert.library.mechanisms.quarter_car import quarter_car
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
     from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
@@ -67,6 +69,7 @@ __all__ = [
     "desk_lamp",
     "double_pendulum",
     "duration",
+    "five_bar",
     "four_bar",
     "knife_edge",
     "n_four_bar",
@@ -75,6 +78,7 @@ __all__ = [
     "parallelogram",
     "pendulum",
     "planar_pendulum",
+    "quarter_car",
     "rolling_disc",
     "rolling_sphere",
     "sarrus",
@@ -147,6 +151,8 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "sarrus",
         "bennett",
         "bricard",
+        "five-bar",
+        "quarter-car",
     )
 }
 
@@ -161,6 +167,8 @@ DURATIONS = {
     "bouncing-ball": 4.0,
     "cam-follower": 1.0,
     "delta-robot": 2.0,
+    "five-bar": 3.0,
+    "quarter-car": 2.5,
     "stewart-platform": 5.0,
     "stick-slip": 20.0,
 }

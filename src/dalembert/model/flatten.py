@@ -14,7 +14,6 @@ from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import STATE, parameter, references, switches_in, tables_in
 from dalembert.expressions.symbols import LINE_QUANTITIES, as_reference, parameters_of, reference
-from dalembert.forces import Strut
 from dalembert.joints import Free, JointData
 from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
 from dalembert.model.floating import floating
@@ -228,7 +227,7 @@ def _collect(
         return expression.xreplace(swap)  # type: ignore[return-value]
 
     def parameter_name(name: str) -> str:
-        if name not in model.parameter_values:
+        if name not in own:
             return name
         full = bound.get(name, parameter(prefix + name))
         if not isinstance(full, sp.Symbol):
@@ -253,7 +252,7 @@ def _collect(
                 continue
             full = replace_names(element, formula, names) if prefix or bound else element
             full = full.model_copy(update={"name": prefix + element.name}) if prefix else full
-            full = _with_own_line(full) if section == "forces" else full
+            full = full.in_full() if section == "forces" else full
             if full.name in target:
                 raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
             target[full.name] = (full, scope)
@@ -299,14 +298,6 @@ def _add_friction_events(flat: Flat) -> None:
             event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
             flat.events[label] = (event, flat.constraints[name][1])
         flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
-
-
-def _with_own_line(force: Any) -> Any:
-    """A strut whose law names its length and rate as everyone may."""
-    if not isinstance(force, Strut):
-        return force
-    swap: dict[Any, Any] = {parameter(name): reference(name, force.name) for name in LINE_QUANTITIES}
-    return force.model_copy(update={"push": force.push.xreplace(swap)})
 
 
 def _settle_signals(flat: Flat) -> None:
