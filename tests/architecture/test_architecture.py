@@ -26,6 +26,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("notebook",),
     ("netcdf",),
     ("values",),
     ("native",),

@@ -15,6 +15,7 @@ from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Shape, SubModel
 from dalembert.model.fields import caller, checked, nearest
 from dalembert.model.methods import ElementMethods
+from dalembert.notebook import shown
 from dalembert.values import SEQUENCE
 
 __all__ = ["Model", "model_of"]
@@ -262,6 +263,9 @@ class Model(ElementMethods):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "derived": []}
+
+    def _repr_html_(self) -> str:
+        return shown("model", self)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(getattr(self, key))} {key}" for key in SECTIONS if getattr(self, key))
