@@ -4,7 +4,11 @@ In folders that look at many mechanisms, each a few times, kernels are compiled 
 (tests/codegen compares them); those of tests marked slow, and of all other folders, are optimized as users have them.
 
 Files with long tests come first, so that no worker is left with one of them when the others have nothing to do.
+
+What is there when all tests are collected stays until the end: garbage collection need not look at it again.
 """
+
+import gc
 
 import pytest
 
@@ -21,6 +25,11 @@ LONG = (
 def pytest_collection_modifyitems(items):
     place = {name: i for i, name in enumerate(LONG)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

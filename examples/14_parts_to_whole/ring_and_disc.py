@@ -68,5 +68,14 @@ theta = run["theta"]
 for time, angle in ((1.0, 0.228205738), (2.0, 0.883812829), (5.0, 1.143760851)):
     assert abs(float(theta.sel(time=time, method="nearest")) - angle) < 1e-8
 assert abs(float(theta.min()) - 0.14680) < 1e-4 and abs(float(theta.max()) - 1.16710) < 1e-4
+# It turns back at the top twice, which is one period each: zeros of its rate, by straight lines between outputs.
+t, rate = run.values("time"), run.values("theta.d")
+tops = [k for k in range(1, len(t) - 1) if rate[k] > 0 >= rate[k + 1]]
+times = [t[k] + (t[k + 1] - t[k]) * rate[k] / (rate[k] - rate[k + 1]) for k in tops]
+assert np.allclose(times, [2.4394, 4.8788], atol=1e-4)
+linear = da.linearize(S, {"theta": np.arcsin(3 / 5)})
+small = 2 * np.pi / max(abs(linear.eigenvalues()))
+print(f"period {times[1] - times[0]:.4f} s, of small swings {small:.5f} s")
+assert abs(small - 2.38635) < 1e-5
 print(f"θ between {float(theta.min()):.5f} and {float(theta.max()):.5f} rad")
 run.plot(OUT / "ring-and-disc.png", quantities=["theta", "R.u", "D.u"])

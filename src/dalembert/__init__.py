@@ -25,6 +25,7 @@ _HOMES = {
     "Derivation": "dalembert.derivation",
     "Dynamics": "dalembert.dynamics",
     "Generalized": "dalembert.coordinates",
+    "Natural": "dalembert.coordinates",
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
@@ -49,6 +50,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
+    "eliminate": "dalembert.analyses",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
     "export_fmu": "dalembert.analyses",
@@ -67,6 +69,7 @@ _HOMES = {
     "load": "dalembert.analyses",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
+    "read_table": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
     "ExpressionError": "dalembert.errors",
@@ -96,6 +99,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelWarning",
+    "Natural",
     "Options",
     "Placement",
     "Planar",
@@ -113,6 +117,7 @@ __all__ = [
     "compare",
     "compile",
     "derive",
+    "eliminate",
     "equilibrium",
     "export_c",
     "export_fmu",
@@ -127,7 +132,9 @@ __all__ = [
     "linearize_over",
     "load",
     "mesh_body",
+    "parts",
     "read",
+    "read_table",
     "redundancy",
     "simulate",
     "simulate_many",
@@ -154,6 +161,7 @@ if TYPE_CHECKING:
         Workspace,
         assemble,
         compare,
+        eliminate,
         equilibrium,
         export_c,
         export_fmu,
@@ -171,13 +179,14 @@ if TYPE_CHECKING:
         sweep,
         workspace,
     )
-    from dalembert.coordinates import Generalized
+    from dalembert.coordinates import Generalized, Natural
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
-    from dalembert.io import mesh_body, read, write
+    from dalembert.io import mesh_body, read, read_table, write
     from dalembert.model import Model, System
+    from dalembert.model import machine_parts as parts
     from dalembert.modular import Subsystem, leaves
     from dalembert.planar import Planar
     from dalembert.state import State
@@ -197,6 +206,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.library")
     if name == "leaves":
         return import_module("dalembert.modular.leaves")
+    if name == "parts":
+        return import_module("dalembert.model.machine_parts")
     raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
 
 

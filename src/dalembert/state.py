@@ -57,4 +57,15 @@ class State:
         if coordinates is self.coordinates:
             return self.q.copy(), self.u.copy()
         placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
-        return placed.state(self.body, self.joint)
+        q, u = placed.state(self.body, self.joint)
+        for state, own in zip(coordinates.own_states, self.coordinates.own_states, strict=True):
+            q[state.q] = self.q[own.q]
+        return q, u
+
+    def value(self, state: str) -> float:
+        """The value of one of the model's own states."""
+        for entry in self.coordinates.own_states:
+            if entry.name == state:
+                return float(self.q[entry.q])
+        known = ", ".join(entry.name for entry in self.coordinates.own_states) or "none"
+        raise DalembertError(f"unknown state {state!r}; the model has {known}")

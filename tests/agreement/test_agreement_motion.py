@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 from support.cases import CASES, TREES, case, parallelogram
-from support.oracle import Oracle
 from support.pairs import ANALYTICAL, PAIRS
 from support.refusals import compiled, share_kernels
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
@@ -16,6 +15,7 @@ from dalembert.algebra import NUMPY
 from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
+from dalembert.fuzz.newton_euler import Oracle
 from dalembert.spatial import Pose, so3
 
 # Same mechanics in other coordinates: only round-off differs, amplified by the constraints' condition (below 1e5).

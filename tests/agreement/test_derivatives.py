@@ -9,16 +9,6 @@ import casadi as ca
 import numpy as np
 import pytest
 from support.algebras import run_symbolically
-from support.random_models import (
-    HOLONOMIC,
-    NONHOLONOMIC,
-    add_forces,
-    add_joint,
-    draw_body,
-    loop_model,
-    tree_model,
-    unit,
-)
 
 import dalembert as da
 from dalembert.algebra import NUMPY
@@ -28,6 +18,16 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics import derivatives as compiled
 from dalembert.dynamics.derivatives import derivative_kernel
 from dalembert.errors import DalembertError, ModelError
+from dalembert.fuzz.random_models import (
+    HOLONOMIC,
+    NONHOLONOMIC,
+    add_forces,
+    add_joint,
+    draw_body,
+    loop_model,
+    tree_model,
+    unit,
+)
 from dalembert.model import Model, flatten
 from dalembert.tree.outward import outward
 from dalembert.tree.recursions import forward_dynamics, gravity_base, inverse_dynamics, mass_matrix

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import dalembert as da
+from dalembert.errors import InputError
 
 STEP = 1e-6
 
@@ -36,3 +38,24 @@ def test_batches():
     many = dynamics.acceleration_derivatives(q, u)
     for i in range(9):
         np.testing.assert_allclose(many.ddu_dq[i], dynamics.acceleration_derivatives(q[i], u[i]).ddu_dq, rtol=1e-12)
+
+
+@pytest.mark.parametrize("build", [da.library.double_pendulum, da.library.four_bar])
+def test_batches_by_parameters(build):
+    model = build()
+    dynamics, state = da.compile(model), da.assemble(model)
+    names = list(dynamics.flat.parameters)[:2]
+    u = np.random.default_rng(2).normal(size=(4, dynamics.nv))
+    many = dynamics.acceleration_derivatives(state.q, u, by=names, t=np.linspace(0, 1, 4))
+    assert many.ddu_dp.shape == (4, dynamics.nv, 2)
+    one = dynamics.acceleration_derivatives(state.q, u[2], by=names[1])
+    np.testing.assert_allclose(many.ddu_dp[2, :, 1:], one.ddu_dp, rtol=1e-10, atol=1e-10)
+
+
+def test_wrong_questions_about_parameters_are_refused():
+    dynamics = da.compile(da.library.double_pendulum())
+    q = np.zeros(2)
+    with pytest.raises(InputError, match="unknown parameter 'lenght'; the model has upper_length"):
+        dynamics.acceleration_derivatives(q, q, by=["lenght"])
+    with pytest.raises(InputError, match="without by"):
+        dynamics.acceleration_derivatives(q, q, by="lower_mass", out=dynamics.acceleration_derivatives(q, q))

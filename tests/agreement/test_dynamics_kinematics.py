@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.random_models import tree_model
 
 import dalembert as da
 from dalembert.algebra import NUMPY
+from dalembert.fuzz.random_models import tree_model
 
 STEP = 1e-6
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.random_models import add_forces, add_joint, grow
 from support.states import accelerations_in_world
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.coordinates import GeneralizedCoordinates, Relative
 from dalembert.equations import Equations
+from dalembert.fuzz.random_models import add_forces, add_joint, grow
 from dalembert.model import Model, flatten
 
 pytestmark = pytest.mark.checked

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from support.cases import CASES
 from support.states import accelerations_in_world, equations_at, transfer
 from test_agreement_motion import TIME, dynamics_of, physical_state, truth
@@ -120,7 +121,7 @@ def test_the_same_motion(build):
 def test_angles_of_every_sequence(sequence):
     """R = R_i(a) R_j(b) R_k(c), and ω is what the rates of the angles make of it."""
     rng, axes = np.random.default_rng(0), euler.axes_of(sequence)
-    joint = Rated(Spherical(), axes)
+    joint = Rated(Spherical(), "angles", axes)
     for _ in range(5):
         R = so3.exp(NUMPY, rng.normal(size=3))
         q = joint.coordinates(NUMPY, Pose(R, np.zeros(3)))
@@ -130,6 +131,62 @@ def test_angles_of_every_sequence(sequence):
         np.testing.assert_allclose((joint.subspace(NUMPY, q) @ u)[:3], omega, atol=1e-14)
         again = joint.of_own(Q, omega)
         np.testing.assert_allclose(np.concatenate(again), np.concatenate([q, u]), atol=1e-12)
+
+
+@pytest.mark.parametrize("rotations", ["vectors", "cayley", "quaternions"])
+def test_numbers_that_are_no_angles(rotations: str):
+    """R, ω and their rates are those of the definitions:  exp(r̂),  (1 + ĉ)(1 − ĉ)⁻¹."""
+    rng, h = np.random.default_rng(0), 1e-5
+    joint = Rated(Spherical(), rotations, (0, 1, 2))
+    for _ in range(5):
+        r = rng.normal(size=3)
+        r *= rng.uniform(0.01, 3.0) / np.linalg.norm(r)
+        R = expm(so3.hat(NUMPY, r))
+        q = joint.coordinates(NUMPY, Pose(R, np.zeros(3)))
+        c = np.tan(np.linalg.norm(r) / 2) * r / np.linalg.norm(r)
+        if rotations != "quaternions":
+            np.testing.assert_allclose(q, r if rotations == "vectors" else c, rtol=1e-11)
+        K = so3.hat(NUMPY, c)
+        np.testing.assert_allclose((np.eye(3) + K) @ np.linalg.inv(np.eye(3) - K), R, atol=1e-12)
+        np.testing.assert_allclose(joint.transform(NUMPY, q).R, R, atol=1e-12)
+        u = rng.normal(size=joint.nv)
+        u -= (q @ u) * q if rotations == "quaternions" else 0
+
+        def turning(s: float, q=q, u=u) -> np.ndarray:
+            dR = joint.transform(NUMPY, q + (s + h) * u).R - joint.transform(NUMPY, q + (s - h) * u).R
+            return so3.vee(NUMPY, joint.transform(NUMPY, q + s * u).R.T @ dR / (2 * h))
+
+        if rotations != "quaternions":
+            np.testing.assert_allclose((joint.subspace(NUMPY, q) @ u)[:3], turning(0.0), rtol=1e-6, atol=1e-7)
+            slope = (turning(1e-3) - turning(-1e-3)) / 2e-3
+            np.testing.assert_allclose(joint.bias(NUMPY, q, u)[:3], slope, rtol=1e-3, atol=1e-3)
+        again = joint.of_own(*joint.own(NUMPY, q, u))
+        np.testing.assert_allclose(np.concatenate(again), np.concatenate([q, u]), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("formulation", ["recursive", "lagrange", "hamilton", "boltzmann-hamel"])
+@pytest.mark.parametrize("rotations", ["vectors", "cayley"])
+def test_the_same_motion_by_numbers_that_are_no_angles(rotations: str, formulation: str):
+    model = spherical_pendulum()
+    coordinates = da.Generalized(rotations=rotations)
+    one = da.simulate(model, 0.3, **TIGHT)
+    other = da.simulate(model, 0.3, coordinates=coordinates, formulation=formulation, **TIGHT)
+    assert other.certificate.trusted, other.certificate
+    for what in ("position", "orientation", "angular_velocity"):
+        np.testing.assert_allclose(other.data[what].values, one.data[what].values, rtol=MOTION, atol=MOTION)
+
+
+def test_cayley_parameters_are_infinite_after_half_a_turn():
+    model = da.Model("ball", gravity=(0, 0, 0))
+    model.body("ball", mass=1, inertia=(1, 2, 3))
+    model.spherical("S", "ground", "ball", point=(0, 0, 0))
+    cayley = da.Generalized(rotations="cayley")
+    with pytest.raises(da.ModelError, match="singular where body 'ball' starts"):
+        da.simulate(model, 0.1, coordinates=cayley, initial={"S": (0, 1, 0, 0)})
+    run = da.simulate(model, 4.0, coordinates=cayley, initial_rates={"S": (0, 0, 1)})
+    assert not run.certificate.trusted and run.certificate["steepness of angles"] > 1e3
+    with pytest.raises(da.DalembertError, match="rotation vectors"):
+        da.derive(model, "lagrange", coordinates=da.Generalized(rotations="vectors"))
 
 
 @pytest.mark.parametrize("name", ["lagrange-multipliers", "penalty", "canonical"])

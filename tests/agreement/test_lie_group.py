@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import sympy as sp
 from support.algebras import run
-from support.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body, tree_model, unit
 
 from dalembert.algebra import NUMPY, Jets, get_algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import Absolute, Coordinates, Relative, TreeKinematics
+from dalembert.fuzz.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body, tree_model, unit
 from dalembert.model import Model, flatten
 from dalembert.spatial import Inertia, Pose, se3
 from dalembert.tree.outward import outward

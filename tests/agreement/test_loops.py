@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import sympy as sp
 from support.cases import LOOPS, case
-from support.random_models import loop_model
 from test_agreement_motion import TIME, state_in
 
 import dalembert as da
 from dalembert.dynamics import Dynamics, choose
+from dalembert.fuzz.random_models import loop_model
 from dalembert.numerics.sparse import factor, multiply, pattern_of, substitute
 
 pytestmark = pytest.mark.checked

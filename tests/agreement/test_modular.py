@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import CASES, case, parallelogram
-from support.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body, unit
 from support.refusals import share_kernels
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 from test_agreement_motion import TIME, dynamics_of, state_in
@@ -19,6 +18,7 @@ import dalembert as da
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations.modular import Modular
+from dalembert.fuzz.random_models import HOLONOMIC, NONHOLONOMIC, add_joint, draw_body, unit
 from dalembert.library import LIBRARY
 from dalembert.model import Model, flatten
 from dalembert.numerics.elimination_plan import Plan

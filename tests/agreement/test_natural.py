@@ -7,16 +7,17 @@ import pytest
 import sympy as sp
 from support.cases import CASES, TREES, case
 from support.joints import example
-from support.random_models import tree_model
 from support.states import body_motion, consistent_state, equations_at, reference_coordinates, transfer
 from test_agreement_motion import TIME, dynamics_of, state_in
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Natural
+from dalembert.coordinates import NaturalCoordinates
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
+from dalembert.formulations.independent import Independent
+from dalembert.fuzz.random_models import tree_model
 from dalembert.joints import JOINTS
 from dalembert.model import Model, flatten
 
@@ -39,7 +40,7 @@ TIGHT = {"rtol": 1e-10, "atol": 1e-11}
 def test_a_body_on_the_ground(kind, coordinates, left):
     """What the joint shares with the ground is no unknown; some of its equations are then satisfied by themselves."""
     model = tree_model(1, (kind,))
-    natural = Natural(flatten(model))
+    natural = NaturalCoordinates(flatten(model))
     assert natural.nv == coordinates
     assert sum(len(natural.kept(name)) for name in natural.cut) == left
     e = equations_at(natural, 0.0, reference_coordinates(natural), np.zeros(natural.nv))
@@ -58,7 +59,7 @@ def test_trees_have_no_redundant_equations(name):
 
 
 def test_plane_mechanisms_need_points_only():
-    natural = Natural(flatten(da.library.four_bar()))
+    natural = NaturalCoordinates(flatten(da.library.four_bar()))
     assert natural.labels()[1] == [f"{point}.origin.{axis}" for point in "BC" for axis in "xyz"]
 
 
@@ -74,7 +75,7 @@ def test_features_merge_only_where_parameters_cannot_part_them():
         model.revolute("B", "a", "b", point=("length", 0, 0), axis=axis)
         return model
 
-    tilted, parallel = (Natural(flatten(chain(axis))) for axis in (("tilt", 0, 1), (0, 0, 1)))
+    tilted, parallel = (NaturalCoordinates(flatten(chain(axis))) for axis in (("tilt", 0, 1), (0, 0, 1)))
     assert (tilted.nv, parallel.nv) == (9, 6)
     values = {"tilt": 0.5, "length": 0.8}
     runs = [
@@ -112,7 +113,7 @@ def test_rods_have_the_mass_matrix_of_the_book():
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_mass_matrix_is_constant_and_velocities_exert_no_forces(name):
-    natural = Natural(flatten(case(name)))
+    natural = NaturalCoordinates(flatten(case(name)))
     rng = np.random.default_rng(0)
     first, second = (
         equations_at(natural, t, rng.normal(size=natural.nq), rng.normal(size=natural.nv)) for t in (0.0, 1.0)
@@ -265,7 +266,7 @@ def test_a_state_goes_there_and_back():
     model = tree_model(5, ("universal", "cylindrical", "free"))
     relative = Dynamics(model, "lagrange-multipliers", "relative")
     q, u = consistent_state(relative, 0)
-    natural = Natural(flatten(model))
+    natural = NaturalCoordinates(flatten(model))
     there = transfer(natural, *body_motion(relative.coordinates, q, u))
     poses, twists = body_motion(natural, *there)
     back = Equations(relative.coordinates.place(NUMPY, dict(relative.flat.parameters)), 0.0, q, u).motion
@@ -274,3 +275,61 @@ def test_a_state_goes_there_and_back():
         np.testing.assert_allclose(poses[body.name].R, X.R, atol=1e-12)
         np.testing.assert_allclose(poses[body.name].p, X.p, atol=1e-12)
         np.testing.assert_allclose(twists[body.name], V, atol=1e-12)
+
+
+# Plane mechanisms
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("four_bar", (4, 3)), ("andrews", (8, 7)), ("cart_pendulum", (6, 4))])
+def test_points_of_plane_bodies_have_two_entries(name: str, sizes: tuple[int, int]):
+    """The textbook's four-bar: two points, three lengths. What slides stays in space."""
+    model = getattr(da.library, name)()
+    dynamics = da.compile(model, coordinates=da.Natural(planar=True))
+    assert (dynamics.nv, len(dynamics.rows)) == sizes
+    run = da.simulate(dynamics, 0.02, rtol=1e-10, atol=1e-12)
+    relative = da.simulate(model, 0.02, rtol=1e-11, atol=1e-13, certify=False)
+    assert run.certificate.trusted
+    for body in model.bodies:
+        there, here = (one.body(body.name).position.values for one in (run, relative))
+        np.testing.assert_allclose(there, here, atol=1e-9)
+
+
+def test_a_plane_mechanism_at_several_heights_about_another_axis():
+    """Bars across y, one above the other, with a length and a height as parameters; in world axes x and z."""
+
+    def bars(second: float) -> da.Model:
+        model = da.Model("bars", gravity=(0, 0, -9.81))
+        h, l = model.parameters(h=0.1, l=0.5)
+        for name, com in (("a", (0.2, 0.0, 0)), ("b", (0.5, 0.1, 0.2)), ("c", (0.8, 0.2, 0))):
+            model.body(name, mass=1, com=com, inertia=(0.02, 0.01, 0.02))
+        model.revolute("A", model.ground, "a", point=(0, 0, 0), axis="y")
+        model.revolute("B", "a", "b", point=(l, h, 0.1), axis="y")
+        model.revolute("C", "b", "c", point=(0.8, h + 0.1, 0.3), axis=(0, -1, 0))
+        model.revolute("D", model.ground, "c", point=(1, second, 0), axis="y")
+        return model
+
+    dynamics = da.compile(bars(0.4), coordinates=da.Natural(planar=True))
+    assert dynamics.u_names == ["B.origin.x", "B.origin.z", "C.origin.x", "C.origin.z"]
+    options = {"parameters": {"h": 0.3, "l": 0.45}, "rtol": 1e-10, "atol": 1e-12, "output_step": 0.05}
+    run, relative = (da.simulate(one, 0.5, **options) for one in (dynamics, bars(0.4)))
+    assert run.certificate.trusted
+    for body in "abc":
+        np.testing.assert_allclose(run.body(body).position, relative.body(body).position, atol=1e-8)
+    with pytest.raises(da.ModelError, match="reactions are not determined"):
+        run.reaction("A")
+
+
+@pytest.mark.parametrize("formulation", ["mixed", "independent", "canonical-independent"])
+def test_fixed_steps_keep_their_order_through_dead_points_of_coordinates(formulation: str):
+    """A point of a crank has a dead point in x and in y; independent coordinates are chosen anew well before."""
+    how = Independent(state=formulation) if formulation in ("mixed", "independent") else formulation
+    model = da.library.four_bar()
+    exact = da.simulate(model, 2.0, output_step=0.02, certify=False, rtol=1e-11, atol=1e-13)
+    errors: list[float] = []
+    for step in (0.005, 0.0025):
+        run = da.simulate(
+            model, 2.0, formulation=how, coordinates="natural", integrator="rk4", step=step, output_step=0.02,
+            certify=False,
+        )  # fmt: skip
+        errors.append(float(abs(run.body("coupler").position - exact.body("coupler").position).max()))
+    assert errors[0] < 2e-3 and errors[1] < errors[0] / 8

@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.random_models import HOLONOMIC, tree_model
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.dynamics import choose
 from dalembert.dynamics.dynamics import Bodies
 from dalembert.dynamics.rolled import Rolled
+from dalembert.fuzz.random_models import HOLONOMIC, tree_model
 
 # Both routes are the same recursion in another order of operations.
 ROUND_OFF = 1e-12
@@ -89,6 +89,15 @@ def test_trees_without_forces_roll():
 
 def test_springs_and_armatures_of_a_chain_roll():
     _agree(da.compile(_chain(12)))
+
+
+def test_a_moving_ground_is_felt_by_all():
+    model = _chain(12)
+    model.moving_frame("earth", rotation=(0.1, "0.2*t", 0.3), acceleration=(0, 1, "sin(t)"))
+    dynamics = da.compile(model)
+    _agree(dynamics)
+    # One form for all bodies, beside those of the first spring and of the others.
+    assert len(Rolled(dynamics.coordinates, dynamics.flat.parameters).forces.kinds) == 3
 
 
 FORMULAS = (

@@ -6,13 +6,13 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from support.random_models import HOLONOMIC, tree_model
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
 from dalembert.dynamics.rolled import Rolled, rolled_rhs
 from dalembert.dynamics.rolled_closing import closed_approach, closed_retract, closed_rhs
+from dalembert.fuzz.random_models import HOLONOMIC, tree_model
 from dalembert.native import checking, native, plain
 from dalembert.numerics.context import NO_CONVERGENCE, NOT_FINITE, OK, Context, Statistics
 

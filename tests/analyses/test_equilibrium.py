@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.optimize import brentq
-from support.random_models import loop_model, tree_model
 
 import dalembert as da
 from dalembert.analyses.rank import Positions
 from dalembert.errors import DalembertError
+from dalembert.fuzz.random_models import loop_model, tree_model
 from dalembert.joints import JOINTS
 
 EXACT = 1e-9  # rad, m, N: Newton's method ends at rounding
@@ -359,3 +360,54 @@ def test_states_dynamics_and_planar_mechanisms_are_taken(tmp_path):
     # It stays where it is let go.
     run = da.simulate(model, 1.0, initial=found[0].state, output_step=0.5)
     np.testing.assert_allclose(run.values("q"), np.tile(found[0].state.q, (3, 1)), atol=1e-7)
+
+
+def sphere() -> da.Subsystem:
+    """A point mass on a sphere, gravity along x."""
+    system = da.Subsystem("sphere")
+    m, g, r = system.parameters(m=1.5, g=9.8, r=1.3)
+    x, y, z = system.coordinates("x y z")
+    system.effective_forces({x: m * g - m * x.dd, y: -m * y.dd, z: -m * z.dd})
+    system.invariant(x**2 + y**2 + z**2 - r**2, name="on_the_sphere")
+    return system
+
+
+def test_a_subsystem_rests_where_its_invariants_and_forces_allow():
+    found = da.equilibrium(sphere(), {"x": 1.0, "y": 0.4}, starts=8, parameters={"r": 2.0})
+    assert [one.kind for one in found] == ["stable", "unstable"]
+    for one, sign in zip(found, (1, -1), strict=True):
+        assert [one[name] for name in "xyz"] == pytest.approx([2.0 * sign, 0, 0], abs=EXACT)
+        # m g + 2 x λ = 0
+        assert one.multipliers["on_the_sphere"] == pytest.approx(-1.5 * 9.8 / (2 * one["x"]))
+        np.testing.assert_allclose(one.eigenvalues**2, [-sign * 9.8 / 2.0] * 4, rtol=1e-9)
+
+
+def test_a_motor_holds_a_lever_by_its_current():
+    """k i = m g l sin θ and u = ρ i at rest: the current is not zero, and the voltage is what is asked for."""
+    motor = da.leaves.dc_motor("motor", k=0.2, resistance=3.0)
+    lever = da.Subsystem("lever")
+    weight = lever.parameters(weight=1.7)
+    theta = lever.coordinates("theta")
+    lever.include(motor)
+    lever.invariant(theta.d - motor.omega)
+    lever.effective_forces({theta: -weight * sp.sin(theta)})
+    held = da.equilibrium(lever, {"theta": 0.4}, hold=["theta"], unknowns=["motor.voltage"])[0]
+    assert held["theta"] == 0.4 and held["motor.i"] == pytest.approx(1.7 * np.sin(0.4) / 0.2, rel=1e-12)
+    assert held["motor.voltage"] == pytest.approx(3.0 * held["motor.i"], rel=1e-12) and held.stable
+    both = da.equilibrium(lever, {"theta": 0.3, "motor.voltage": held["motor.voltage"]}, starts=6)
+    angles = sorted(one["theta"] % (2 * np.pi) for one in both)
+    assert angles == pytest.approx([0.4, np.pi - 0.4], abs=1e-8)
+    assert sorted(one.kind for one in both) == ["stable", "unstable"]
+    with pytest.raises(DalembertError, match=r"(?s)no equilibrium of subsystem 'lever'.*left: force on theta"):
+        da.equilibrium(lever, {"motor.voltage": 100.0})
+
+
+def test_mistakes_with_subsystems_are_explained(tmp_path):
+    with pytest.raises(DalembertError, match="neither steady nor a State"):
+        da.equilibrium(sphere(), {"x": 1.0}, steady={"x": 1.0})
+    with pytest.raises(DalembertError, match="'u' is no input; subsystem 'sphere' has none"):
+        da.equilibrium(sphere(), {"x": 1.0}, unknowns=["u"])
+    with pytest.raises(DalembertError, match="'w' is no variable; there are x, y, z"):
+        da.equilibrium(sphere(), {"w": 1.0})
+    with pytest.raises(DalembertError, match="no bodies to draw"):
+        da.equilibrium(sphere(), {"x": 1.0}).plot(tmp_path / "a.png")

@@ -275,6 +275,41 @@ def test_known_inputs_and_velocities_that_are_integrated():
     np.testing.assert_allclose(found.values("x"), expected, atol=1e-10)
 
 
+def lever_with_motor() -> da.Subsystem:
+    motor = da.leaves.dc_motor("motor", k=0.2, kappa=0.3, resistance=3.0, inductance=0.05, I=0.01, b=0.02)
+    lever = da.Subsystem("lever")
+    weight, push = lever.parameters(weight=1.7), lever.input("push")
+    theta = lever.coordinates("theta")
+    lever.include(motor)
+    lever.invariant(theta.d - motor.omega)
+    lever.effective_forces({theta: push - weight * sp.sin(theta)})
+    return lever
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_voltage_through_the_current_that_it_drives(sampled):
+    """k i = I α + b ω + W sin θ,  u = λ di/dt + ρ i + κ ω: the voltage follows the jerk of the motion."""
+    times = np.linspace(0, 1, 401)
+    law = np.sin(3 * times) * 0.4 if sampled else "0.4*sin(3*t)"
+    found = da.inverse_dynamics(lever_with_motor(), {"theta": law}, times, unknowns=["motor.voltage"])
+    assert found.certificate.trusted and found.unique.all()
+    angle, w, a, j = (0.4 * 3**n * np.sin(3 * times + n * np.pi / 2) for n in range(4))
+    i = (0.01 * a + 0.02 * w + 1.7 * np.sin(angle)) / 0.2
+    rate = (0.01 * j + 0.02 * a + 1.7 * np.cos(angle) * w) / 0.2
+    tolerance = 1e-4 if sampled else 1e-11  # the third rate of a spline of degree 5
+    np.testing.assert_allclose(found.values("motor.i"), i, atol=tolerance)
+    np.testing.assert_allclose(found.values("motor.voltage"), 0.05 * rate + 3 * i + 0.3 * w, atol=tolerance)
+    assert found.names == da.inverse_dynamics(lever_with_motor(), {"theta": law, "motor.i": 0.0}, 1.0,
+                                              unknowns=["motor.voltage", "push"]).names  # fmt: skip
+
+
+def test_a_current_that_nothing_determines_is_named():
+    with pytest.raises(
+        da.DalembertError, match=r"determine motor.i; forces might, but there is 0 instead of 1 balance"
+    ):
+        da.inverse_dynamics(lever_with_motor(), {"theta": "t"}, 1.0, unknowns=["push"])
+
+
 @pytest.mark.parametrize(
     ("motion", "unknowns", "words"),
     [

@@ -45,11 +45,16 @@ def dalembert(monkeypatch, capsys):
     return run
 
 
-def test_run_writes_all_files(dalembert, tmp_path):
-    code, text = dalembert("run", "pendulum", "--duration", "0.5", "--out", str(tmp_path))
+def test_run_writes_all_files_and_prints_what_the_readme_shows(dalembert, tmp_path):
+    code, text = dalembert("run", "four-bar", "--out", str(tmp_path))
     assert code == 0, text
-    assert "trusted" in text
     assert {path.suffix for path in tmp_path.iterdir()} == {".nc", ".png", ".html"}
+    shown = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = shown.split("```\nfour-bar  ")[1].split("```")[0]
+    verdict, *lines = shown.strip().splitlines()
+    assert verdict in text
+    labels = [line.strip().split("  ")[0] for line in lines]
+    assert len(labels) == 7 and not [label for label in labels if f"\n  {label}  " not in text]
 
 
 def test_new_then_run(dalembert, tmp_path):

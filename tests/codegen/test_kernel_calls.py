@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import compile_function
 from dalembert.errors import CompileError, InputError
 
@@ -224,3 +225,16 @@ def test_many_threads_share_a_kernel(kernel):
         results = list(pool.map(lambda state: kernel(state, A), states))
     for state, result in zip(states, results, strict=True):
         assert_f(result, state, A)
+
+
+def test_zeros_of_a_column_are_structural():
+    """Zeros cost no instruction; a zero with a sign is kept, since it is another number."""
+    symbol, (x,) = CASADI.symbols("x", 1)
+    values = [0.0, -0.0, x, 2.0, x - x, 0]
+    column = CASADI.to_sparse_sx(values)
+    assert column.shape == (6, 1) and column.sparsity().row() == [1, 2, 3, 4]
+    found = compile_function("zeros", {"x": symbol}, {"y": column})(np.array([3.0]))
+    expected = compile_function("zeros", {"x": symbol}, {"y": CASADI.to_sx(values)})(np.array([3.0]))
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    assert CASADI.to_sparse_sx([0.0, 0.0]).nnz() == 0 and CASADI.to_sparse_sx([]).shape == (0, 1)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.random_models import HOLONOMIC, loop_model, tree_model
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
+from dalembert.fuzz.random_models import HOLONOMIC, loop_model, tree_model
 from dalembert.model import Model, flatten
 from dalembert.tree.recursions import inverse_dynamics
 

@@ -35,14 +35,20 @@ FREEDOM = {
     "andrews": 1,
     "parallelogram": 1,
     "desk-lamp": 2,
+    "bouncing-ball": 3,
+    "cam-follower": 1,
+    "stick-slip": 1,
     "n-four-bar": 1,
     "sarrus": 1,
     "bennett": 1,
     "bricard": 1,
+    "five-bar": 2,
+    "quarter-car": 2,
 }
 # The same with the drives taken out.
-MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3}
-DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp"}  # by a motion, a force or a torque, or damped
+MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3, "cam-follower": 2, "stick-slip": 2}
+# By a motion, a force or a torque, or damped.
+DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp", "bouncing-ball", "five-bar", "quarter-car"}
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
@@ -66,10 +72,15 @@ CHANGES = {
     "andrews": {"torque": 0.05},
     "parallelogram": {"length": 1.3, "distance": 0.5},
     "desk-lamp": {"lower": 0.35, "head_mass": 0.6},
+    "bouncing-ball": {"height": 0.8, "restitution": 0.5},
+    "cam-follower": {"speed": 15.0, "mass": 0.3},
+    "stick-slip": {"speed": 0.2, "stiffness": 20.0},
     "n-four-bar": {"length": 0.8, "mass": 2.0},
     "sarrus": {"width": 0.5, "stiffness": 400.0},
     "bennett": {"height": 0.4, "density": 3.0},
     "bricard": {"length": 0.8},
+    "five-bar": {"swing": 0.3, "gain": 50.0},
+    "quarter-car": {"body_mass": 250.0, "speed": 12.0},
 }
 SLOW = {"stewart-platform", "delta-robot"}  # many constraints in absolute coordinates take a minute to compile
 AGREEMENT = 1e-7  # m: far above the tolerance of the runs, far below anything visible
@@ -106,8 +117,8 @@ def test_unknown_name_says_what_is_near():
 
 
 def test_unknown_attribute():
-    with pytest.raises(AttributeError, match="no attribute 'five_bar'"):
-        da.library.five_bar  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'six_bar'"):
+        da.library.six_bar  # noqa: B018
 
 
 def test_import_is_cheap():

@@ -202,7 +202,7 @@ BLAMED: list[tuple[str, Any, str, str]] = [
     ("constraints[4].formula", "u(hinge)*vx(b0)", "constraints[4].formula", "linear in velocities"),
     ("constraints[4].formula", "abs(u(hinge))", "constraints[4].formula", "linear in velocities"),
     ("constraints[4].formula", "u(ball, 3)", "constraints[4].formula", "has 3 velocities"),
-    ("constraints[5].motion", "q(hinge)", "constraints[5].motion", "a drive may name t and parameters only"),
+    ("constraints[5].motion", "q(hinge)", "constraints[5].motion", "a drive may name t, inputs and parameters only"),
     ("constraints[5].motion", "log(t)", "constraints[5].motion", "at t = 0"),
     ("forces[0].stiffness", "q(hinge)", "forces[0].stiffness", "only parameters"),
     ("forces[2].value[1]", "u(hinge)/zero", "forces[2].value[1]", "'1/zero' in 'u(hinge)/zero'"),

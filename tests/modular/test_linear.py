@@ -477,3 +477,24 @@ def test_linear_is_the_derivative_of_the_nonlinear_system_on_its_invariants(name
     expected = np.array([slope(lambda h, key=key: rates({key: h})) for key in states]).T
     scale = 1 + np.abs(expected).max(axis=1, keepdims=True)
     assert np.abs((linear.A - expected) / scale).max() < 1e-8
+
+
+def test_invariants_of_higher_order_than_the_forces():
+    """A particle on a spring under its weight w with |a| = A: f̄ = k x ÿ − w ẍ = 0, so a = −A (k x, w)/√(k²x² + w²)."""
+    P = da.Subsystem("P")
+    m, g, A, k = P.parameters(m=2.0, g=9.81, A=5.0, k=30.0)
+    x, y = P.coordinates("x y")
+    push = P.input("push")
+    P.effective_forces({x: push - k * x - m * x.dd, y: -m * y.dd - m * g})
+    P.invariant(x.dd**2 + y.dd**2 - A**2)
+    assert P.equations().order == 3
+    pull, w = 30.0 * 0.3, 2.0 * 9.81
+    size = np.hypot(pull, w)
+    linear = da.linearize(P, {"x": 0.3, "x.d": 0.2, "x.dd": -5 * pull / size, "y.dd": -5 * w / size})
+    assert linear.states == ("x", "y", "x.d", "y.d") and linear.kind.startswith("no equilibrium: the reference accel")
+    slope = np.array([-5 * w**2, 5 * pull * w]) / size**3  # by the force along x
+    expected = np.zeros((4, 4))
+    expected[0, 2] = expected[1, 3] = 1
+    expected[2:, 0] = 30.0 * slope
+    np.testing.assert_allclose(linear.A, expected, atol=1e-13)
+    np.testing.assert_allclose(linear.B[:, 0], [0, 0, *-slope], atol=1e-13)

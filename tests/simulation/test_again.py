@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 import threading
 
@@ -38,12 +39,45 @@ def traces(monkeypatch):
 
 @pytest.mark.parametrize("name", ["four-bar", "pendulum", "rolling-disc"])
 def test_one_trace_serves_all_kernels_of_a_run(name, traces):
-    model = da.library.build(name)
+    model = own(name, "of one run")
     dynamics = da.compile(model)
     da.simulate(dynamics, 0.01)
     assert traces == [dynamics.traced]
     da.simulate(dynamics, 0.01)
     assert len(traces) == 1
+
+
+def own(name, title):
+    """A bundled mechanism that equals no other one in this process."""
+    model = da.library.build(name)
+    model.name = f"{name} {title}"
+    return model
+
+
+def test_equal_models_share_what_is_traced_and_compiled(traces):
+    first, second = (da.compile(own("four-bar", "twice")) for _ in range(2))
+    da.simulate(first, 0.01)
+    da.simulate(second, 0.01)
+    assert first.traced is second.traced and traces == [first.traced]
+    assert first.constraint_kernel is second.constraint_kernel and first.dynamics_kernel is second.dynamics_kernel
+    # What one has seen of its mechanism is not what the other has seen.
+    assert first.rows.held is not second.rows.held
+    # Formulations with blocks of their own have kernels of their own, of the same trace.
+    others = [da.compile(own("four-bar", "twice"), formulation=name) for name in ("independent", "recursive")]
+    assert others[0].dynamics_kernel is first.dynamics_kernel is not others[1].dynamics_kernel
+    assert others[1].constraint_kernel is first.constraint_kernel
+    changed = own("four-bar", "twice")
+    changed.parameter_values["crank"] = 0.35
+    assert da.compile(changed).constraint_kernel is not first.constraint_kernel
+    assert da.compile(own("four-bar", "twice"), coordinates="absolute").traced is not first.traced
+
+
+def test_models_that_are_not_valid_are_refused_each_time():
+    for _ in range(2):
+        model = own("four-bar", "broken")
+        model.parameter_values.pop("crank")
+        with pytest.raises(da.ModelError, match="crank"):
+            da.compile(model)
 
 
 def test_shared_equations_stay_as_they_are():
@@ -183,3 +217,24 @@ def test_quaternions_of_rotations():
     # Along a motion the sign does not jump.
     turn = Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0.0, 0.6, 0.8])).as_matrix()
     assert (np.sum(quaternions(turn)[1:] * quaternions(turn)[:-1], axis=1) > 0.99).all()
+
+
+def test_a_start_that_was_assembled_before_is_taken_again(monkeypatch):
+    """Only for the same numbers; and nobody can change what is kept."""
+    dynamics, calls = da.compile(da.library.four_bar()), []
+    module = importlib.import_module("dalembert.analyses.options")
+    monkeypatch.setattr(module, "assemble_state", lambda *given: calls.append(given) or assemble_state(*given))
+
+    def begun(**options):
+        return module.Options(**options).state(dynamics)
+
+    first = begun(initial={"A": 0.7})
+    expected = first.q.copy()
+    first.q[:] = np.nan
+    assert np.array_equal(begun(initial={"A": 0.7}).q, expected) and len(calls) == 1
+    assert not np.array_equal(begun(initial={"A": 0.8}).q, expected) and len(calls) == 2
+    assert begun(initial={"A": 0.8}, start=1.0).time == 1.0 and len(calls) == 3
+    assert begun(initial={"A": 0.8}, parameters={"crank": 0.35}).parameters == {"crank": 0.35} and len(calls) == 4
+    begun(initial={"A": [0.8]})
+    begun(initial={"A": [0.8]})
+    assert len(calls) == 6  # what is not plain numbers is assembled each time

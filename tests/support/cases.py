@@ -8,10 +8,8 @@ from functools import cache
 import numpy as np
 
 from dalembert.analyses import inspect
-from dalembert.joints import JOINTS
-from dalembert.library import four_bar
-from dalembert.model import Model
-from support.random_models import (
+from dalembert.fuzz.random_mechanisms import drawn_coordinate
+from dalembert.fuzz.random_models import (
     HOLONOMIC,
     NONHOLONOMIC,
     add_forces,
@@ -21,6 +19,9 @@ from support.random_models import (
     loop_model,
     tree_model,
 )
+from dalembert.joints import JOINTS
+from dalembert.library import four_bar
+from dalembert.model import Model
 
 __all__ = [
     "CASES", "LOOPS", "TREES", "case", "driven_four_bar", "flat_parallelogram", "parallelogram", "slider_crank",
@@ -112,9 +113,13 @@ def gears_racks_and_couplers() -> Model:
     rng = np.random.default_rng(3)
     model = Model("transmission", gravity=(1, -9, 3))
     grow(model, rng, ("revolute", "revolute", "prismatic", "screw", "cylindrical"))
-    model.gear("gear", "j0", "j1", ratio=1.7, offset=_coordinate(model, "j0") + 1.7 * _coordinate(model, "j1"))
-    model.rack("rack", "j1", "j2", radius=0.2, offset=_coordinate(model, "j2") - 0.2 * _coordinate(model, "j1"))
-    offset = _coordinate(model, "j2") + 0.5 * _coordinate(model, "j3") - 2 * _coordinate(model, "j4")
+    model.gear(
+        "gear", "j0", "j1", ratio=1.7, offset=drawn_coordinate(model, "j0") + 1.7 * drawn_coordinate(model, "j1")
+    )
+    model.rack(
+        "rack", "j1", "j2", radius=0.2, offset=drawn_coordinate(model, "j2") - 0.2 * drawn_coordinate(model, "j1")
+    )
+    offset = drawn_coordinate(model, "j2") + 0.5 * drawn_coordinate(model, "j3") - 2 * drawn_coordinate(model, "j4")
     model.coupler("coupler", {"j2": 1, "j3": 0.5, "j4": -2}, offset=offset)
     add_forces(model, rng)
     return model
@@ -141,7 +146,7 @@ def cut_screw_with_a_driven_neighbor() -> Model:
     """A closed screw counts its turns; a drive and a spring ask for angles of closed joints."""
     model = loop_model(21, ("revolute", "spherical", "spherical", "free"), ("screw", "universal"), forces=False)
     model.torsional_spring("torsion", "c1", stiffness=2, damping=0.2, angle=0.1, index=1)
-    model.drive("j0", f"{_coordinate(model, 'j0')!r} + 0.4*sin(3*(t - 0.3))")
+    model.drive("j0", f"{drawn_coordinate(model, 'j0')!r} + 0.4*sin(3*(t - 0.3))")
     return model
 
 
@@ -165,17 +170,6 @@ def _place(model: Model, body: str):
     from dalembert.model import Mechanism, flatten
 
     return Mechanism.nominal(flatten(model)).body_pose(body).p
-
-
-def _coordinate(model: Model, joint: str) -> float:
-    """First coordinate of a joint as drawn."""
-    from dalembert.algebra import NUMPY
-    from dalembert.model import Mechanism, flatten
-
-    mechanism = Mechanism.nominal(flatten(model))
-    placed = mechanism.joint(joint)
-    X = (mechanism.body_pose(placed.first) @ placed.X_1P).inverse() @ (mechanism.body_pose(placed.second) @ placed.X_2S)
-    return float(placed.joint.coordinates(NUMPY, X)[0])
 
 
 @cache

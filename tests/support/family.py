@@ -8,55 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 from dalembert import library
-from dalembert.joints import JOINTS
+from dalembert.fuzz.random_mechanisms import closings
+from dalembert.fuzz.random_mechanisms import planar_row as planar
+from dalembert.fuzz.random_models import HOLONOMIC, loop_model
 from dalembert.model import Model
-from support.random_models import HOLONOMIC, loop_model
 
-__all__ = ["FAMILY"]
+__all__ = ["FAMILY", "driven", "planar", "rolling"]
 
 FAMILY: dict[str, Callable[[], Model]] = {}
 MOST_LOOPS = 4
 TREE = ("spherical", "universal", "free", "cylindrical", "spherical", "revolute")
-FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
-           for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
-
-
-def closings(loops: int, rest: list[str], tree: tuple[str, ...]) -> tuple[str, ...]:
-    """The next kinds of joints that leave the tree some freedom; those that were taken go to the end of the queue."""
-    left, taken = sum(FREEDOM[kind] for kind in tree) - 1, []
-    for kind in list(rest):
-        if len(taken) < loops and 6 - FREEDOM[kind] <= left - (loops - len(taken) - 1):
-            left -= 6 - FREEDOM[kind]
-            taken.append(kind)
-            rest.remove(kind)
-            rest.append(kind)
-    return tuple(taken)
-
-
-def planar(loops: int, seed: int, slider: bool = False) -> Model:
-    """Four-bars in a row with spatial hinges: 3 redundant equations in each loop, one degree of freedom."""
-    rng = np.random.default_rng(seed)
-    model = Model(f"row of {loops}", gravity=(1.0, -9.81, 0))
-
-    def corner(x: float, y: float) -> tuple[float, float, float]:
-        return (x + rng.uniform(-0.15, 0.15), y + rng.uniform(-0.15, 0.15), 0.0)
-
-    def bar(name: str, start: tuple[float, ...], end: tuple[float, ...]) -> None:
-        middle = tuple((np.array(start) + end) / 2)
-        model.body(name, mass=rng.uniform(0.5, 2), com=middle, inertia=(0.1, 0.12, rng.uniform(0.05, 0.2)))
-
-    feet, heads = [corner(i, 0) for i in range(loops + 1)], [corner(i + 0.2, 0.8) for i in range(loops + 1)]
-    for i in range(loops + 1):
-        bar(f"crank{i}", feet[i], heads[i])
-        if slider and i == loops:
-            model.prismatic(f"foot{i}", "ground", f"crank{i}", point=feet[i], axis=(1, 0.3, 0))
-        else:
-            model.revolute(f"foot{i}", "ground", f"crank{i}", point=feet[i], axis="z")
-    for i in range(loops):
-        bar(f"coupler{i}", heads[i], heads[i + 1])
-        model.revolute(f"left{i}", f"crank{i}", f"coupler{i}", point=heads[i], axis="z")
-        model.revolute(f"right{i}", f"coupler{i}", f"crank{i + 1}", point=heads[i + 1], axis="z")
-    return model
 
 
 def driven(model: Model, joint: str) -> Model:

@@ -148,3 +148,46 @@ def test_matrices_of_the_bicycle_have_all_digits():
     for name in ("M", "C1", "K0", "K2"):
         np.testing.assert_allclose(getattr(second, name), published[name], rtol=1e-13, atol=1e-11)
     assert np.abs(second.C0).max() < 1e-12 and np.abs(second.K1).max() < 1e-11
+
+
+BY = {
+    "double-pendulum": ("upper_length", "lower_mass"),
+    "spinning-top": ("height", "mass"),
+    "cart-pendulum": ("length",),
+    "four-bar": ("crank", "base", "density"),
+    "slider-crank-3d": ("rod", "height", "slider_mass"),
+    "rolling-disc": ("radius",),
+    "rolling-sphere": ("radius", "distance", "slope"),
+    "bicycle": ("w", "c", "rF", "mB", "g"),
+    "parallelogram": ("length", "platform_mass"),
+    "bennett": ("height", "density"),
+    "sarrus": ("size", "stiffness"),
+    "stewart-platform": ("leg_mass", "platform_radius"),
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in BY])
+def test_accelerations_follow_parameters_and_the_manifold(name):
+    """du̇/dp = ∂u̇/∂q ξ' + ∂u̇/∂u u' + ∂u̇/∂p, where independent entries of the state are held and others close the
+    loops: rows that are redundant on the manifold, and contradict each other off it, have exact derivatives too."""
+    model = undriven(name)
+    linear = da.linearize(model, **MODELS[name])
+    flow, start, none = Flow(model, linear), linear.reference, np.zeros(len(linear.states))
+    start.u[:] = flow.state_at(np.linspace(0.3, 0.7, len(none)) * (np.arange(len(none)) >= len(flow.x)))[2]
+    d, given = flow.dynamics, flow.dynamics.flat.parameters | dict(start.parameters)
+    found = d.acceleration_derivatives(start.q, start.u, t=start.time, parameters=start.parameters, by=BY[name])
+    for k, parameter in enumerate(BY[name]):
+        step = 2e-3 * abs(given[parameter]) or 2e-3
+
+        def at(i: int, parameter: str = parameter, step: float = step) -> tuple[np.ndarray, ...]:
+            flow.parameters = {**start.parameters, parameter: given[parameter] + i * step}
+            flow.positions = Positions(d, State(start.time, start.q, start.u, d.coordinates, flow.parameters))
+            xi, q, u = flow.state_at(none)
+            return xi, u, d.acceleration(q, u, t=start.time, parameters=flow.parameters)
+
+        ends = {i: (at(i), at(-i)) for i in STENCIL}
+        xi, u, expected = (
+            sum(c * (ends[i][0][part] - ends[i][1][part]) for i, c in STENCIL.items()) / step for part in range(3)
+        )
+        slope = found.ddu_dq @ xi + found.ddu_du @ u + found.ddu_dp[:, k]
+        assert np.abs(slope - expected).max() < TOLERANCE * (1 + np.abs(expected).max())

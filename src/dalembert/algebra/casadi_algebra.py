@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
@@ -15,7 +16,8 @@ from dalembert.values import NUMBER
 __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
 
 
-_binary, _unary = ca.SX.binary, ca.SX.unary  # an order of magnitude cheaper than the overloaded operators
+_binary: Any = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
+_unary: Any = ca.SX.unary
 _symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
 _ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
@@ -101,24 +103,29 @@ class Traced:
 
 def _build(root: Traced) -> ca.SX:
     """The SX of a scalar and of all below it, operands first; graphs are deeper than Python's stack."""
+    x: Any = None
+    y: Any = None
     waiting = [root]
     while waiting:
         node = waiting[-1]
-        operands, given = (node.a, node.b), list[ca.SX]()  # read before ``made``: another thread may just build it
-        if node.made is None:
-            for operand in operands:
-                if type(operand) is Traced:
-                    if operand.made is None:
-                        waiting.append(operand)
-                    else:
-                        given.append(operand.made)
-                elif operand is not None:
-                    given.append(_constant(operand))
-            if waiting[-1] is not node:
-                continue
-            node.made = _binary(node.op, *given) if len(given) == 2 else _unary(node.op, *given)
+        a, b = node.a, node.b  # read before ``made``: another thread may just build it
+        if node.made is not None:
+            waiting.pop()
+            continue
+        if type(a) is not Traced:
+            x = _constant(a)
+        elif (x := a.made) is None:
+            waiting.append(a)
+        if b is None:
+            y = None
+        elif type(b) is not Traced:
+            y = _constant(b)
+        elif (y := b.made) is None:
+            waiting.append(b)
+        if waiting[-1] is node:
+            node.made = _unary(node.op, x) if b is None else _binary(node.op, x, y)
             node.a = node.b = None
-        waiting.pop()
+            waiting.pop()
     assert root.made is not None
     return root.made
 
@@ -224,6 +231,13 @@ class CasadiAlgebra(Algebra):
         """A CasADi column with the elements of an array (or of one scalar), row-major."""
         flat = np.asarray(values, dtype=object).reshape(-1)
         return ca.vertcat(*[_sx(element) for element in flat]) if len(flat) else ca.SX(0, 1)
+
+    def to_sparse_sx(self, values: Any) -> ca.SX:
+        """The same with zeros that are structural: nothing is stored for them."""
+        flat = np.asarray(values, dtype=object).reshape(-1)
+        kept = [i for i, x in enumerate(flat) if type(x) is Traced or x != 0 or math.copysign(1.0, x) < 0]
+        column = ca.SX(ca.Sparsity(len(flat), 1, [0, len(kept)], kept))
+        return ca.SX(column.sparsity(), ca.vertcat(*[_sx(flat[i]) for i in kept])) if kept else column
 
 
 def _lift(name: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assemble_given import Wishes, joint_rows, pose_quantity, read_joint, read_wishes
+from dalembert.analyses.assemble_given import Wishes, joint_rows, pose_quantity, read_joint, read_wishes, split_states
 from dalembert.analyses.assemble_search import Search, strides
 from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
@@ -88,6 +88,8 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
             q[slot.q] = placed.joint.coordinates(al, X)
         if data.reference is not None:
             q[slot.q] = placed.joint.normalize(al, mechanism.vector(data.reference))
+    for entry in coordinates.own_states:
+        q[entry.q] = mechanism.evaluate(mechanism.flat.states[entry.name][0].initial)
     return q
 
 
@@ -146,7 +148,8 @@ class Assembler:
         self.values = {**self.flat.parameters, **parameters}
         self.tree = self.coordinates.place(NUMPY, self.values)
         self.mechanism: Mechanism = self.tree.mechanism
-        self.given = read_wishes(self.coordinates, start.initial, "initial")
+        self.own_states, motion = split_states(self.flat, start.initial)
+        self.given = read_wishes(self.coordinates, motion, "initial")
         self._check_weights()
 
     def run(self) -> State:
@@ -156,10 +159,13 @@ class Assembler:
         """
         plain = self.start.guess is None and not self.start.locked and not self.given.quantities
         if not self.dynamics.rows and plain:
-            state = self._free_state(self._own | self.given.joints, self._own_rates | self._rates)
-            return State(self.time, *state, self.coordinates, self.parameters)
-        q = self._path() if plain else self._searched()
-        return State(self.time, q, self.velocities(q), self.coordinates, self.parameters)
+            q, u = self._free_state(self._own | self.given.joints, self._own_rates | self._rates)
+        else:
+            q = self._path() if plain else self._searched()
+            u = self.velocities(q)
+        for entry in self.coordinates.own_states:
+            q[entry.q] = self.own_states.get(entry.name, q[entry.q])
+        return State(self.time, q, u, self.coordinates, self.parameters)
 
     def velocities(self, q: np.ndarray) -> np.ndarray:
         """Velocities at a closed position, as small as what is given allows."""

@@ -17,10 +17,11 @@ from dalembert.dynamics.assembly import Quantity
 from dalembert.equations import Level
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.joints import Joint
+from dalembert.model import Flat
 from dalembert.spatial import Pose, quaternion
-from dalembert.values import SEQUENCE, TUPLE
+from dalembert.values import NUMBER, SEQUENCE, TUPLE
 
-__all__ = ["Wishes", "joint_rows", "read_joint", "read_wishes"]
+__all__ = ["Wishes", "joint_rows", "read_joint", "read_wishes", "split_states"]
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 POSE = 7  # numbers of a pose: quaternion (w, x, y, z) and place
@@ -44,6 +45,22 @@ class Wishes:
 
     def __bool__(self) -> bool:
         return bool(self.joints or self.quantities)
+
+
+def split_states(flat: Flat, given: Mapping[Any, Any]) -> tuple[dict[str, float], dict[Any, Any]]:
+    """Values of the model's own states among what is given, and the rest, which is about the position."""
+    found: dict[str, float] = {}
+    rest: dict[Any, Any] = {}
+    for key, value in given.items():
+        name = getattr(key, "name", key)
+        if not isinstance(name, str) or name not in flat.states or name in flat.joints:
+            rest[key] = value
+        elif not isinstance(value, NUMBER) or not np.isfinite(value):
+            message = f"initial of state {name!r}: expected a finite number, got {value!r}"
+            raise ModelError(Problem(message, "initial"))
+        else:
+            found[name] = float(value)
+    return found, rest
 
 
 def read_joint(joint: Joint, name: str, value: Any, what: str, size: int) -> np.ndarray:
@@ -179,7 +196,7 @@ def _others(coordinates: Coordinates, key: Any, value: Any, what: str) -> tuple[
     flat, name = coordinates.flat, getattr(key, "name", key)
     plain = isinstance(name, str) and not re.search(r"\w\(", name) and name not in flat.outputs
     if plain or not isinstance(name, (str, sp.Expr, *TUPLE)):
-        known = ", ".join([*flat.joints, *flat.outputs])
+        known = ", ".join([*flat.joints, *flat.states, *flat.outputs])
         raise ModelError(Problem(f"{what}: unknown joint {name!r}", what, f"one of {known}; a body, or a formula"))
     given = quantities_of(flat, key, value, what)
     return [_quantity(one, what) for one in given], {one.name: _number(one, what) for one in given}

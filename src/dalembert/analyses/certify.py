@@ -10,9 +10,11 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.certify_contacts import contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
+from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory import Certificate, Check, Estimate
@@ -81,9 +83,11 @@ def certify(
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
+            *contact_checks(dynamics, data, outcome, accuracy),
         ]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    remarks = (*outcome.notes, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
+    touched = contact_remarks(dynamics, data, outcome) if judged is not None else []
+    remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
     return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
 
@@ -96,7 +100,7 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
         return f"ended by event {outcome.ended_by!r} at {end}"
     if outcome.trouble is not None:
         return f"stopped at {end}: {outcome.trouble}"
-    words = ending_words(result, context.failure())
+    words = ending_words(result, context.failure() + _tables_left(dynamics, context))
     if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
         return words
     involved = suspects(dynamics, outcome)
@@ -240,11 +244,13 @@ def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
 def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
     """How near three angles came to where they do not describe rotations any more."""
     turns = getattr(dynamics.coordinates, "turns", [])
-    if not turns or turns[0].described.axes is None or not np.any(np.isfinite(data["q"])):
+    if not turns or turns[0].described.by_quaternion or not np.any(np.isfinite(data["q"])):
         return []
     nearest = [float(np.nanmin(turn.steepness(data["q"]))) for turn in turns]
     worst = int(np.argmin(nearest))
-    about = f"1/cos or 1/sin of the second angle of joint {turns[worst].joint!r}, by which its rates grow"
+    of_angle = turns[worst].described.rotations == "angles"
+    what = "1/cos or 1/sin of the second angle" if of_angle else "how steep the numbers became"
+    about = f"{what} of joint {turns[worst].joint!r}, by which its rates grow"
     return [Check("steepness of angles", 1 / max(nearest[worst], 1e-300), STEEPNESS_LIMIT, "", about)]
 
 
@@ -325,3 +331,12 @@ def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
 def _largest(values: Any) -> float:
     array = np.abs(np.asarray(values))
     return float(array.max()) if array.size else 0.0
+
+
+def _tables_left(dynamics: Dynamics, context: Context) -> str:
+    """Tables that have no values outside their range, where something was not finite."""
+    tables = [table for table, _ in dynamics.flat.tables.values() if table.outside == "error"]
+    if context.statistics.failure != NOT_FINITE or not tables:
+        return ""
+    listed = ", ".join(f"table {one.name!r} is given from {one.x[0]:g} to {one.x[-1]:g}" for one in tables)
+    return f"; or for an argument outside its table: {listed}"

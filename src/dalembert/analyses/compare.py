@@ -17,7 +17,7 @@ from dalembert.analyses.compare_system import SystemMeasure, measure_system
 from dalembert.analyses.options import MethodOptions, Options, show_options
 from dalembert.analyses.simulate import DEFAULT_OUTPUTS, simulate
 from dalembert.atomic import write_atomic
-from dalembert.coordinates import COORDINATES, Generalized
+from dalembert.coordinates import COORDINATES, CoordinateOptions
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -225,7 +225,7 @@ def compare(
     duration: float,
     *,
     formulations: str | Formulation | Sequence[str | Formulation] = "all",
-    coordinates: str | Generalized | Sequence[str | Generalized] = "all",
+    coordinates: str | CoordinateOptions | Sequence[str | CoordinateOptions] = "all",
     options: Options | None = None,
     reference: Trajectory | None = None,
     repeats: int = 1,
@@ -310,7 +310,7 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str | Generalized]]:
+def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str | CoordinateOptions]]:
     """Formulations with each kind of coordinates that they take; if they take none of those asked for, with all."""
     if isinstance(formulations, str) and formulations == "all":
         formulations = list(FORMULATIONS)
@@ -318,12 +318,12 @@ def _pairs(formulations: Any, coordinates: Any) -> list[tuple[Formulation, str |
         formulations = [formulations]
     if isinstance(coordinates, str) and coordinates == "all":
         coordinates = list(COORDINATES)
-    kinds = [coordinates] if isinstance(coordinates, (str, Generalized)) else coordinates
+    kinds = [coordinates] if isinstance(coordinates, (str, CoordinateOptions)) else coordinates
     for what, names, registry in (("formulation", formulations, FORMULATIONS), ("coordinates", kinds, COORDINATES)):
         for name in names:
-            if not isinstance(name, (Formulation, Generalized)) and name not in registry:
+            if not isinstance(name, (Formulation, CoordinateOptions)) and name not in registry:
                 raise DalembertError(f"unknown {what} {name!r}; expected 'all' or some of {', '.join(registry)}")
-    pairs: list[tuple[Formulation, str | Generalized]] = []
+    pairs: list[tuple[Formulation, str | CoordinateOptions]] = []
     for given in formulations:
         formulation = given if isinstance(given, Formulation) else FORMULATIONS[given]()
         taken = [kind for kind in kinds if getattr(kind, "name", kind) in formulation.supports().coordinates]
@@ -365,7 +365,7 @@ def _described(reference: Trajectory) -> str:
 def _entry(
     model: Model,
     formulation: Formulation,
-    kind: str | Generalized,
+    kind: str | CoordinateOptions,
     duration: float,
     options: Options,
     reference: Trajectory,

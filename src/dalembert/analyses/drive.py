@@ -14,11 +14,14 @@ from dalembert.analyses.checkpoint import Checkpoint
 from dalembert.analyses.choose_integrator import Choice
 from dalembert.analyses.impact import carry_out
 from dalembert.analyses.rank import hold_rank
+from dalembert.analyses.stick import settle_friction
+from dalembert.analyses.touch import Hit, begin_contacts, hit, settle
 from dalembert.dynamics import Dynamics, kept_dynamics
-from dalembert.errors import SimulationError
+from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
+from dalembert.model.data import ContactEvent, FrictionEvent
 from dalembert.numerics.context import OK
 from dalembert.state import State
 from dalembert.trajectory.outcome import Happening, Outcome
@@ -31,6 +34,7 @@ __all__ = ["WATCH_PERIOD", "Driver", "guard_spacing", "overlooked"]
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
 QUICK_EVENTS, QUICK_TIME = 4, 1e-6
+CHATTER_EVENTS, CHATTER_TIME = 2000, 1e-6
 WATCH_PERIOD = 0.05
 
 # At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
@@ -44,6 +48,11 @@ ENDLESS = (
 OVERLOOKED = (
     "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} "
     "s may pass unseen (step=… bounds the steps)"
+)
+
+CHATTERS = (
+    "contact {name!r} chatters: {count} impacts within {time:.2g} s.  Fix: restitution=0, or a contact that gives "
+    "(contact or stop instead of rigid-contact or limit)"
 )
 
 _COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches")
@@ -111,6 +120,9 @@ class Driver:
         self.seconds = self.defect = 0.0
         self.choices = 0
         self.interrupted = False
+        self.lost = 0.0
+        if isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions):
+            self._begin_contacts(float(times[0]), x)
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
@@ -167,7 +179,7 @@ class Driver:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
-        notes = (*self.notes, *self._chosen_anew(), *overlooked(found, self.problem.spacing))
+        notes = (*self.notes, *self._impacts_noted(), *self._chosen_anew(), *overlooked(found, self.problem.spacing))
         return Outcome(
             found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
         )  # fmt: skip
@@ -207,6 +219,10 @@ class Driver:
         assert isinstance(self.dynamics, Dynamics)
         what = f"{self.dynamics.formulation.name} chose other quasi-velocities {often}"
         return [f"{what}, where the former ones came to depend on the constraints"]
+
+    def _impacts_noted(self) -> list[str]:
+        hits = sum(event.name.endswith((" hit", " hit above")) for event in self.events)
+        return [f"{hits} impacts took {self.lost:.6g} J"] if self.lost and hits else []
 
     def _change_method(self) -> None:
         assert self.fallback is not None
@@ -299,6 +315,56 @@ class Driver:
 
     # Events
 
+    def _begin_contacts(self, t: float, x: np.ndarray) -> None:
+        """Which contacts are closed at the start, and what sticks."""
+        d = self.dynamics
+        assert isinstance(d, Dynamics)
+        if d.kernels.variables is not None:
+            raise ModelError(
+                f"formulation {d.formulation.name!r} integrates other variables than velocities, which jump in impacts "
+                f"and halt by friction ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
+                f"Fix: formulation='lagrange-multipliers'"
+            )
+        found = begin_contacts(d, t, x, self.parameters) if d.flat.contacts else Hit(self.parameters)
+        self._note_hit(t, x, found)
+        trouble = found.trouble or self._rub(t, x)
+        if trouble:
+            raise SimulationError(f"the run cannot begin: {trouble}")
+        self.out[0] = x
+        self.segments = [(0, dict(self.parameters))]
+        self._hold_rank(t, x, True)
+
+    def _note_hit(self, t: float, x: np.ndarray, found: Hit) -> None:
+        """The energy that an impact takes counts as work."""
+        self.parameters = found.parameters
+        x[-1] -= found.lost
+        self.lost += found.lost
+        self.events += [Happening(t + left, f"{name} rest") for name, left in found.rest]
+
+    def _rub(self, t: float, x: np.ndarray, event: Any = None) -> str | None:
+        """What sticks and what slips from here on; words if that has no answer."""
+        assert isinstance(self.dynamics, Dynamics)
+        if not self.dynamics.flat.frictions:
+            return None
+        named = {} if not isinstance(event, FrictionEvent) else {"stopped" if event.sticks else "loose": event.friction}
+        self.parameters, trouble = settle_friction(self.dynamics, t, x, self.parameters, **named)
+        return trouble
+
+    def _touch(self, t: float, x: np.ndarray, event: ContactEvent) -> str | None:
+        """A contact closes or opens; words if it cannot."""
+        assert isinstance(self.dynamics, Dynamics)
+        if event.side < 0:
+            self.parameters = settle(self.dynamics, t, x, self.parameters, without=event.contact)
+            return None
+        found = hit(self.dynamics, t, x, self.parameters)
+        if found.trouble:
+            return f"event {event.name!r}: {found.trouble}"
+        self._note_hit(t, x, found)
+        last = self.events[-CHATTER_EVENTS:]
+        if len(last) == CHATTER_EVENTS and t - last[0].time < CHATTER_TIME * (1.0 + abs(t)):
+            return CHATTERS.format(name=event.contact, count=CHATTER_EVENTS, time=t - last[0].time)
+        return None
+
     def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
         """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
         dynamics = self.dynamics
@@ -323,13 +389,26 @@ class Driver:
         if event.stop:
             return name, None
         last = self.events[-QUICK_EVENTS:]
-        quick = len(last) == QUICK_EVENTS and t - last[0].time < QUICK_TIME and {e.name for e in last} == {name}
+        contact = isinstance(event, (ContactEvent, FrictionEvent))
+        quick = (
+            not contact
+            and len(last) == QUICK_EVENTS
+            and t - last[0].time < QUICK_TIME
+            and {e.name for e in last} == {name}
+        )
         if quick or len(self.events) >= MOST_EVENTS:
             return None, ENDLESS.format(name=name, count=len(self.events))
-        if isinstance(self.dynamics, Dynamics):
+        if isinstance(event, ContactEvent):
+            trouble = self._touch(t, y, event)
+        elif isinstance(event, FrictionEvent):
+            trouble = None
+        elif isinstance(self.dynamics, Dynamics):
             self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
+            if self.dynamics.flat.contacts and not trouble:
+                self.parameters = settle(self.dynamics, t, y, self.parameters)
         else:
             self.parameters, trouble = self.dynamics.carry_out(name, t, y, self.parameters)
+        trouble = trouble or self._rub(t, y, event) if isinstance(self.dynamics, Dynamics) else trouble
         if event.set or getattr(event, "switch", None):
             self.segments.append((self.written, dict(self.parameters)))
             self._hold_rank(t, y, bool(getattr(event, "switch", None)))

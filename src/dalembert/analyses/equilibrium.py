@@ -11,8 +11,11 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.check_values import by_name
 from dalembert.analyses.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.equilibrium_system import system_equilibrium
+from dalembert.analyses.give_inputs import refuse_states
 from dalembert.analyses.linear_model import LinearModel
 from dalembert.analyses.linearize import linearize
 from dalembert.analyses.minimal_state import divide
@@ -20,9 +23,10 @@ from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
+from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
-from dalembert.values import MAPPING, NUMBER
+from dalembert.values import MAPPING, is_finite
 
 __all__ = ["equilibrium"]
 
@@ -35,7 +39,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def equilibrium(
-    model: Model | Planar | Dynamics,
+    model: Model | Planar | Dynamics | Subsystem,
     guess: State | Mapping[str, Any] | None = None,
     *,
     starts: int = 1,
@@ -45,7 +49,7 @@ def equilibrium(
     parameters: Mapping[str, float] | None = None,
     coordinates: str | Generalized = "relative",
     seed: int = 0,
-) -> Equilibria:
+) -> Equilibria[Any]:
     """Positions in which all forces balance, or motions that go on unchanged, each with its stability.
 
     From the guess the mechanism first goes downhill, as with much friction, and then by Newton's method to where
@@ -53,7 +57,8 @@ def equilibrium(
     unstable equilibria too.
 
     Args:
-        model: the mechanism (a planar one as ``to_model`` makes it), or its compiled equations.
+        model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem. Of a
+            subsystem the nearest equilibrium is found by Newton's method, stable or not; ``unknowns`` are inputs.
         guess: a state, or joint coordinates by name, and velocities with ``.d`` behind it; default: the model's own
             start. Loops are closed by assembly. ``A[1]`` names one coordinate of a joint.
         starts: how many starts; the first is the guess.
@@ -76,7 +81,16 @@ def equilibrium(
     """
     if not isinstance(starts, int) or not 1 <= starts <= MOST_STARTS:
         raise DalembertError(f"equilibrium: starts must be a number from 1 to {MOST_STARTS}, got {starts!r}")
+    if isinstance(model, Subsystem):
+        if steady is not None or isinstance(guess, State):
+            raise DalembertError(
+                "equilibrium: a subsystem takes neither steady nor a State; where it rests is found.  "
+                "Fix: da.linearize(subsystem, at={...}).kind says whether a motion is steady"
+            )
+        given = by_name("equilibrium: guess", guess, 'guess={"theta": 0.3}') or {}
+        return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed)
     dynamics = _equations(model, coordinates)
+    refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
     search = _Search(dynamics, _start(dynamics, guess, dict(parameters or {})), steady, tuple(hold), tuple(unknowns))
     return search.run(starts, np.random.default_rng(seed))
 
@@ -89,8 +103,7 @@ def _equations(model: Any, coordinates: str | Generalized) -> Dynamics:
     if not isinstance(model, Model):
         what = type(model).__name__
         raise DalembertError(
-            f"equilibrium takes a model, a planar mechanism or compiled equations, got a {what}.  "
-            "Fix: of a subsystem, da.linearize(subsystem, at={...}).kind says whether a state is an equilibrium"
+            f"equilibrium takes a model, a planar mechanism, compiled equations or a subsystem, got a {what}"
         )
     if isinstance(coordinates, str) and coordinates not in ("relative", "generalized"):
         raise DalembertError(f"equilibrium: coordinates must be 'relative' or da.Generalized(…), got {coordinates!r}")
@@ -114,7 +127,7 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
     state = assemble_state(dynamics.relative, given, rates, parameters, 0.0)
     q, u = state.to(dynamics.coordinates)
     for name, value in single.items():
-        if not isinstance(value, NUMBER) or not np.isfinite(value):
+        if not is_finite(value):
             raise DalembertError(f"guess: {name!r} must be a finite number, got {value!r}")
         if name.endswith(".d"):
             u[dynamics.u_names.index(name.removesuffix(".d"))] = value
@@ -240,7 +253,7 @@ class _Search:
 
     # Starts
 
-    def run(self, starts: int, rng: np.random.Generator) -> Equilibria:
+    def run(self, starts: int, rng: np.random.Generator) -> Equilibria[Equilibrium]:
         """All starts; the solutions that differ."""
         best: tuple[float, Candidate] | None = None
         used = 0

@@ -10,9 +10,9 @@ path of a wheel that runs in a circle. Rows are divided by a force, so that mete
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,13 +21,16 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Point
 from dalembert.state import State
 
-__all__ = ["BALANCED", "Balance", "Candidate", "Roles", "null_space"]
+__all__ = ["BALANCED", "LARGEST_MOVE", "Balance", "Candidate", "Roles", "named", "newton", "null_space"]
 
 BALANCED = 1e-9  # of forces against those that a move by 1 rad or 1 m gives, and of gaps (m, rad)
 DOWN_STEPS, NEWTON_STEPS = 400, 120
 LARGEST_MOVE = 0.5  # rad or m, of one step
 NEAR = 1e-5  # from where on Newton's method goes on alone
 RANK = 1e-9  # of singular values
+
+
+Place = TypeVar("Place")
 
 
 @dataclass(frozen=True)
@@ -177,39 +180,14 @@ class Balance:
     # Ways to a solution
 
     def solve(self, at: Candidate) -> tuple[Candidate, float]:
-        """By Newton's method with damping (Levenberg and Marquardt): the best that was found, and what is left."""
+        """By Newton's method with damping: the best that was found, and what is left."""
         at = self.with_multipliers(at)
         force = self.force(self.tangent(at))
-        F, J = self.system(at, force)
-        best, damping = float(np.linalg.norm(F)), 1e-3
-        for _ in range(NEWTON_STEPS):
-            if not np.isfinite(best) or best < 1e-15:
-                break
-            taken, damping = self._step(at, (F, J, best), damping, force)
-            if taken is None:
-                break
-            at, F, J = taken
-            before, best, damping = best, float(np.linalg.norm(F)), damping / 10
-            if best > 0.9 * before and best < BALANCED:
-                break
+        at = newton(
+            at, lambda one: self.system(one, force), lambda one, step: self.moved(one, self._limited(step), force)
+        )
         at = self.with_multipliers(at)
         return at, self.left(at)
-
-    def _step(
-        self, at: Candidate, now: tuple[np.ndarray, np.ndarray, float], damping: float, force: float
-    ) -> tuple[tuple[Candidate, np.ndarray, np.ndarray] | None, float]:
-        """A step that leaves less, with more damping until it does; None if none does."""
-        F, J, best = now
-        scale = float(np.linalg.norm(J))
-        for _ in range(12):
-            step = self._limited(_damped(J, F, damping * min(1.0, best) * scale if damping > 1e-12 else 0.0))
-            trial = self.moved(at, step, force)
-            F_trial, J_trial = self.system(trial, force)
-            size = float(np.linalg.norm(F_trial))
-            if np.isfinite(size) and size < best:
-                return (trial, F_trial, J_trial), damping
-            damping = max(4 * damping, 1e-6)
-        return None, damping
 
     def _limited(self, step: np.ndarray) -> np.ndarray:
         longest = np.abs(step[: len(self.roles.moves)]).max(initial=0.0)
@@ -274,10 +252,47 @@ class Balance:
             xi = np.zeros((len(free), self.dynamics.nv))
             xi[:, list(roles.moves)] = free[:, :a]
             free = np.hstack([(xi - xi @ aside @ aside.T)[:, list(roles.moves)], free[:, a:]])
-        return _named(np.hstack([free[:, :a], free[:, a : a + b] @ roles.rates.T, free[:, rest:]]), labels)
+        return named(np.hstack([free[:, :a], free[:, a : a + b] @ roles.rates.T, free[:, rest:]]), labels)
 
 
-def _named(directions: np.ndarray, labels: Sequence[str]) -> list[tuple[str, ...]]:
+def newton(
+    at: Place, system: Callable[[Place], tuple[np.ndarray, np.ndarray]], moved: Callable[[Place, np.ndarray], Place]
+) -> Place:
+    """Newton's method with damping (Levenberg and Marquardt): the best place that was found.
+
+    Args:
+        system: scaled residuals at a place, and their derivatives.
+        moved: a place after a step.
+    """
+
+    def step(damping: float) -> tuple[tuple[Place, np.ndarray, np.ndarray] | None, float]:
+        """A step that leaves less, with more damping until it does; None if none does."""
+        scale = float(np.linalg.norm(J))
+        for _ in range(12):
+            trial = moved(at, _damped(J, F, damping * min(1.0, best) * scale if damping > 1e-12 else 0.0))
+            F_trial, J_trial = system(trial)
+            size = float(np.linalg.norm(F_trial))
+            if np.isfinite(size) and size < best:
+                return (trial, F_trial, J_trial), damping
+            damping = max(4 * damping, 1e-6)
+        return None, damping
+
+    F, J = system(at)
+    best, damping = float(np.linalg.norm(F)), 1e-3
+    for _ in range(NEWTON_STEPS):
+        if not np.isfinite(best) or best < 1e-15:
+            break
+        taken, damping = step(damping)
+        if taken is None:
+            break
+        at, F, J = taken
+        before, best, damping = best, float(np.linalg.norm(F)), damping / 10
+        if best > 0.9 * before and best < BALANCED:
+            break
+    return at
+
+
+def named(directions: np.ndarray, labels: Sequence[str]) -> list[tuple[str, ...]]:
     """What moves in each of the independent directions, after elimination with complete pivoting."""
     rest = directions.copy()
     rows: list[tuple[int, np.ndarray]] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -24,33 +24,17 @@ from dalembert.trajectory import Certificate, Trajectory
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import record
 
-__all__ = ["Equilibria", "Equilibrium"]
+__all__ = ["Equilibria", "Equilibrium", "SystemEquilibrium"]
 
 GROWS = 1e-6  # of the largest eigenvalue: real parts below are rounding of zeros that coincide
 
 
-@dataclass(frozen=True)
-class Equilibrium:
-    """A state in which all forces balance, or a motion that goes on unchanged.
+class Stability:
+    """What small motions next to an equilibrium do; the names are those of ``Equilibrium``."""
 
-    Attributes:
-        state: position, velocities, and the parameters that were asked for or found.
-        linear: small motions next to it; None where they are not linear, ``trouble`` says why.
-        neutral: directions in which the balance stays: coordinates that move together, one tuple for each.
-        moving: True for a steady motion.
-        potential: energy (J).
-        multipliers, accelerations: λ of the constraints, and u̇ of velocities that are carried along.
-    """
-
-    dynamics: Dynamics = field(repr=False)
-    state: State
-    linear: LinearModel | None = field(repr=False)
-    trouble: str
+    linear: LinearModel | None
     neutral: tuple[tuple[str, ...], ...]
     moving: bool
-    potential: float
-    multipliers: np.ndarray = field(repr=False)
-    accelerations: np.ndarray = field(repr=False)
 
     @property
     def eigenvalues(self) -> np.ndarray:
@@ -79,6 +63,42 @@ class Equilibrium:
     def stable(self) -> bool:
         """True if ``kind`` is ``stable``: small disturbances stay small, to first order."""
         return self.kind == "stable"
+
+    def row(self) -> dict[str, str]:
+        """What a table shows."""
+        raise NotImplementedError
+
+    def stability_row(self) -> dict[str, str]:
+        """The end of it."""
+        shown = {"leading eigenvalue (1/s)": _leading(self.eigenvalues) if self.linear is not None else "–"}
+        if self.neutral:
+            shown["neutral"] = "; ".join(" with ".join([one[0], ", ".join(one[1:4])] if one[1:] else one)
+                                         for one in self.neutral[:4])  # fmt: skip
+        return shown
+
+
+@dataclass(frozen=True)
+class Equilibrium(Stability):
+    """A state in which all forces balance, or a motion that goes on unchanged.
+
+    Attributes:
+        state: position, velocities, and the parameters that were asked for or found.
+        linear: small motions next to it; None where they are not linear, ``trouble`` says why.
+        neutral: directions in which the balance stays: coordinates that move together, one tuple for each.
+        moving: True for a steady motion.
+        potential: energy (J).
+        multipliers, accelerations: λ of the constraints, and u̇ of velocities that are carried along.
+    """
+
+    dynamics: Dynamics = field(repr=False)
+    state: State
+    linear: LinearModel | None = field(repr=False)
+    trouble: str
+    neutral: tuple[tuple[str, ...], ...]
+    moving: bool
+    potential: float
+    multipliers: np.ndarray = field(repr=False)
+    accelerations: np.ndarray = field(repr=False)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -150,11 +170,7 @@ class Equilibrium:
             rates = [f"{n} {v:.6g}" for n, v in zip(d.u_names, self.state.u, strict=True) if abs(v) > 1e-9]
             shown["velocities"] = ", ".join(rates[:8]) or "none"
         shown["potential (J)"] = f"{self.potential:.6g}"
-        shown["leading eigenvalue (1/s)"] = _leading(self.eigenvalues) if self.linear is not None else "–"
-        if self.neutral:
-            shown["neutral"] = "; ".join(" with ".join([one[0], ", ".join(one[1:4])] if one[1:] else one)
-                                         for one in self.neutral[:4])  # fmt: skip
-        return shown
+        return shown | self.stability_row()
 
     def __str__(self) -> str:
         text = "; ".join(f"{key} {value}" if key != "kind" else value for key, value in self.row().items())
@@ -162,6 +178,41 @@ class Equilibrium:
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
+
+
+@dataclass(frozen=True)
+class SystemEquilibrium(Stability):
+    """Values of a subsystem's variables at which nothing changes.
+
+    Attributes:
+        state: all variables of the state by name, and the inputs.
+        parameters: values that were used instead of the subsystem's.
+        linear, trouble, neutral: as of ``Equilibrium``.
+        multipliers: what the invariants exert, by name.
+    """
+
+    state: dict[str, float]
+    parameters: dict[str, float]
+    linear: LinearModel | None = field(repr=False)
+    trouble: str
+    neutral: tuple[tuple[str, ...], ...]
+    multipliers: dict[str, float] = field(repr=False)
+    moving: bool = False
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self.state:
+            raise DalembertError(f"no variable {name!r}; there are {', '.join(self.state)}")
+        return self.state[name]
+
+    def row(self) -> dict[str, str]:
+        """What a table shows."""
+        values = [f"{name} {_short(value)}" for name, value in self.state.items() if abs(value) > 1e-9]
+        place = ", ".join(values[:8]) or "all zero"
+        return {"kind": self.kind, "position": place + (", …" if len(values) > 8 else "")} | self.stability_row()
+
+    def __str__(self) -> str:
+        text = "; ".join(f"{key} {value}" if key != "kind" else value for key, value in self.row().items())
+        return text + (f"; {self.trouble}" if self.trouble else "")
 
 
 def _short(value: float) -> str:
@@ -178,7 +229,10 @@ def _leading(values: np.ndarray) -> str:
     return f"{real:.6g}" + (f" ± {abs(value.imag):.6g}i" if value.imag else "")
 
 
-class Equilibria(Sequence[Equilibrium]):
+One = TypeVar("One", bound=Stability)
+
+
+class Equilibria(Sequence[One]):
     """All different equilibria that a search found.
 
     Attributes:
@@ -186,14 +240,14 @@ class Equilibria(Sequence[Equilibrium]):
         starts: how many starts there were.
     """
 
-    def __init__(self, name: str, found: Sequence[Equilibrium], starts: int):
+    def __init__(self, name: str, found: Sequence[One], starts: int):
         self.name, self.starts, self._found = name, starts, list(found)
 
     @overload
-    def __getitem__(self, index: int) -> Equilibrium: ...
+    def __getitem__(self, index: int) -> One: ...
     @overload
-    def __getitem__(self, index: slice) -> Equilibria: ...
-    def __getitem__(self, index: int | slice) -> Equilibrium | Equilibria:
+    def __getitem__(self, index: slice) -> Equilibria[One]: ...
+    def __getitem__(self, index: int | slice) -> One | Equilibria[One]:
         if isinstance(index, slice):
             return Equilibria(self.name, self._found[index], self.starts)
         return self._found[index]
@@ -201,13 +255,13 @@ class Equilibria(Sequence[Equilibrium]):
     def __len__(self) -> int:
         return len(self._found)
 
-    def __iter__(self) -> Iterator[Equilibrium]:
+    def __iter__(self) -> Iterator[One]:
         return iter(self._found)
 
     @property
-    def states(self) -> list[State]:
-        """A state for each."""
-        return [one.state for one in self]
+    def states(self) -> list[Any]:
+        """A state for each; of a subsystem, values by name."""
+        return [getattr(one, "state") for one in self]  # noqa: B009
 
     @property
     def stable(self) -> np.ndarray:
@@ -243,8 +297,11 @@ class Equilibria(Sequence[Equilibrium]):
         from dalembert.view import write_png
         from dalembert.view.equilibrium_plots import still_pictures
 
+        pictures = [one.at_rest for one in self if isinstance(one, Equilibrium)]
+        if len(pictures) < len(self):
+            raise DalembertError("plot: a subsystem has no bodies to draw.  Fix: print the equilibria")
         titles = [(f"{i}: {one.kind}", one.kind) for i, one in enumerate(self)]
-        figure = still_pictures(self.name, [one.at_rest for one in self], titles)
+        figure = still_pictures(self.name, pictures, titles)
         if path is not None:
             write_png(figure, path)
         return figure

@@ -12,6 +12,7 @@ Reference: R. M. M. Orsino, thesis (2016), sec. 4.4.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import Allocation, allocate
+from dalembert.analyses.follow import FINER, FINEST, with_halved_steps, with_middles
 from dalembert.analyses.friction import Friction, solve_sizes
 from dalembert.analyses.signals import Signals, signal_of
 from dalembert.analyses.system_inverse import Quality, Reversal, SystemInverse
@@ -31,7 +33,8 @@ from dalembert.modular import ModularEquations, Subsystem
 from dalembert.modular.complement import Pivoted
 from dalembert.modular.description import Description
 from dalembert.modular.labelled import ONE
-from dalembert.modular.prescribed_system import Named, Prescribed, label_key, prescribed
+from dalembert.modular.labels import Label
+from dalembert.modular.prescribed_system import Named, Prescribed, label_key, prescribed, raised
 from dalembert.numerics.allocation import balance_along
 from dalembert.numerics.following import (
     CONTRADICTION,
@@ -46,9 +49,7 @@ from dalembert.numerics.following import (
 __all__ = ["inverse_system"]
 
 STANDS = 1e-9  # a velocity below this part of its largest value is zero
-FINER, FINEST = 8, 3
 MOST_HALVINGS = 10  # of the steps of integrated variables
-INTEGRATED = 1e-11
 RANK = 1e-8
 START_STEPS, STARTED = 60, 1e-11  # of Newton's method at the first instant; its residual, relative
 HIGHEST = 2  # order up to which prescribed functions are differentiated
@@ -129,9 +130,52 @@ class SystemFollower:
         self.equations = ModularEquations(subsystem.name, self.system.description, values, {}, None, Pivoted())
         if self.equations.order > HIGHEST:
             raise DalembertError(f"inverse dynamics takes systems of order {HIGHEST}, {subsystem.name!r} has more")
+        self.balances: list[tuple[str, Any]] = []
+        hidden = self._hidden()
+        if hidden:
+            self._raise(subsystem, hidden)
         self.traced = self.equations.casadi
         self.state, self.top = self.equations.state, self.equations.top
         self._check()
+
+    def _hidden(self) -> list[Label]:
+        """Quasi-velocities that no invariant names, such as currents: they follow from the forces that they exert."""
+        named = {column for line in self.equations.casadi.A.entries.values() for column in line}
+        order = self.equations.order
+        return [label for label in self.equations.top if label.base == order - 1 > 0 and label not in named]
+
+    def _raise(self, subsystem: Subsystem, hidden: list[Label]) -> None:
+        """Balances without unknowns determine hidden variables as accelerations do; their rates, as jerks do.
+
+        G(q⟪2⟫, i) = 0,      ∂G/∂q⟨2⟩ q⟨3⟩ + ∂G/∂i di/dt + … = 0
+        """
+        rows = subsystem.equations().casadi.f_bar
+        barred = {*self.unknowns, *map(str, hidden)}
+        for row in rows.rows:
+            value = rows.get(row, ONE)
+            if type(value) is not float and not barred & {s.name() for s in ca.symvar(value.sx)}:
+                self.balances.append((row.text, value))
+        if len(self.balances) != len(hidden) or self.system.sizes or self.system.signs:
+            names = ", ".join(label.text for label in hidden)
+            count = f"{len(self.balances)} instead of {len(hidden)} balances of forces without unknowns"
+            why = count if len(self.balances) != len(hidden) else "friction, which jumps"
+            raise DalembertError(
+                f"subsystem {subsystem.name!r}: the prescribed motion does not determine {names}; forces might, but "
+                f"there is {why}.  Fix: prescribe them, too, or take other unknowns"
+            )
+        places: dict[tuple[str, ...], set[str]] = {}
+        for label in hidden:
+            places.setdefault(label.path, set()).add(label.name)
+        description = raised(self.system.description, places)
+        self.system = replace(self.system, description=description)
+        values = subsystem.parameter_values()
+        self.equations = ModularEquations(subsystem.name, description, values, {}, None, Pivoted())
+
+    @property
+    def lower(self) -> list[tuple[str, int, Any]]:
+        """Name, order and value of all that is zero below the highest order."""
+        found = [(label.text, label.order, value) for label, value in self.traced.lower]
+        return found + [(f"balance of {name}", HIGHEST, value) for name, value in self.balances]
 
     @property
     def driven(self) -> tuple[str, ...]:
@@ -140,7 +184,8 @@ class SystemFollower:
 
     def want(self) -> list[str]:
         """Names of given values and their rates, in the order of ``given``."""
-        return [n + end for end in ("", ".d", ".dd") for n in self.driven]
+        ends = ("", ".d", ".dd", ".ddd")[: max(self.equations.order, HIGHEST) + 1]
+        return [n + end for end in ends for n in self.driven]
 
     def _symbols(self) -> dict[str, ca.SX]:
         column = self.traced.column
@@ -164,13 +209,18 @@ class SystemFollower:
     def kernel(self) -> Kernel:
         """h, its Jacobian, A, b and the rates of the state."""
         traced = self.traced
-        h = CASADI.to_sx(np.array([value for _, value in traced.lower], dtype=object))
+        h = CASADI.to_sx(np.array([value for _, _, value in self.lower], dtype=object))
         A, rows = traced.A, traced.A.rows
+        top = traced.column(self.top)
+        more = self._rate(CASADI.to_sx(np.array([value for _, value in self.balances], dtype=object)))
         outputs = {
             "h": h,
             "J": _by_rows(ca.jacobian(h, traced.column(self.state))),
-            "A": CASADI.to_sx(A.part(rows, self.top).to_array()),
-            "b": CASADI.to_sx(np.array([traced.b.get(row, ONE) for row in rows], dtype=object)),
+            "A": ca.vertcat(CASADI.to_sx(A.part(rows, self.top).to_array()), _by_rows(ca.jacobian(more, top))),
+            "b": ca.vertcat(
+                CASADI.to_sx(np.array([traced.b.get(row, ONE) for row in rows], dtype=object)),
+                ca.substitute(more, top, ca.DM.zeros(len(self.top))),
+            ),
             "rates": CASADI.to_sx(traced.rates),
         }
         return self._compiled("system", outputs)
@@ -275,13 +325,16 @@ class _Run:
         self.p = np.array([self.values[name] for name in owner.equations.parameters])
         o = owner
         self.record = States(
-            states=len(o.state), tops=len(o.top), lower=len(o.traced.lower), rows=len(o.traced.A.rows),
+            states=len(o.state), tops=len(o.top), lower=len(o.lower), rows=len(o.traced.A.rows) + len(o.balances),
             given=len(o.want()), n_parameters=len(self.p), parameters=self.p.copy(), smallest_pivot=1.0,
         )  # fmt: skip
         self.record.set(kernel=o.kernel)
 
     def wanted(self, times: np.ndarray) -> np.ndarray:
-        return self.signals.at(times, self.values).reshape(len(times), -1)
+        found = self.signals.at(times, self.values).reshape(len(times), -1)
+        if self.owner.equations.order <= HIGHEST:
+            return found
+        return np.hstack([found, self.signals.third(times, self.values)])
 
     # The motion
 
@@ -315,7 +368,7 @@ class _Run:
     def _by_orders(self, t: float, want: np.ndarray, start: np.ndarray, held: set[str]) -> np.ndarray | None:
         """Positions first, then velocities: the state closest to the start, or None."""
         o = self.owner
-        n, rows = len(o.state), np.array([label.order for label, _ in o.traced.lower])
+        n, rows = len(o.state), np.array([order for _, order, _ in o.lower])
         y = np.concatenate([start, np.zeros(len(o.top))])
         for order in range(o.equations.order):
             free = np.array([label.order == order and str(label) not in held for label in o.state])
@@ -338,14 +391,7 @@ class _Run:
         """All variables at all instants; how much halving the steps changed, where something is integrated."""
         if not self.record.integrates:
             return self.walk(times, y, FINEST), None
-        found, change, fine = self.walk(times, y, 0), np.inf, times
-        for _ in range(MOST_HALVINGS):
-            fine = np.sort(np.concatenate([fine, (fine[1:] + fine[:-1]) / 2]))
-            step = (len(fine) - 1) // max(len(times) - 1, 1)
-            more = self.walk(fine, y, 0)[::step]
-            change, found = float(np.abs(more - found).max()), more
-            if change <= INTEGRATED * (1.0 + np.abs(found).max()):
-                break
+        (found,), change = with_halved_steps(lambda fine: (self.walk(fine, y, 0),), times, MOST_HALVINGS)
         return found, change
 
     def walk(self, times: np.ndarray, y: np.ndarray, finer: int) -> np.ndarray:
@@ -353,9 +399,7 @@ class _Run:
         n, done = len(times), 0
         states = np.empty((n, len(self.owner.state) + len(self.owner.top)))
         while True:
-            at = times[done:]
-            if self.record.integrates:
-                at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))
+            at = with_middles(times[done:]) if self.record.integrates else times[done:]
             states[done] = y
             status, more = follow_states(self.record, times[done:], self.wanted(at), states[done:])
             done += more
@@ -378,7 +422,7 @@ class _Run:
                 f"follows from dynamics alone, such as a current, too), or avoid this position (a dead point)"
             )
         h = np.abs(np.asarray(seen.h))
-        worst = [f"{o.traced.lower[i][0].text} is off by {h[i]:.3g}" for i in np.argsort(-h)[:3] if h[i] > 1e-9]
+        worst = [f"{o.lower[i][0]} is off by {h[i]:.3g}" for i in np.argsort(-h)[:3] if h[i] > 1e-9]
         what = "contradicts the invariants" if status == CONTRADICTION else "cannot be reached"
         where = self.named("; ".join(worst)) or "the rates do not fit"
         return SimulationError(

@@ -31,6 +31,7 @@ STILL = 1e-9  # of what a drive moves, relative to the largest: nothing
 SINGULAR = 1e-5  # smallest over largest singular value
 MOST_EVENTS = 1000
 ROOT_STEPS = 60
+END = "limit"  # where a motion ends
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Found:
     text: str = ""
 
     def __str__(self) -> str:
-        if self.kind == "limit":
+        if self.kind == END:
             return f"the motion ends at t = {self.time:.9g} s: {self.text}"
         at = f", {self.joint} = {round(self.value, 12) + 0.0:.9g}" if np.isfinite(self.value) else f" ({self.joint})"
         return f"{self.kind} at t = {self.time:.9g} s{at}" + (f": {self.text}" if self.text else "")

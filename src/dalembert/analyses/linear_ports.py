@@ -14,7 +14,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Perturbations, Point
 from dalembert.errors import DalembertError, ExpressionError
 from dalembert.expressions import parse, reference, references
-from dalembert.expressions.symbols import BODY_QUANTITIES, TIME, parameters_of
+from dalembert.expressions.symbols import JOINT_QUANTITIES, STATE, TIME, parameters_of
 from dalembert.values import TUPLE
 
 __all__ = ["Port", "find_inputs", "find_outputs"]
@@ -22,7 +22,7 @@ __all__ = ["Port", "find_inputs", "find_outputs"]
 _COMPONENT = re.compile(r"^(?P<name>.*)\[(?P<index>\d+)\]$")
 _KINDS = ("joint", "constraint", "force", "parameter")
 
-Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Port:
         return self.kind == "parameter"
 
     def column(self, perturb: Perturbations, at: Point, T: dict[str, np.ndarray]) -> Columns:
-        """What one unit of it adds to the residuals r, g, v, φ."""
-        none = np.zeros(len(T["g"])), np.zeros(len(T["v"])), np.zeros(len(T["phi"]))
+        """What one unit of it adds to the residuals r, g, v, φ, and to q̇, as far as that is rates of states."""
+        none = np.zeros(len(T["g"])), np.zeros(len(T["v"])), np.zeros(len(T["phi"])), np.zeros(len(T["qdot"]))
         if self.kind == "parameter":
             by = perturb.by_parameters((self.name,), at)
-            return by["r_p"][:, 0], by["g_p"][:, 0], by["v_p"][:, 0], by["phi_p"][:, 0]
+            return by["r_p"][:, 0], by["g_p"][:, 0], by["v_p"][:, 0], by["phi_p"][:, 0], by["qdot_p"][:, 0]
         if self.kind == "joint":
             # A force f on a joint has the power f u_J.
             rate = reference("u", self.name, self.index)
@@ -152,14 +152,15 @@ def _formula(dynamics: Dynamics, text: str) -> sp.Expr:
     """A formula that names only what the model has."""
     flat = dynamics.flat
     try:
-        formula = parse(text)
+        formula = parse(text, tables=True)
     except ExpressionError as error:
         known = ", ".join([*flat.outputs, *flat.joints])
         raise DalembertError(f"outputs: {text!r} is no output, joint or formula ({error}); known: {known}") from None
+    formula = flat.settled(formula)
     unknown = [symbol.name for symbol in parameters_of(formula) if symbol.name not in flat.parameters]
     for ref in references(formula):
-        bodies = ref.quantity in BODY_QUANTITIES
-        if ref.element not in (flat.bodies if bodies else flat.joints):
+        known_to = flat.joints if ref.quantity in JOINT_QUANTITIES else {**flat.bodies, **flat.points, **flat.forces}
+        if ref.quantity != STATE and ref.element not in known_to:
             unknown.append(ref.element)
     if unknown:
         known = ", ".join([*flat.outputs, *flat.joints, *flat.bodies, *flat.parameters])

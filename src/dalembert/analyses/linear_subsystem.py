@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
-from dalembert.modular.linear_tree import LinearSystem, reference
+from dalembert.modular.linear_tree import LinearSystem, linearizable, reference
 from dalembert.modular.modular_equations import ModularEquations
 
 __all__ = ["AT_REST", "SubsystemStart", "kind_of"]
@@ -74,11 +74,12 @@ class SubsystemStart:
             raise DalembertError(f"unknown parameters {unknown}; subsystem {self.subsystem.name!r} has {known}")
         squares = LeastSquares(self.weights) if self.incompatible == "least-squares" else None
         values = {**{k: v for k, v in equations.parameters.items() if v is not None}, **parameters}
-        given = {self._name(equations, key): self._number(value, values) for key, value in self.at.items()}
+        given = {self.name(equations, key): self.number(value, values) for key, value in self.at.items()}
+        equations = linearizable(equations)
         numbers, open_rows = reference(equations, given, parameters, lenient=squares is not None)
         return _Source(self, equations, LinearSystem(equations, numbers, squares), values, open_rows).model()
 
-    def _name(self, equations: ModularEquations, key: Any) -> str:
+    def name(self, equations: ModularEquations, key: Any) -> str:
         """The full name of a variable or input, also from a short one."""
         text = getattr(key, "name", None) or str(key)
         if hasattr(key, "owner"):
@@ -93,7 +94,7 @@ class SubsystemStart:
     def _formula(self, text: Any) -> sp.Expr:
         return self.subsystem._formula(text)  # pyright: ignore[reportPrivateUsage]
 
-    def _number(self, value: Any, parameters: dict[str, float]) -> float:
+    def number(self, value: Any, parameters: dict[str, float]) -> float:
         """A number, or a formula of parameters."""
         if np.isscalar(value) and not isinstance(value, str):
             return float(value)  # type: ignore[arg-type]
@@ -133,7 +134,7 @@ class _Source:
         nw = len(all_inputs)
         outputs, values = self._outputs(labels)
         y = values @ self._moving
-        count = sum(label.order < self.equations.order - 1 for label in labels)
+        count = sum(label.order < min(self.equations.order, 2) - 1 for label in labels)
         A = found["matrix"][:, nw:]
         motion = np.array([self.system.values[str(v)] for v in self.equations.state if v.order > 0])
         return LinearModel(

@@ -222,6 +222,7 @@ class _Linearization:
         d, names = self.dynamics, self.start.request.states
         holonomic = [i for i in self.acting if i < d.holonomic]
         others = [i for i in self.acting if i >= d.holonomic]
+        names = tuple(name for name in names if name not in d.flat.states)
         unknown = [name for name in names if name.removesuffix(".d") not in d.u_names]
         if unknown:
             raise DalembertError(f"states: unknown coordinate {unknown[0]!r}; there are {', '.join(d.u_names)}")
@@ -269,17 +270,23 @@ class _Linearization:
         d = self.dynamics
         if parameters:
             by = self.perturb.by_parameters(parameters, self.point)
-            return Disturbance(by["r_p"], by["g_p"], by["v_p"], by["phi_p"])
+            return Disturbance(by["r_p"], by["g_p"], by["v_p"], by["phi_p"], by["qdot_p"][self._own])
         columns = [port.column(self.perturb, self.point, self.T) for port in self.ports]
-        shapes = (d.nv, len(d.rows), len(d.rows), d.holonomic)
+        shapes = (d.nv, len(d.rows), len(d.rows), d.holonomic, d.nq)
         parts = [
             np.stack([column[k] for column in columns], axis=1) if columns else np.zeros((size, 0))
             for k, size in enumerate(shapes)
         ]
-        return Disturbance(*parts)
+        r, g, v, phi, qdot = parts
+        return Disturbance(r, g, v, phi, qdot[self._own])
+
+    @property
+    def _own(self) -> list[int]:
+        """Where the model's own states are in q."""
+        return [state.q for state in self.dynamics.coordinates.own_states]
 
     def _moves(self, T: dict[str, Any], added: Disturbance) -> Moves:
-        return moves(T, self.partition, added, len(self.dynamics.coordinates.windings))
+        return moves(T, self.partition, added, self.dynamics.coordinates.tail)
 
     @cached_property
     def moves(self) -> Moves:
@@ -289,14 +296,16 @@ class _Linearization:
         """The matrices with names."""
         partition, names, m = self.partition, self._names, self.moves
         states = [names[i] for i in partition.positions] + [f"{names[i]}.d" for i in partition.velocities]
+        states += [state.name for state in self.dynamics.coordinates.own_states]
         n = len(states)
         wanted = [port.name for port in self.ports if port.parameter]
         seen = self.perturb.formulas(self.outputs, wanted, self.point)
-        outputs = seen["y_q"] @ self.T["W"] @ m.xi + seen["y_u"] @ m.u
+        outputs = seen["y_q"] @ m.q + seen["y_u"] @ m.u
         for k, port in enumerate(self.ports):
             if port.parameter:
                 outputs[:, n + k] += seen["y_p"][:, wanted.index(port.name)]
-        rates = np.concatenate([self.u[partition.positions], self.du[partition.velocities]])
+        own = self.T["qdot"][self._own]
+        rates = np.concatenate([self.u[partition.positions], self.du[partition.velocities], own])
         N = partition.basis(self.T["A"])
         A = m.rates[:, :n]
         return LinearModel(
@@ -329,9 +338,10 @@ class _Linearization:
         change = np.append(self._followed(m, parameter), 1.0)
         unit = np.zeros(len(self.p))
         unit[d.parameter_names.index(parameter)] = 1.0
-        along = Point(0.0, self.T["W"] @ (m.xi @ change), m.u @ change, unit, m.du @ change, m.multipliers @ change)
+        along = Point(0.0, m.q @ change, m.u @ change, unit, m.du @ change, m.multipliers @ change)
         T = {name: Dual(*pair) for name, pair in self.perturb.tangent(self.point, along).items()}
-        none = Disturbance(*(np.zeros((size, 0)) for size in (d.nv, len(d.rows), len(d.rows), d.holonomic)))
+        sizes = (d.nv, len(d.rows), len(d.rows), d.holonomic, len(self._own))
+        none = Disturbance(*(np.zeros((size, 0)) for size in sizes))
         return self._moves(T, none).rates.slope
 
     def _followed(self, m: Moves, parameter: str) -> np.ndarray:

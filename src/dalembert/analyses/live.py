@@ -150,6 +150,10 @@ def _refuse(run: Trajectory, how: Any) -> None:
     if how["initial"] is None:
         raise DalembertError("the run began at a given state; a run without Python assembles its start.  "
                              "Fix: da.simulate(…, initial={joint: value})")  # fmt: skip
+    touching = [*dynamics.flat.contacts, *dynamics.flat.frictions]
+    if touching:
+        raise DalembertError(f"what touches and sticks ({', '.join(touching[:4])}) is found by Python.  Fix: contact "
+                             "or stop instead of rigid-contact or limit, a smooth law instead of friction")  # fmt: skip
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip

@@ -108,24 +108,26 @@ def divide(
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What inputs add to the residuals r, g, v and φ, one column each."""
+    """What inputs add to the residuals r, g, v and φ, and to the rates of states of first order, one column each."""
 
     r: Any
     g: Any
     v: Any
     phi: Any
+    states: Any
 
 
 @dataclass(frozen=True)
 class Moves:
-    """Small motions, one column for each independent coordinate, each independent velocity and each input.
+    """Small motions, one column for each independent coordinate and velocity, each state of first order, each input.
 
     Attributes:
-        xi: change of position along the tangent.  u, du: of velocities and accelerations.
+        xi: change of position along the tangent.  q: of all entries of q.  u, du: of velocities and accelerations.
         multipliers: of λ, zero for redundant rows.  rates: of the state.
     """
 
     xi: Any
+    q: Any
     u: Any
     du: Any
     multipliers: Any
@@ -141,13 +143,21 @@ def reference_motion(T: dict[str, np.ndarray], partition: Partition) -> tuple[np
     return du[:, 0], multipliers[:, 0]
 
 
-def moves(T: dict[str, Any], partition: Partition, added: Disturbance, windings: int) -> Moves:
+def moves(T: dict[str, Any], partition: Partition, added: Disturbance, tail: int) -> Moves:
     """All small motions next to a reference.
 
     Args:
         T: the tangent at the reference (``Perturbations.tangent``); matrices may carry slopes.
-        windings: entries at the end of q that follow the others.
+        tail: entries at the end of q that are no coordinates: states of first order, then windings.
     """
+    nz, first_z = added.states.shape[0], T["W"].shape[0] - tail
+    own = np.arange(first_z, first_z + nz)
+    if nz:
+        # States of first order act on all else as inputs do.
+        parts = (T["r_q"][:, own], T["g_q"][:, own], T["v_q"][:, own], T["phi_q"][:, own])
+        left = (added.r, added.g, added.v, added.phi)
+        r, g, v, phi = (join(part, more) for part, more in zip(parts, left, strict=True))
+        added = Disturbance(r, g, v, phi, added.states)
     A, M, W, p = T["A"], T["M"], T["W"], partition
     positions, velocities = p.positions, p.velocities
     n, nx, ny, nw = p.n, len(positions), len(velocities), added.r.shape[1]
@@ -165,12 +175,17 @@ def moves(T: dict[str, Any], partition: Partition, added: Disturbance, windings:
     start = p.completed(A, T["g_q"] @ dq + T["g_u"] @ u + columns(added.g))
     force = T["r_q"] @ dq + T["r_u"] @ u + columns(added.r)
     du = start - N @ _solved(N.T @ M @ N, N.T @ (force + M @ start))
-    # W K = qdot_q W − Ẇ, in entries of q that are no windings
-    count = W.shape[0] - windings
-    plain = W[:count]
-    turned = solve(plain.T @ plain, plain.T @ T["spin"][:count]) @ xi + u
+    # W K = qdot_q W − Ẇ, in entries of q that are coordinates
+    plain = W[:first_z]
+    turned = solve(plain.T @ plain, plain.T @ T["spin"][:first_z]) @ xi + u
     rates = _stacked(turned[positions], du[velocities])
-    return Moves(xi, u, du, _multipliers(p, A, force + M @ du), rates)
+    if nz:
+        units = np.zeros((W.shape[0], nx + ny + nw))
+        units[own, nx + ny + np.arange(nz)] = 1.0
+        dq = dq + units
+        given = join(np.zeros((nz, nx + ny + nz)), added.states)
+        rates = _stacked(rates, T["qdot_q"][own] @ dq + T["states_u"] @ u + given)
+    return Moves(xi, dq, u, du, _multipliers(p, A, force + M @ du), rates)
 
 
 def _stacked(above: Any, below: Any) -> Any:

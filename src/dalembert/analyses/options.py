@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dalembert.analyses.assemble import assemble_state
 from dalembert.analyses.choose_integrator import Choice, choose_integrator
-from dalembert.coordinates import Generalized
+from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
@@ -22,7 +23,7 @@ from dalembert.integrators import Integrator
 from dalembert.model import Model
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
-from dalembert.values import NUMBER
+from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
@@ -53,7 +54,7 @@ class RunOptions(MethodOptions, total=False):
     """Options of a run, as keyword arguments; see ``Options``."""
 
     formulation: str | Formulation
-    coordinates: str | Generalized
+    coordinates: str | CoordinateOptions
     start: float
 
 
@@ -67,7 +68,8 @@ class Options:
         stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
             the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
-            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself.
+            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself, ``index-2`` that of
+            the formulation ``canonical``.
         baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
         drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
             after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
@@ -84,7 +86,7 @@ class Options:
     """
 
     formulation: str | Formulation = "auto"
-    coordinates: str | Generalized = "auto"
+    coordinates: str | CoordinateOptions = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
     baumgarte: float | tuple[float, float] | None = None
@@ -113,9 +115,9 @@ class Options:
         return replace(options or cls(), **given)
 
     def __post_init__(self) -> None:
-        if not _finite(self.start):
+        if not is_finite(self.start):
             raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
-        if self.accuracy is not None and not _positive(self.accuracy):
+        if self.accuracy is not None and not is_positive(self.accuracy):
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
         if not isinstance(self.certify, bool):
             raise DalembertError(f"certify must be True or False, got {self.certify!r}")
@@ -127,10 +129,10 @@ class Options:
 
     def times(self, duration: float, outputs: int) -> np.ndarray:
         """When results are wanted: every ``output_step``, by default so many times, and at the end."""
-        if not _positive(duration):
+        if not is_positive(duration):
             raise DalembertError(f"duration must be a positive number of seconds, got {duration!r}")
         step = duration / outputs if self.output_step is None else self.output_step
-        if not _positive(step):
+        if not is_positive(step):
             raise DalembertError(f"output_step must be a positive number of seconds, got {step!r}")
         count = math.floor(duration / step * (1 + 1e-12))
         if count > MOST_OUTPUTS:
@@ -161,7 +163,15 @@ class Options:
             return self.initial
         if isinstance(self.initial, Trajectory):
             return _last_state(self.initial, dynamics, dict(self.parameters or {}), self.start)
-        return assemble_state(dynamics.relative, self.initial, self.initial_rates, self.parameters, self.start)
+        wanted = (self.initial, self.initial_rates, self.parameters)
+        asked = (self.start, *map(_in_numbers, wanted))
+        before = _BEGUN.get(dynamics)
+        if before is not None and before[0] == asked and None not in asked:
+            state = before[1]
+        else:
+            state = assemble_state(dynamics.relative, *wanted, self.start)
+            _BEGUN[dynamics] = asked, state
+        return replace(state, q=state.q.copy(), u=state.u.copy(), parameters=dict(state.parameters))
 
     def __str__(self) -> str:
         """What is not chosen by itself, in words: integrator, tolerances, stabilization."""
@@ -171,6 +181,19 @@ class Options:
         alone = self.baumgarte is None
         words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte}")
         return ", ".join(words)
+
+
+# The last start of each of the equations that was asked for in numbers: it is assembled once.
+_BEGUN: WeakKeyDictionary[Dynamics, tuple[tuple[Any, ...], State]] = WeakKeyDictionary()
+
+
+def _in_numbers(values: Any) -> tuple[Any, ...] | None:
+    """Names and numbers; None if there is anything else."""
+    if not values:
+        return ()
+    if not isinstance(values, MAPPING) or not all(isinstance(value, NUMBER) for value in values.values()):
+        return None
+    return tuple(values.items())
 
 
 def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any], start: float) -> State:
@@ -184,14 +207,6 @@ def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any],
     last = State(float(run.values("time")[-1]), q, u, run.dynamics.coordinates, run.segments[-1][1])
     relative = dynamics.relative.coordinates
     return State(start, *last.to(relative), relative, parameters)
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, NUMBER) and math.isfinite(value)
-
-
-def _positive(value: Any) -> bool:
-    return _finite(value) and bool(value > 0)
 
 
 def show_options(kind: type[Any]) -> Callable[[F], F]:

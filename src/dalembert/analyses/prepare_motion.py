@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.follow import MotionFollower
+from dalembert.analyses.give_inputs import refuse_states
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options
 from dalembert.analyses.prescribe import Given, Unknown, add_turns, given_motion, working_model
 from dalembert.analyses.signals import Signals, signal_of
@@ -50,6 +51,7 @@ class PreparedMotion:
     def __init__(self, model: Model, motion: Mapping[Any, Any], unknowns: Any = None):
         model.validate()
         self.model, self.flat = model, flatten(model)
+        refuse_states("a prescribed motion", self.flat, "give what the states act on as an input or a parameter")
         given = given_motion(self.flat, motion)
         working = working_model(model, given, self.find_unknowns(given, unknowns))
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)

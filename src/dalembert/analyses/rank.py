@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -202,6 +204,10 @@ def _other_rank(positions: Positions, start: np.ndarray) -> np.ndarray | None:
     return positions.settle(end, _holonomic_rank(positions, end, NEARBY_TOLERANCE))
 
 
+# Where each of the equations was asked for its rank last, and what was found: runs begin at the same place again.
+_FOUND: WeakKeyDictionary[Dynamics, tuple[tuple[Any, ...], tuple[int, int] | None]] = WeakKeyDictionary()
+
+
 def hold_rank(dynamics: Dynamics, state: State) -> None:
     """Report to the native code the rank of the constraints, where it cannot see it by itself.
 
@@ -209,8 +215,11 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
     only; the stages of an integrator are never quite closed. Nothing is said where the rank is the same off them, as
     in planar mechanisms.
     """
-    found = rank_to_hold(dynamics, state)
     key = dynamics.parameters(state.parameters).tobytes()
+    asked = (key, state.time, state.coordinates.name, state.q.tobytes())
+    before = _FOUND.get(dynamics)
+    found = before[1] if before is not None and before[0] == asked else rank_to_hold(dynamics, state)
+    _FOUND[dynamics] = asked, found
     # A former run with the same parameters may have begun in a position where the rank had to be held.
     if found is None:
         dynamics.rows.held.pop(key, None)

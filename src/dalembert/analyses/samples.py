@@ -89,6 +89,10 @@ class _Reader:
         found: dict[str, np.ndarray] = {}
         known = self.dynamics.flat.joints
         for name, value in given.items():
+            if name in self.dynamics.flat.states:
+                fix = f"let it begin at a parameter, model.state({name!r}, …, initial='{name}_0'), and vary that"
+                self.problems.append(Problem(f"{what}: {name!r} is a state, not a joint", what, fix))
+                continue
             if name not in known:
                 self.problems.append(Problem(f"{what}: unknown joint {name!r}", what, f"one of {', '.join(known)}"))
                 continue

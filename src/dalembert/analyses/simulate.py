@@ -14,6 +14,7 @@ from dalembert.analyses.check_values import check_values
 from dalembert.analyses.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.companion import estimate_motion
 from dalembert.analyses.drive import Driver
+from dalembert.analyses.give_inputs import give_inputs
 from dalembert.analyses.live import recorded_options
 from dalembert.analyses.live_file import write_live
 from dalembert.analyses.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
@@ -52,8 +53,8 @@ def simulate(
         model: the mechanism, also a planar one, or its compiled equations (``da.compile``), which a sweep can use
             again; or a ``da.Subsystem``, whose motion is a ``SystemTrajectory``.
         duration: how long (s).
-        inputs: of a subsystem or a planar mechanism: formulas of t by name; those that are left out are zero, or
-            follow their own law.
+        inputs: by name, what they are: numbers, formulas of t and the motion, pairs (times, values), or tables
+            (formulas only for a subsystem or a planar mechanism); those that are left out follow their own law.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
@@ -83,8 +84,8 @@ def simulate(
         if checkpoint is not None:
             raise DalembertError("checkpoints are for mechanisms; a subsystem runs without")
         return simulate_system(model, times, options, inputs, progress, strict)
-    if inputs is not None:
-        raise DalembertError("inputs=… are those of subsystems and planar mechanisms; a model has drives and forces")
+    if inputs:
+        model, options = give_inputs(model, inputs, options)
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     state = options.state(dynamics)

@@ -80,6 +80,10 @@ class SystemInverse(SystemTrajectory):
         times, states, want = motion
         found: Allocation = forces.found
         equations = subsystem.equations()
+        speeds = _speeds(owner, forces.B, states)
+        # Jerks, which currents may need, are left out: the variables are those of the subsystem.
+        place = {str(label): k for k, label in enumerate([*owner.state, *owner.top])}
+        states = states[:, [place[str(label)] for label in (*equations.state, *equations.top)]]
         names = list(equations.inputs)
         inputs = np.zeros((len(times), len(names)))
         for j, name in enumerate(names):
@@ -87,11 +91,11 @@ class SystemInverse(SystemTrajectory):
                 inputs[:, j] = found.tau[:, owner.unknowns.index(name)]
             elif name in owner.given:
                 inputs[:, j] = want[:, owner.driven.index(name)]
-        n = len(owner.state)
+        n = len(equations.state)
         data = Recorded(
             times,
             {"states": states[:, :n], "tops": states[:, n:], "inputs": inputs},
-            labels={"state": list(map(str, owner.state)), "top": list(map(str, owner.top)), "input": names},
+            labels={"state": list(map(str, equations.state)), "top": list(map(str, equations.top)), "input": names},
             attrs={
                 "model": subsystem.name,
                 "integrator": "prescribed motion",
@@ -103,7 +107,7 @@ class SystemInverse(SystemTrajectory):
         made.unknowns, made._reversals = owner.unknowns, events
         made.unique, made.residual, made.multipliers = found.unique, found.left, found.multipliers
         made.friction = None if forces.friction is None else forces.friction.number
-        made._speeds = _speeds(owner, forces.B, states)
+        made._speeds = speeds
         made.certificate = _certificate(made, forces, quality, dict(values))
         return made
 

@@ -381,12 +381,24 @@ def bench(
         list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only the short table.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html, or for cases.")] = None,
+    fuzz: Annotated[
+        float | None, typer.Option(help="Try random models, runs and hostile files instead, for so many seconds.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="With --fuzz: only models, runs or files.")] = None,
+    seed: Annotated[int, typer.Option(help="With --fuzz: which cases.", min=0)] = 0,
+    replay: Annotated[Path | None, typer.Option(help="Try a case again that --fuzz kept.")] = None,
 ) -> None:
     """Solve public problems with known answers: error reached, processor time, and peers that are installed."""
-    from dalembert.cli.bench_command import run_bench
+    from dalembert.cli.bench_command import run_bench, run_fuzz, run_replay
 
-    if not run_bench(problem, quick, report):
+    if replay is not None:
+        good = run_replay(replay)
+    elif fuzz is not None:
+        good = run_fuzz(fuzz, seed, only, report)
+    else:
+        good = run_bench(problem, quick, report)
+    if not good:
         raise typer.Exit(1)
 
 

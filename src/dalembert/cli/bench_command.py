@@ -9,7 +9,7 @@ from rich.table import Table
 
 from dalembert.bench import Precision, bench, peers, report, work_precision
 
-__all__ = ["run_bench"]
+__all__ = ["run_bench", "run_fuzz", "run_replay"]
 
 DIAGRAMS = ("pendulum", "heavy-top")
 
@@ -48,3 +48,32 @@ def run_bench(problems: list[str] | None, quick: bool, folder: Path | None) -> b
     if missed:
         console.print(f"[bold red]missed[/]: {', '.join(missed)}")
     return not missed
+
+
+def run_fuzz(seconds: float, seed: int, only: str | None, folder: Path | None) -> bool:
+    """Try random cases, print what was found, keep what failed; True if nothing did."""
+    from dalembert.fuzz import KINDS, fuzz
+
+    console = Console()
+    with console.status("") as status:
+        kinds = KINDS if only is None else tuple(part.strip() for part in only.split(","))
+        found = fuzz(seconds, seed, kinds=kinds, folder=folder or Path("fuzz"), progress=status.update)
+    console.print(str(found), markup=False, soft_wrap=True)
+    for reason, count in found.skipped.most_common(5):
+        console.print(f"  {count} times: {reason}", markup=False, style="dim")
+    return not found.findings
+
+
+def run_replay(path: Path) -> bool:
+    """Try a case again; True if it is well now."""
+    from dalembert.fuzz import replay
+
+    console, judged = Console(), replay(path)
+    for finding in judged.findings:
+        console.print(f"{finding.check}: {finding.words}", markup=False, soft_wrap=True)
+    if not judged.findings:
+        because = f"; {judged.skipped}" if judged.skipped else ""
+        console.print(
+            f"{path}: nothing wrong ({judged.comparisons} comparisons{because})", markup=False, soft_wrap=True
+        )
+    return not judged.findings

@@ -111,26 +111,15 @@ def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, 
 
 def show_catalog() -> None:
     """Print everything that has a name."""
-    from dalembert.constraints import CONSTRAINTS
-    from dalembert.coordinates import COORDINATES
-    from dalembert.forces import FORCES
-    from dalembert.formulations import FORMULATIONS
-    from dalembert.integrators import INTEGRATORS
-    from dalembert.joints import JOINTS
-    from dalembert.library import PLANAR, build, names
+    from dalembert.cli.catalog import MODELS, REGISTRIES
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(title="Bundled models", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 2))
-    for name in names():
-        table.add_row(name, build(name).description)
-    for name in PLANAR:
-        table.add_row(name, build(name).description + " (planar)")
+    for name, description in MODELS.items():
+        table.add_row(name, description)
     console.print(table)
-    for title, registry in (
-        ("Joints", JOINTS), ("Constraints", CONSTRAINTS), ("Forces", FORCES),
-        ("Coordinates", COORDINATES), ("Formulations", FORMULATIONS), ("Integrators", INTEGRATORS),
-    ):  # fmt: skip
-        console.print(f"{title}: {', '.join(registry)}")
+    for title, names in REGISTRIES.items():
+        console.print(f"{title}: {', '.join(names)}")
 
 
 def write_starter(path: Path) -> None:

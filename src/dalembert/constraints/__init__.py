@@ -4,10 +4,20 @@ from dalembert.constraints.base import Constraint
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
+from dalembert.constraints.rolling_surface import RollingSurface
+from dalembert.constraints.rubbing import ContactFriction, Friction, Rubbing
+from dalembert.constraints.transmissions import Belt, Cable
 
-__all__ = ["CONSTRAINTS", "Constraint", "Coupler", "Drive", "Equation", "Explicit", "Gear", "Rack"]
+__all__ = [
+    "CONSTRAINTS", "Belt", "Cable", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit",
+    "Friction", "Gear", "Limit", "OneSided", "Rack", "RigidContact", "RollingSurface", "Rubbing",
+]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     constraint.model_fields["kind"].default: constraint
-    for constraint in (Coupler, Gear, Rack, Equation, Drive, Explicit)
-}
+    for constraint in (
+        Coupler, Gear, Rack, Equation, Drive, Explicit, Cable, Belt, RollingSurface, Limit, RigidContact, Friction,
+        ContactFriction,
+    )
+}  # fmt: skip

@@ -39,3 +39,7 @@ class Constraint(Element):
 
     def velocity(self, motion: Motion) -> list[Any]:
         return []
+
+    def switched(self, residuals: list[Any], on: Any) -> list[Any]:
+        """Its residuals where it can be off; ``on`` is 1 or 0."""
+        return [residual * on for residual in residuals]

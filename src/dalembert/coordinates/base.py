@@ -29,7 +29,7 @@ from dalembert.tree.outward import outward
 from dalembert.tree.recursions import generalized_forces, inverse_dynamics, mass_matrix
 from dalembert.tree.tree_derivatives import inverse_dynamics_derivatives
 
-__all__ = ["Coordinates", "Kinematics", "TreeKinematics", "Winding"]
+__all__ = ["Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,14 @@ class Slot:
     reversed: bool
     q: slice
     u: slice
+
+
+@dataclass(frozen=True)
+class StateEntry:
+    """A first-order state of the model's own and its place in q; q̇ there is its rate."""
+
+    name: str
+    q: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,8 @@ class Coordinates:
         slot_of_joint: those of the model's own joints.
         bodies: their names, in the order of the states.
         cut: names of the joints that are closed by constraints.
-        windings: extra entries at the end of q.
+        own_states: entries of q behind the coordinates: the model's own states (``Model.state``).
+        windings: further entries, at the end of q.
         eliminated: constraints that the coordinates satisfy by themselves.
         rheonomic: True if the position depends on time besides q.
         nq, nv: lengths of q and u.
@@ -81,8 +90,9 @@ class Coordinates:
         self._placed: tuple[dict[str, Any], Kinematics] | None = None
         self.slots, self.cut = self._layout()
         start, self.nv = self._sizes()
-        self.windings = self._find_windings(start)
-        self.nq = start + len(self.windings)
+        self.own_states = [StateEntry(name, start + i) for i, name in enumerate(flat.states)]
+        self.windings = self._find_windings(start + len(self.own_states))
+        self.nq = start + self.tail
         self.slot_of_joint = {slot.joint: slot for slot in self.slots if slot.joint is not None}
 
     def __reduce__(self) -> Any:
@@ -98,6 +108,15 @@ class Coordinates:
 
     def _parts(self) -> tuple[list[slice], list[slice]]:
         return [slot.q for slot in self.slots], [slot.u for slot in self.slots]
+
+    @property
+    def tail(self) -> int:
+        """How many entries at the end of q are no coordinates: states and windings."""
+        return len(self.own_states) + len(self.windings)
+
+    def tail_labels(self) -> list[str]:
+        """Names of those entries."""
+        return [s.name for s in self.own_states] + [f"{w.joint}[{w.index}] turns" for w in self.windings]
 
     @property
     def bodies(self) -> list[str]:
@@ -133,9 +152,10 @@ class Coordinates:
         return self.nominal.joint(name)
 
     def _find_windings(self, start: int) -> list[Winding]:
-        """Angles of cut joints that an equation, a force, an output or an event asks for."""
+        """Angles of cut joints that an equation, a force, an output, an event or a state asks for."""
         asked: set[str] = set()
-        for section in (self.flat.constraints, self.flat.forces, self.flat.outputs, self.flat.events):
+        flat = self.flat
+        for section in (flat.constraints, flat.forces, flat.outputs, flat.events, flat.states):
             for element, _ in section.values():
                 asked |= element.joints_read()
         for name in self.cut:
@@ -191,8 +211,7 @@ class Coordinates:
             nq, nv = slot.q.stop - slot.q.start, slot.u.stop - slot.u.start
             q_names += [name] if nq == 1 else [f"{name}[{i}]" for i in range(nq)]
             u_names += [name] if nv == 1 else [f"{name}[{i}]" for i in range(nv)]
-        q_names += [f"{w.joint}[{w.index}] turns" for w in self.windings]
-        return q_names, u_names
+        return q_names + self.tail_labels(), u_names
 
 
 class Kinematics(ABC):
@@ -221,11 +240,11 @@ class Kinematics(ABC):
 
     @abstractmethod
     def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """q̇ without windings."""
+        """q̇ without states and windings."""
 
     @abstractmethod
     def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
-        """q moved along the tangent du; windings stay."""
+        """q moved along the tangent du; states and windings stay."""
 
     @abstractmethod
     def normalize(self, q: np.ndarray) -> np.ndarray:
@@ -289,7 +308,7 @@ class Kinematics(ABC):
 
 
 class PlainKinematics(Kinematics):
-    """Coordinates that are plain numbers with their rates as velocities; windings stand behind them."""
+    """Coordinates that are plain numbers with their rates as velocities; states and windings stand behind them."""
 
     def qdot(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         return u
@@ -334,11 +353,11 @@ class TreeKinematics(Kinematics):
 
     def integrate(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
         parts = [link.joint.integrate(self.al, q[link.q], du[link.u]) for link in self.links]
-        return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
+        return self.al.concatenate([*parts, q[len(q) - self.coordinates.tail :]])
 
     def normalize(self, q: np.ndarray) -> np.ndarray:
         parts = [link.joint.normalize(self.al, q[link.q]) for link in self.links]
-        return self.al.concatenate([*parts, q[len(q) - len(self.coordinates.windings) :]])
+        return self.al.concatenate([*parts, q[len(q) - self.coordinates.tail :]])
 
     def dexp(self, du: np.ndarray, inverse: bool = False) -> list[np.ndarray]:
         joints = [(link.joint, du[link.u]) for link in self.links]

@@ -29,7 +29,7 @@ from dalembert.coordinates.relative import Relative
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.joints import Joint
 from dalembert.joints.product import Ball, Product, Translation
-from dalembert.joints.rated import Rated
+from dalembert.joints.rated import ROTATIONS, Rated
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat
 from dalembert.spatial import euler
@@ -37,25 +37,32 @@ from dalembert.spatial import euler
 __all__ = ["Generalized", "GeneralizedCoordinates", "Symbol", "Turn"]
 
 
+# What the numbers of a ball are, where they are no angles.
+KINDS = {"quaternions": "quaternion", "cayley": "number"}
+
+
 @dataclass(frozen=True)
 class Generalized:
     """Generalized coordinates with options; given wherever the name of coordinates can be.
 
     Attributes:
-        rotations: how balls and free bodies turn: three ``angles``, or ``quaternions`` of four numbers with |Q|² = 1.
+        rotations: how balls and free bodies turn: three ``angles``; ``quaternions`` of four numbers with |Q|² = 1;
+            rotation ``vectors`` (canonical coordinates of the first kind), singular after a whole turn; ``cayley``
+            parameters, infinite after half a turn.
         sequence: axes of the angles, each about the moved axis: ``zyx`` (ψ about z, θ about y, φ about x), ``zxz``, …
         velocities: quasi-velocities by name, formulas linear in the rates, e.g. ``{"omega": "u(A) - u(B)"}``; without
             them those of the model (``Model.velocities``), else the natural ones: rates of joints, angular velocities
             of what turns freely.
     """
 
-    rotations: Literal["angles", "quaternions"] = "angles"
+    rotations: Literal["angles", "quaternions", "vectors", "cayley"] = "angles"
     sequence: str = "zyx"
     velocities: Mapping[str, Any] | tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.rotations not in ("angles", "quaternions"):
-            raise DalembertError(f"rotations must be 'angles' or 'quaternions', got {self.rotations!r}")
+        if self.rotations not in ROTATIONS:
+            known = ", ".join(map(repr, ROTATIONS))
+            raise DalembertError(f"rotations must be one of {known}, got {self.rotations!r}")
         if self.sequence not in euler.SEQUENCES:
             known = ", ".join(euler.SEQUENCES)
             raise DalembertError(f"unknown sequence of axes {self.sequence!r}; expected one of {known}")
@@ -68,12 +75,12 @@ class Generalized:
         return GeneralizedCoordinates.name
 
     @property
-    def axes(self) -> tuple[int, int, int] | None:
-        """Axes of the three angles; None for quaternions."""
-        return None if self.rotations == "quaternions" else euler.axes_of(self.sequence)
+    def axes(self) -> tuple[int, int, int]:
+        """Axes of the three angles."""
+        return euler.axes_of(self.sequence)
 
     def __str__(self) -> str:
-        return f"generalized ({'quaternions' if self.axes is None else self.sequence})"
+        return f"generalized ({self.sequence if self.rotations == 'angles' else self.rotations})"
 
 
 def _formula(name: str, value: Any) -> sp.Expr:
@@ -90,7 +97,7 @@ class Symbol:
 
     Attributes:
         joint: whose coordinate it is.
-        part: which of them: empty if it is the only one, else x, y, z, psi, theta, phi, e0 … e3, angle, …
+        part: which of them: empty if it is the only one, else x, y, z, psi, theta, phi, e0 … e3, rx, cx, angle, …
         kind: ``angle``, ``length``, ``quaternion`` or ``number``, or ``turns`` of a closed joint's angle.
         name: short and unique.
     """
@@ -110,7 +117,7 @@ class Turn:
     described: Rated
 
     def steepness(self, q: np.ndarray) -> np.ndarray:
-        """cos or sin of the middle angle of some states, zero where the angles are singular; 1 for quaternions."""
+        """How far from singular some states are: cos or sin of the middle angle; 1 for quaternions."""
         return self.described.steepness(q[..., self.at])
 
 
@@ -172,11 +179,11 @@ class GeneralizedCoordinates(Relative):
 
     @property
     def is_constrained(self) -> bool:
-        return super().is_constrained or (self.options.axes is None and bool(self.turns))
+        return super().is_constrained or (self.options.rotations == "quaternions" and bool(self.turns))
 
     def described(self, joint: Joint) -> Joint:
         """A joint of the model by numbers whose rates are its velocities."""
-        return joint if joint.nq == joint.nv else Rated(joint, self.options.axes)
+        return joint if joint.nq == joint.nv else Rated(joint, self.options.rotations, self.options.axes)
 
     def joint_at(self, slot: Slot) -> Joint:
         assert slot.joint is not None
@@ -208,6 +215,7 @@ class GeneralizedCoordinates(Relative):
         """What each entry of q is."""
         parts = [(slot.joint or "", *part) for slot in self._full.slots for part in _parts(self.joint_at(slot))]
         parts = [parts[i] for i in self._kept]
+        parts += [("", s.name, "state") for s in self.own_states]
         parts += [(w.joint, f"turns_{w.index}", "turns") for w in self.windings]
         count = Counter(part or joint for joint, part, _ in parts)
         names = [(part or joint) if count[part or joint] == 1 else f"{part}_{joint}" for joint, part, _ in parts]
@@ -215,7 +223,7 @@ class GeneralizedCoordinates(Relative):
 
     def labels(self) -> tuple[list[str], list[str]]:
         names = [f"{s.joint}.{s.part}" if s.part else s.joint for s in self.symbols[: self.nv]]
-        return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
+        return names + self.tail_labels(), names
 
 
 def _parts(joint: Joint) -> list[tuple[str, str]]:
@@ -223,14 +231,15 @@ def _parts(joint: Joint) -> list[tuple[str, str]]:
     joint = joint.joint if isinstance(joint, Reversed) else joint
     if not isinstance(joint, Product):
         return [(f"q{i}" if joint.nq > 1 else "", "number") for i in range(joint.nq)]
-    numbers = ("e0 e1 e2 e3" if isinstance(joint, Rated) and joint.axes is None else "psi theta phi").split()
+    rotations = joint.rotations if isinstance(joint, Rated) else "angles"
+    numbers, kind = ROTATIONS[rotations].split(), KINDS.get(rotations, "angle")
     own = [factor for factor in _own(joint) if factor.nq]
     turning = [f for f in own if not isinstance(f, (Ball, Translation))]
     letters = iter({1: ["angle"], 2: ["alpha", "beta"], 3: ["psi", "theta", "phi"]}.get(len(turning), []))
     found: list[tuple[str, str]] = []
     for factor in own:
         if isinstance(factor, Ball):
-            found += [(name, "quaternion" if len(numbers) == 4 else "angle") for name in numbers]
+            found += [(name, kind) for name in numbers]
         elif isinstance(factor, Translation):
             found.append(("xyz"[factor.axis], "length"))
         else:

@@ -102,7 +102,12 @@ class GeneralizedKinematics(TreeKinematics):
 
     def _refuse_singular(self, slot: Slot, joint: Rated, q: np.ndarray, u: np.ndarray) -> None:
         if joint.steepness(q) < SINGULAR:
-            sequence = "".join("xyz"[axis] for axis in joint.axes or ())
+            if joint.rotations != "angles":
+                raise ModelError(
+                    f"joint {slot.joint!r}: rotations={joint.rotations!r} is singular where body {slot.body!r} starts. "
+                    f" Fix: coordinates=da.Generalized(rotations='quaternions')"
+                )
+            sequence = "".join("xyz"[axis] for axis in joint.axes)
             raise ModelError(
                 f"joint {slot.joint!r}: the angles {sequence} are singular where body {slot.body!r} starts (the second "
                 f"is {q[1]:.6g} rad): their rates are not known there.  Fix: coordinates=da.Generalized(sequence="

@@ -14,10 +14,13 @@ from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import Kinematics
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
-from dalembert.expressions import TIME, Reference, evaluate
+from dalembert.expressions import STATE, TIME, Reference, evaluate
+from dalembert.expressions.symbols import LINE_QUANTITIES, ROTATION_QUANTITIES
+from dalembert.forces.strut import line_between
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
+from dalembert.spatial.so3 import cross
 
 __all__ = ["FormulaMotion", "TreeMotion", "moving", "still"]
 
@@ -32,6 +35,10 @@ class FormulaMotion(Motion):
     @abstractmethod
     def parameter(self, symbol: sp.Symbol) -> Any:
         """The value of a parameter."""
+
+    def own_state(self, name: str) -> Any:
+        """The value of a state of the model's own."""
+        raise ModelError(f"state {name!r} has no value here")
 
     def evaluate(self, formula: sp.Expr) -> Any:
         return evaluate(self.al, formula, self._lookup, self.chosen)
@@ -49,14 +56,31 @@ class FormulaMotion(Motion):
     def _quantity(self, ref: Reference) -> Any:
         """What a formula names: a coordinate or velocity of a joint, or a component of a body's motion in world
         axes."""
+        if ref.quantity == STATE:
+            return self.own_state(ref.element)
         if ref.quantity in ("q", "u"):
             q, u = self.joint(ref.element)
             return (q if ref.quantity == "q" else u)[ref.index]
-        X, V = self.body(ref.element)
+        if ref.quantity in LINE_QUANTITIES:
+            return self.line(ref.element)[LINE_QUANTITIES.index(ref.quantity)]
+        name, point = self.point(ref.element)
+        X, V = self.body(name)
+        if ref.quantity in ROTATION_QUANTITIES:
+            return X.R["xyz".index(ref.quantity[1]), "xyz".index(ref.quantity[2])]
         i = _COMPONENT[ref.quantity]
         if ref.quantity in ("x", "y", "z"):
-            return X.p[i]
-        return (X.R @ (V[3:] if ref.quantity.startswith("v") else V[:3]))[i]
+            return (X.p if point is None else X.apply(point))[i]
+        if not ref.quantity.startswith("v"):
+            return (X.R @ V[:3])[i]
+        return (X.R @ (V[3:] if point is None else V[3:] + cross(V[:3], point)))[i]
+
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        """Body and place, in its axes, of a point; None for the origin of a body of this name."""
+        return name, None
+
+    def line(self, force: str) -> tuple[Any, Any]:
+        """Distance of the two ends of a force, and its rate."""
+        raise ModelError(f"the length of {force!r} has no value here")
 
 
 @dataclass(frozen=True)
@@ -67,6 +91,7 @@ class TreeMotion(FormulaMotion):
         al: the algebra of poses and twists; the tree's own, or jets over it.
         joint_q, joint_u: coordinates and velocities of tree joints, in that algebra.
         windings: the winding coordinates, by (joint, index).
+        own_states: values of the model's own states; None where their rates would be asked for.
         rigid: gives the equations between the coordinates themselves (see ``Kinematics.rigid``).
         scope: the world in which the asking element was drawn.
     """
@@ -80,6 +105,7 @@ class TreeMotion(FormulaMotion):
     joint_u: dict[str, np.ndarray]
     windings: dict[tuple[str, int], Any]
     rigid: Callable[[], list[tuple[str, list[Any]]]]
+    own_states: dict[str, Any] | None = None
     scope: Scope = field(default_factory=lambda: Scope("", None, None))
 
     def within(self, scope: Scope) -> TreeMotion:
@@ -88,6 +114,22 @@ class TreeMotion(FormulaMotion):
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         return self.poses[name], self.twists[name]
+
+    def inertia(self, body: str) -> RigidInertia:
+        return self.tree.mechanism.inertia(body).about_origin(self.tree.al)
+
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        found = self.tree.mechanism.flat.points.get(name)
+        if found is None:
+            return name, None
+        point, scope = found
+        return point.body, self.within(scope).local_point(point.body, point.at, point.frame)
+
+    def line(self, force: str) -> tuple[Any, Any]:
+        given, scope = self.tree.mechanism.flat.forces[force]
+        (first, p, frame), (second, q, _) = given.ends() or _no_ends(force)
+        _, _, length, rate = line_between(self.within(scope), (first, second), (p, q), frame)
+        return length, rate
 
     def reference(self, body: str) -> Pose:
         return self.tree.mechanism.body_pose(body)
@@ -127,14 +169,32 @@ class TreeMotion(FormulaMotion):
         offset = angle - near
         return near + al.atan2(al.sin(offset), al.cos(offset))
 
+    def own_state(self, name: str) -> Any:
+        if self.own_states is None:
+            raise ModelError(
+                f"state {name!r} stands in a formula whose time derivatives are needed, and those of a state need "
+                f"accelerations.  Fix: name joints and bodies only, or t"
+            )
+        return self.own_states[name]
+
     @property
     def chosen(self) -> Mapping[sp.Expr, Any]:
         return self.tree.mechanism.chosen
+
+    def _quantity(self, ref: Reference) -> Any:
+        if ref.quantity != "switch":
+            return super()._quantity(ref)
+        force, scope = self.tree.coordinates.flat.forces[ref.element]
+        return force.switches(self.within(scope))[ref.index]
 
     def parameter(self, symbol: sp.Symbol) -> Any:
         if symbol.name not in self.tree.mechanism.parameters:
             raise ModelError(f"unknown parameter {symbol.name!r} in a formula")
         return self.tree.mechanism.parameters[symbol.name]
+
+
+def _no_ends(force: str) -> Any:
+    raise ModelError(f"{force!r} has no length.  Fix: length() and rate() are those of springs and struts")
 
 
 def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[Any]) -> TreeMotion:
@@ -149,7 +209,8 @@ def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[A
     for name, own in tree.derived(al, t, q, u).items():
         joint_q[name], joint_u[name] = own
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
-    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]))
+    own = {state.name: q[state.q] for state in tree.coordinates.own_states}
+    return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]), own)
 
 
 def moving(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, du: np.ndarray, states: list[Any]) -> TreeMotion:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,11 +27,11 @@ from dalembert.coordinates.base import Coordinates, Slot
 from dalembert.coordinates.natural_kinematics import NaturalKinematics
 from dalembert.errors import DalembertError
 from dalembert.joints import Joint
-from dalembert.model import Mechanism
+from dalembert.model import Flat, Mechanism
 from dalembert.spatial import Pose
 from dalembert.tree.outward import pose_jets
 
-__all__ = ["Cluster", "Feature", "Natural", "Weld"]
+__all__ = ["Cluster", "Feature", "Natural", "NaturalCoordinates", "Weld"]
 
 # A direction joins a basis if it stands out of the others by at least this sine …
 STEEP = 0.3
@@ -60,6 +60,7 @@ class Feature:
         joints: those whose frames share it.
         home: the cluster that knows it first, 0 for the ground.
         at: its entries in q; None if it follows from the pose of its home.
+        level: the world axis along which its entry is a constant and no unknown; None if there is none.
     """
 
     name: str
@@ -68,6 +69,12 @@ class Feature:
     joints: list[str] = field(default_factory=lambda: [])
     home: int | None = None
     at: slice | None = None
+    level: int | None = None
+
+    @property
+    def axes(self) -> list[int]:
+        """World axes along which it has entries in q."""
+        return [axis for axis in range(3) if axis != self.level]
 
 
 @dataclass
@@ -81,6 +88,7 @@ class Cluster:
         lengths: of the other directions, nominal; 1 for unit vectors.
         pairs: directions i, j whose product d_i · d_j is held constant by an equation.
         fits: features known before and not in the basis, held in place by equations.
+        level: the world axis across which it moves, if it is a plane body.
     """
 
     bodies: list[str]
@@ -90,14 +98,35 @@ class Cluster:
     lengths: list[float] = field(default_factory=lambda: [])
     pairs: list[tuple[int, int]] = field(default_factory=lambda: [])
     fits: list[int] = field(default_factory=lambda: [])
+    level: int | None = None
 
 
-class Natural(Coordinates):
+@dataclass(frozen=True)
+class Natural:
+    """Natural coordinates with options.
+
+    Args:
+        planar: points of bodies that move across x, y or z have two entries instead of three, and no equations along
+            that axis. Reactions across the plane are then not determined, and refused.
+    """
+
+    planar: bool = False
+    name: ClassVar[str] = "natural"
+
+    def __str__(self) -> str:
+        return "natural (planar)" if self.planar else self.name
+
+
+class NaturalCoordinates(Coordinates):
     """Points and unit vectors of the bodies, shared at the joints. The mass matrix is constant, q̇ = u, and what keeps
     bodies rigid is quadratic.
     """
 
     name = "natural"
+
+    def __init__(self, flat: Flat, options: Natural | None = None):
+        self.options = options or Natural()
+        super().__init__(flat)
 
     def _layout(self) -> tuple[list[Slot], tuple[str, ...]]:
         self.clusters = self._clusters()
@@ -128,9 +157,9 @@ class Natural(Coordinates):
         return NaturalKinematics(self, self._mechanism(al, parameters))
 
     def labels(self) -> tuple[list[str], list[str]]:
-        found = {f.at.start: f.name for f in self.features if f.at is not None}
-        names = [f"{found[start]}.{axis}" for start in sorted(found) for axis in "xyz"]
-        return names + [f"{w.joint}[{w.index}] turns" for w in self.windings], names
+        found = {f.at.start: f for f in self.features if f.at is not None}
+        names = [f"{found[start].name}.{'xyz'[axis]}" for start in sorted(found) for axis in found[start].axes]
+        return names + self.tail_labels(), names
 
     # Clusters
 
@@ -264,15 +293,18 @@ class Natural(Coordinates):
         if fixed:
             cluster.turn = (fixed[0], 1 - fixed[0])
         cluster.fits = [k for k in known if k not in cluster.basis and not self._held(i, k)]
+        cluster.level = self._level(i) if self.options.planar else None
         for k in cluster.basis:
-            if self.features[k].home is None:
-                self.features[k].home, self.features[k].at = i, slice(self._size, self._size + 3)
-                self._size += 3
+            feature = self.features[k]
+            if feature.home is None:
+                feature.home, feature.level = i, cluster.level
+                feature.at = slice(self._size, self._size + len(feature.axes))
+                self._size += len(feature.axes)
         for k in mine:
             if self.features[k].home is None:
                 self.features[k].home = i
         pairs = combinations_with_replacement(range(len(cluster.basis) - 1), 2)
-        cluster.pairs = [pair for pair in pairs if not self._implied(i, pair)]
+        cluster.pairs = [pair for pair in pairs if not self._implied(i, pair) and not self._leveled(i, pair)]
 
     def _own(self, i: int, name: str, is_point: bool, place: np.ndarray, at: dict[int, np.ndarray]) -> int:
         label = f"{self.clusters[i].bodies[0]}.{name}"
@@ -289,6 +321,68 @@ class Natural(Coordinates):
         reach = [np.linalg.norm(p - centers[0]) for p in [*points, *centers]]
         reach += [np.sqrt(np.trace(x.central) / x.mass) for x in inertias if x.mass > 0]
         return centers, float(max(reach))
+
+    # Plane bodies
+
+    def _level(self, i: int) -> int | None:
+        """The world axis across which a cluster moves: one of its directions, while its point stays at one height."""
+        cluster = self.clusters[i]
+        if cluster.turn is None:
+            return None
+        places = [local(at, self.frames(at), self._axis_of(cluster).on[0]) for at in self._samples()]
+        axis = int(np.argmax(np.abs(places[0])))
+        if any(abs(abs(place[axis]) - 1) > SAME for place in places):
+            return None
+        return axis if self.is_level(cluster.basis[0], axis) else None
+
+    def _axis_of(self, cluster: Cluster) -> Feature:
+        assert cluster.turn is not None
+        return self.features[cluster.basis[1 + cluster.turn[0]]]
+
+    def is_level(self, k: int, axis: int | None) -> bool:
+        """True if the entry of a feature along an axis is a constant."""
+        home = self.features[k].home
+        return axis is not None and home is not None and (home == 0 or self.clusters[home].level == axis)
+
+    def height(self, k: int, axis: int, places: list[dict[int, np.ndarray]], home: int | None = None) -> Any:
+        """The constant entry of a feature along an axis, as its home has it, or another plane cluster."""
+        feature = self.features[k]
+        home = feature.home if home is None else home
+        assert home is not None
+        if home == 0:
+            return places[k][0][axis]
+        cluster = self.clusters[home]
+        assert cluster.turn is not None
+        origin, along = cluster.basis[0], cluster.basis[1 + cluster.turn[0]]
+        upward = np.sign(self.nominal_direction(along)[axis])
+        if not feature.is_point:
+            return upward * (places[k][home] @ places[along][home])
+        rise = (places[k][home] - places[origin][home]) @ places[along][home]
+        return self.height(origin, axis, places) + upward * rise
+
+    def nominal_direction(self, k: int) -> np.ndarray:
+        """A vector of the ground."""
+        return local(self.nominal, self._nominal_frames, self.features[k].on[0])
+
+    def fits_level(self, i: int, k: int) -> bool:
+        """True if a feature has the height on a plane cluster that it has anyway, for all parameters."""
+        axis = self.clusters[i].level
+        if axis is None or not self.is_level(k, axis):
+            return False
+        for at in self._samples():
+            places = self._places(self.features, at)
+            own, known = self.height(k, axis, places, i), self.height(k, axis, places)
+            if not abs(own - known) <= SAME * max(1.0, abs(known)):
+                return False
+        return True
+
+    def _leveled(self, i: int, pair: tuple[int, int]) -> bool:
+        """True if two directions keep their product because one is the axis across which the cluster moves."""
+        turn = self.clusters[i].turn
+        if self.clusters[i].level is None or turn is None or turn[0] not in pair:
+            return False
+        other = pair[1] if pair[0] == turn[0] else pair[0]
+        return self.fits_level(i, self.clusters[i].basis[1 + other])
 
     def _implied(self, i: int, pair: tuple[int, int]) -> bool:
         """True if all that two directions consist of belongs to an earlier cluster too, or to the ground."""

@@ -27,7 +27,7 @@ from dalembert.tree import InverseDerivatives
 from dalembert.tree.recursions import gravity_base
 
 if TYPE_CHECKING:
-    from dalembert.coordinates.natural import Natural
+    from dalembert.coordinates.natural import NaturalCoordinates
 
 __all__ = ["NaturalKinematics", "NaturalState"]
 
@@ -93,10 +93,10 @@ class NaturalState:
 class NaturalKinematics(PlainKinematics):
     """Points and vectors in an algebra."""
 
-    coordinates: Natural
+    coordinates: NaturalCoordinates
     links: list[NaturalLink]
 
-    def __init__(self, coordinates: Natural, mechanism: Mechanism):
+    def __init__(self, coordinates: NaturalCoordinates, mechanism: Mechanism):
         super().__init__(coordinates, mechanism)
         al = self.al
         self.clusters, self.features = coordinates.clusters, coordinates.features
@@ -128,11 +128,18 @@ class NaturalKinematics(PlainKinematics):
 
     # Poses
 
-    def _value(self, k: int, x: np.ndarray, poses: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def _value(
+        self, k: int, x: np.ndarray, poses: list[tuple[np.ndarray, np.ndarray]], rates: bool = False
+    ) -> np.ndarray:
         """A feature in the world."""
         feature = self.features[k]
-        if feature.at is not None:
+        if feature.at is not None and feature.level is None:
             return x[feature.at]
+        if feature.at is not None:
+            value = np.empty(3, dtype=x.dtype)
+            value[feature.axes] = x[feature.at]
+            value[feature.level] = 0 * x[feature.at.start] + (0 if rates else self._heights[k])
+            return value
         assert feature.home is not None
         R, p = poses[feature.home]
         value = R @ self.local[k][feature.home]
@@ -146,8 +153,8 @@ class NaturalKinematics(PlainKinematics):
         directions: list[list[np.ndarray]] = [[]]
         for i in range(1, len(self.clusters)):
             origin, *others = self.clusters[i].basis
-            o = self._value(origin, x, poses)
-            d = [self._value(k, x, poses) for k in others]
+            o = self._value(origin, x, poses, rates)
+            d = [self._value(k, x, poses, rates) for k in others]
             d = [v - o if self.features[k].is_point else v for k, v in zip(others, d, strict=True)]
             turn = self.clusters[i].turn
             if turn is not None:
@@ -187,8 +194,8 @@ class NaturalKinematics(PlainKinematics):
             i = next(iter(feature.on))
             X, V = body(self.clusters[i].bodies[0])
             place = self.local[k][i]
-            q[feature.at] = X.R @ place + X.p * feature.is_point
-            u[feature.at] = X.R @ (cross(V[:3], place) + V[3:] * feature.is_point)
+            q[feature.at] = (X.R @ place + X.p * feature.is_point)[feature.axes]
+            u[feature.at] = (X.R @ (cross(V[:3], place) + V[3:] * feature.is_point))[feature.axes]
 
     # What keeps bodies rigid
 
@@ -206,12 +213,20 @@ class NaturalKinematics(PlainKinematics):
             for k in cluster.fits:
                 x = self._value(k, q, poses)
                 if self.features[k].is_point:
-                    values += list(x - R @ self.local[k][i] - p)
+                    missed = x - R @ self.local[k][i] - p
+                    level = cluster.level if self.coordinates.fits_level(i, k) else None
+                    values += [missed[axis] for axis in range(3) if axis != level]
                 else:
                     values += [(R @ a) @ x for a in self._across[k, i]]
             if values:
                 found.append((cluster.bodies[0], values))
         return found
+
+    @cached_property
+    def _heights(self) -> dict[int, Any]:
+        """The entries of features that are constants and no unknowns."""
+        heights = self.coordinates.height
+        return {k: heights(k, f.level, self.local) for k, f in enumerate(self.features) if f.level is not None}
 
     def _scale(self, i: int, m: int, n: int) -> float:
         """With it gradients are about 1 and residuals lengths (of vectors: angles)."""
@@ -283,7 +298,7 @@ class NaturalKinematics(PlainKinematics):
                 if force is None:
                     continue
                 if feature.at is not None:
-                    Q[feature.at] = Q[feature.at] + force
+                    Q[feature.at] = Q[feature.at] + force[feature.axes]
                 else:
                     R, p = forces[home]
                     forces[home] = (R + np.outer(force, self.local[k][home]), p + force if feature.is_point else p)

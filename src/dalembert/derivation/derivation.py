@@ -128,6 +128,11 @@ def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
         raise DalembertError(f"equations are derived in generalized coordinates, got {given!r}")
     if not isinstance(given, (str, Generalized)):
         raise DalembertError(f"coordinates must be 'generalized' or da.Generalized(…), got {type(given).__name__}")
+    if isinstance(given, Generalized) and given.rotations == "vectors":
+        raise DalembertError(
+            "derive: rotation vectors lead to series and roots that nobody can read.  "
+            "Fix: da.Generalized(rotations='cayley'), whose equations are rational, or angles"
+        )
     model.validate()
     flat = flatten(model)
     _name_gravity(flat)

@@ -101,7 +101,7 @@ def closing_kernel(kernels: MechanismKernels, quantities: Sequence[Quantity]) ->
     if found:
         # r(t, q) with q̇ = E(q) u:  ṙ for each velocity.
         E = al.columns(lambda u: e.tree.qdot(e.q, u), kernels.nv)
-        plain = e.q[: len(e.q) - len(kernels.coordinates.windings)]
+        plain = e.q[: len(e.q) - kernels.coordinates.tail]
         J = np.concatenate([J, al.jacobian(more, plain) @ E])
     turns = al.array([e.motion.joint(w.joint)[0][w.index] for w in kernels.coordinates.windings])
     return kernels.compile("closing", {"residual": position, "jacobian": J, "turns": turns}, given=given)

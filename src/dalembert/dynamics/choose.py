@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.coordinates import COORDINATES, Coordinates, Generalized, GeneralizedCoordinates
+from dalembert.coordinates import COORDINATES, CoordinateOptions, Coordinates
 from dalembert.dynamics.recipe import Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -19,19 +19,21 @@ LOOPS_ROLLED_FROM = 20
 ROLLED = ("relative", "absolute")
 
 
-def choose(flat: Flat, formulation: str | Formulation, coordinates: str | Generalized) -> tuple[Coordinates, Recipe]:
+def choose(
+    flat: Flat, formulation: str | Formulation, coordinates: str | CoordinateOptions
+) -> tuple[Coordinates, Recipe]:
     """The coordinates of a model, and the recipe: by name, or with options; ``auto`` looks at the topology."""
-    if not isinstance(coordinates, Generalized):
+    if not isinstance(coordinates, CoordinateOptions):
         _known("coordinates", coordinates, COORDINATES)
     if not isinstance(formulation, Formulation):
         _known("formulation", formulation, FORMULATIONS)
     if coordinates == "auto":
         coordinates = _first_coordinates(formulation)
-    chosen = (
-        GeneralizedCoordinates(flat, coordinates)
-        if isinstance(coordinates, Generalized)
-        else COORDINATES[coordinates](flat)
-    )
+    if isinstance(coordinates, CoordinateOptions):
+        kind: Any = COORDINATES[coordinates.name]
+        chosen: Coordinates = kind(flat, coordinates)
+    else:
+        chosen = COORDINATES[coordinates](flat)
     why = "as asked"
     if formulation == "auto":
         formulation, why = _first_formulation(chosen)
@@ -86,7 +88,7 @@ def is_rolled(coordinates: Coordinates) -> bool:
     joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}
     if any(not joint.uniform or joint.nonholonomic for joint in joints.values()):
         return False
-    if flat.constraints or coordinates.windings:
+    if flat.constraints or coordinates.tail or flat.measures:
         return False
     if any(force.joints_read() & cut for force, _ in flat.forces.values()):
         return False

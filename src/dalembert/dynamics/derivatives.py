@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["constrained_derivatives", "derivative_kernel", "make_derivatives"]
+__all__ = ["Evaluated", "constrained_derivatives", "derivative_kernel", "make_derivatives", "parameter_derivatives"]
 
 # Velocities up to which M⁻¹ is applied by straight-line code. Measured, written out and in loops: 3.7 and 4.1 µs at 26
 # joints, 5.5 and 5.6 at 30, 11.1 and 9.5 at 38; from 30 on loops also take half the time to compile.
@@ -44,17 +44,28 @@ WRITTEN_OUT = 28
 # Short pieces keep long-lived matrix entries out of registers that the arithmetic needs: at 30 joints a third faster.
 PIECE = 250
 
-# Singular values of [M −Aᵀ; A 0], relative to the largest, that belong to redundant constraint equations.
+# Singular values of [M −Aᵀ; A 0] in scaled variables, relative to the largest, that belong to redundant equations.
 REDUNDANT = 1e-10
 
 
 class AccelerationDerivatives(NamedTuple):
-    """u̇ and its derivatives along the tangent of q, by u and by τ."""
+    """u̇ and its derivatives along the tangent of q, by u, by τ and, one column each, by parameters p."""
 
     du: np.ndarray
     ddu_dq: np.ndarray
     ddu_du: np.ndarray
     ddu_dtau: np.ndarray
+    ddu_dp: np.ndarray | None = None
+
+
+class Evaluated(NamedTuple):
+    """Where derivatives are taken: t, q, u, parameters and τ, of one state or a batch."""
+
+    t: Any
+    q: Any
+    u: Any
+    p: Any
+    tau: Any
 
 
 def derivative_kernel(dynamics: Dynamics, which: Literal["forward", "inverse"] = "forward") -> Kernel:
@@ -77,29 +88,68 @@ def make_derivatives(kernels: MechanismKernels, which: Literal["forward", "inver
 
 
 def constrained_derivatives(
-    kernels: MechanismKernels, state: tuple[Any, Any, Any, Any, Any], solved: tuple[np.ndarray, np.ndarray]
+    kernels: MechanismKernels, at: Evaluated, solved: tuple[np.ndarray, np.ndarray], by: tuple[str, ...] = ()
 ) -> AccelerationDerivatives:
     """Derivatives of u̇ where there are constraints: those of M u̇ + h = Q + τ + Aᵀλ,  A u̇ + γ = 0, solved for ∂u̇.
 
     Args:
-        state: t, q, u, parameters and τ, for one state or a batch.
         solved: u̇ and λ there.
+        by: parameters to differentiate by as well.
     """
     du, multipliers = solved
-    T = kernels.tangent_kernel(np.reshape(state[0], (*np.shape(state[0]), 1)), *state[1:], du, multipliers)
+    T = kernels.tangent_kernel(_column(at.t), *at[1:], du, multipliers)
     nv, m = kernels.nv, len(kernels.rows)
     shape = T.M.shape[:-1]
     M, A, W = T.M.reshape(*shape, nv, nv), T.A.reshape(*shape, m, nv), T.W.reshape(*shape, -1, nv)
-    system = np.zeros((*shape, nv + m, nv + m))
-    system[..., :nv, :nv], system[..., nv:, :nv] = M, A
-    system[..., :nv, nv:] = -np.swapaxes(A, -1, -2)
-    right = np.zeros((*shape, nv + m, 3 * nv))
+    right = np.zeros((*shape, nv + m, 3 * nv + len(by)))
     right[..., :nv, :nv], right[..., nv:, :nv] = -T.r_q.reshape(*shape, nv, -1) @ W, -T.g_q.reshape(*shape, m, -1) @ W
     right[..., :nv, nv : 2 * nv] = -T.r_u.reshape(*shape, nv, nv)
     right[..., nv:, nv : 2 * nv] = -T.g_u.reshape(*shape, m, nv)
-    right[..., :nv, 2 * nv :] = np.eye(nv)
-    found = (np.linalg.pinv(system, rcond=REDUNDANT) @ right)[..., :nv, :]
-    return AccelerationDerivatives(du, found[..., :nv], found[..., nv : 2 * nv], found[..., 2 * nv :])
+    right[..., :nv, 2 * nv : 3 * nv] = np.eye(nv)
+    if by:
+        right[..., 3 * nv :] = -_by_parameters(kernels, at, solved, by)
+    found = _accelerations(M, A, right)
+    parts = (found[..., :nv], found[..., nv : 2 * nv], found[..., 2 * nv : 3 * nv])
+    return AccelerationDerivatives(du, *parts, found[..., 3 * nv :] if by else None)
+
+
+def parameter_derivatives(
+    kernels: MechanismKernels, at: Evaluated, found: AccelerationDerivatives, by: tuple[str, ...]
+) -> AccelerationDerivatives:
+    """The derivatives of a tree, with those by parameters:  M ∂u̇/∂p = −∂r/∂p,  r = M u̇ + h − Q − τ."""
+    r_p = _by_parameters(kernels, at, (found.du, np.zeros(0)), by)
+    return AccelerationDerivatives(*found[:4], -found.ddu_dtau @ r_p)
+
+
+def _accelerations(M: np.ndarray, A: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """X of  M X − Aᵀ Λ = R₁,  A X = R₂;  redundant rows share Λ.
+
+    Velocities are scaled by √M_ii and rows by their length, so that what is redundant does not depend on units.
+    """
+    nv, m = M.shape[-1], A.shape[-2]
+    mass = np.einsum("...ii->...i", M)
+    heavy = np.sqrt(np.where(mass > 0, mass, 1.0))
+    A = A / heavy[..., None, :]
+    length = np.linalg.norm(A, axis=-1)
+    length = np.where(length > 0, length, 1.0)
+    scale = np.concatenate([heavy, length], axis=-1)[..., None]
+    A = A / length[..., None]
+    system = np.zeros((*M.shape[:-2], nv + m, nv + m))
+    system[..., :nv, :nv], system[..., nv:, :nv] = M / heavy[..., None, :] / heavy[..., :, None], A
+    system[..., :nv, nv:] = -np.swapaxes(A, -1, -2)
+    return (np.linalg.pinv(system, rcond=REDUNDANT) @ (right / scale))[..., :nv, :] / heavy[..., None]
+
+
+def _by_parameters(
+    kernels: MechanismKernels, at: Evaluated, solved: tuple[np.ndarray, np.ndarray], by: tuple[str, ...]
+) -> np.ndarray:
+    """∂r/∂p above ∂g/∂p at u̇ and λ."""
+    found = kernels.parameter_kernel(by)(_column(at.t), *at[1:], *solved)
+    return found.reshape(*found.shape[:-1], -1, len(by))
+
+
+def _column(t: Any) -> np.ndarray:
+    return np.reshape(t, (*np.shape(t), 1))
 
 
 def _inverse(kernels: MechanismKernels, equations: Equations) -> Kernel:
@@ -118,7 +168,7 @@ def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
         owners = ", ".join(kernels.rows.owners())
         raise ModelError(
             f"forward derivatives are for trees without constraints; model {kernels.flat.name!r} is constrained by "
-            f"{owners}.  Fix: which='inverse', and solve with the linearized constraints"
+            f"{owners}.  Fix: Dynamics.acceleration_derivatives, which takes constraints"
         )
     tree = equations.tree
     if not isinstance(tree, TreeKinematics):
@@ -156,7 +206,7 @@ def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tu
     Q = Q + tree.generalized_forces(equations.states, wrenches)
     column = al.to_sx(Q - equations.cut_rotor_forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
-    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).qdot(), kernels.nv)
+    W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).tangent(), kernels.nv)
     symbols = kernels.symbols
     Q_q = ca.jacobian(column, symbols["q"][0]) @ _matrix(W)
     return column, Load(al.from_sx(column, kernels.nv), _array(Q_q), _array(ca.jacobian(column, symbols["u"][0])))

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.coordinates import Generalized
-from dalembert.dynamics.choose import choose
-from dalembert.dynamics.derivatives import constrained_derivatives
+from dalembert.coordinates import CoordinateOptions
+from dalembert.dynamics.choose import choose, is_rolled
+from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.shared_traces import SharedTraces
 from dalembert.equations import Equations, Level
 from dalembert.errors import DalembertError, InputError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
+from dalembert.model.contents import contents
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
 
@@ -58,6 +61,9 @@ class Residuals(NamedTuple):
     jacobian: Any
 
 
+_SHARED = SharedTraces()
+
+
 def _of_kernels(name: str) -> Any:
     """A property that gives what the kernel set has."""
     return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
@@ -80,9 +86,13 @@ class Dynamics:
         kernels: the machine code, and the trace that it is made from.
     """
 
-    def __init__(self, model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"):
+    def __init__(
+        self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
+    ):
         model = model_of(model)
-        model.validate()
+        data = contents(model)
+        if not _SHARED.knows(data):
+            model.validate()
         self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
@@ -90,6 +100,8 @@ class Dynamics:
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
         self.q_names, self.u_names = self.coordinates.labels()
         self.kernels = MechanismKernels(self.coordinates, self.formulation)
+        how = self.recipe.coordinates, self.kernels.n_branches, is_rolled(self.coordinates)
+        self.kernels.made = _SHARED.of(data, *how)
         self.parameter_names, self.rows = self.kernels.parameter_names, self.kernels.rows
         self.holonomic = self.rows.holonomic
         self._no_force = np.zeros(self.nv)
@@ -308,22 +320,38 @@ class Dynamics:
         *,
         t: Any = 0.0,
         parameters: dict[str, float] | None = None,
+        by: Sequence[str] = (),
         out: Any = None,
     ) -> Any:
-        """u̇ with ∂u̇/∂q, ∂u̇/∂u and ∂u̇/∂τ, at one state or a batch.
+        """u̇ with ∂u̇/∂q, ∂u̇/∂u, ∂u̇/∂τ and ∂u̇/∂p, at one state or a batch; exact, with loops and rolling too.
 
-        Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau``. Derivatives with respect to q are along the tangent: nv
-        columns, also where q holds quaternions. ``out`` takes the result of a former call for its arrays, of trees
-        only. With constraints they are those of the equations as they stand, for changes of q and u in any direction;
+        Fields ``du``, ``ddu_dq``, ``ddu_du``, ``ddu_dtau`` and, for parameters, ``ddu_dp``. Derivatives with respect to
+        q are along the tangent: nv columns, also where q holds quaternions. With constraints they are those of the
+        equations as they stand, for changes of q, u and p in any direction that redundant rows allow;
         ``da.linearize`` gives those on the constraints.
+
+        Args:
+            by: names of parameters p, one column each in ``ddu_dp``; q and u are held.
+            out: the result of a former call for its arrays, of trees and without ``by`` only.
         """
-        given = self._no_force if tau is None else tau
+        given, names = self._no_force if tau is None else tau, self._own_parameters(by)
+        if out is not None and (self.rows or names):
+            raise InputError("acceleration_derivatives: out is for trees, and without by.  Fix: leave it out")
+        q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
+        at = Evaluated(t, q, u, self.parameters(parameters), given)
         if self.rows:
-            q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
             solved = self.solve(q, u, given, t=t, parameters=parameters)
-            return constrained_derivatives(self.kernels, (t, q, u, self.parameters(parameters), given), solved)
-        kernel = self.kernels.derivative_kernel("forward")
-        return kernel(t, q, u, self.parameters(parameters), given, out=out)
+            return constrained_derivatives(self.kernels, at, solved, names)
+        found = self.kernels.derivative_kernel("forward")(*at, out=out)
+        return parameter_derivatives(self.kernels, at, found, names) if names else found
+
+    def _own_parameters(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Parameters to differentiate by, one name for one."""
+        asked, known = (names,) if isinstance(names, str) else tuple(names), self.flat.parameters
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            raise InputError(f"by: unknown parameter {unknown[0]!r}; the model has {', '.join(known) or 'none'}")
+        return asked
 
     def inverse_derivatives(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
@@ -416,7 +444,7 @@ class Dynamics:
 
 
 def compile(
-    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+    model: Model, *, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
     """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
     return Dynamics(model, formulation, coordinates)

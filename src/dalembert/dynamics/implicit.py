@@ -34,6 +34,7 @@ class Tangent(Outputs):
     W = Matrix("nq", "nv")
     power_q = Vector("nq")
     power_u = Vector("nv")
+    states_u = Matrix("n_states", "nv")
 
 
 @native
@@ -58,6 +59,8 @@ def _rates(c: Context, T: Tangent, J: np.ndarray):
     J[:] = 0.0
     J[:nq, :nq] = T.qdot_q
     J[:nq, nq : nq + nv] = T.W
+    first = nq - c.n_tail
+    J[first : first + c.n_states, nq : nq + nv] = T.states_u
     J[nq + nv, :nq] = T.power_q
     J[nq + nv, nq : nq + nv] = T.power_u
 

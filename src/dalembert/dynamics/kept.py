@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from dalembert.coordinates import Generalized
+from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
 from dalembert.model import Model, model_of
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
 
 
 def kept_dynamics(
-    model: Model, formulation: str | Formulation = "auto", coordinates: str | Generalized = "auto"
+    model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
     """The equations of a model: those made before for the same question, if nothing of the model has changed since.
 

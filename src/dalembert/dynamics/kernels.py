@@ -15,6 +15,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import traces
 from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.shared_traces import Made, made_by_formulation, made_of_blocks, made_once
 from dalembert.dynamics.single import SingleState
 from dalembert.equations import BlockEquations
 from dalembert.errors import DalembertError
@@ -34,12 +35,14 @@ class KernelSet(ABC):
     Attributes:
         nq, nv: lengths of q and u.
         parameter_names, defaults: the parameters and their values.
-        windings: how many angles at the end of q follow the turns of joints outside of q.
+        tail: how many entries at the end of q are no coordinates: states, then angles that follow the turns of joints.
         event_owners: who each event value belongs to.
+        made: the trace and the kernels so far; equations of an equal model may share them.
     """
 
     yielding: int = 0  # rows that the formulation adds for what yields
     is_large: bool = False  # runs by rolled recursions
+    own_states: tuple[str, ...] = ()  # names of the model's own states, first in the tail
     n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
 
     def __init__(
@@ -47,13 +50,30 @@ class KernelSet(ABC):
         formulation: Formulation,
         sizes: tuple[int, int],
         parameters: Mapping[str, float],
-        windings: int = 0,
+        tail: int = 0,
         event_owners: tuple[str, ...] = (),
     ):
-        self.formulation, self.windings, self.event_owners = formulation, windings, event_owners
+        self.formulation, self.tail, self.event_owners = formulation, tail, event_owners
         self.nq, self.nv = sizes
         self.parameter_names = list(parameters)
         self.defaults = np.array(list(parameters.values()), dtype=float)
+        self.made: Made = {}
+
+    @property
+    def contacts(self) -> np.ndarray:
+        """One-sided constraints, one in each row: numbers of its switch, its constraint row, and the event that opens
+        it."""
+        return np.empty((0, 3), dtype=np.int64)
+
+    @property
+    def frictions(self) -> np.ndarray:
+        """All friction, one in each row: numbers of its switch, row, sign, force, and the event by which it slips."""
+        return np.empty((0, 5), dtype=np.int64)
+
+    @property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        raise NotImplementedError
 
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
@@ -86,19 +106,19 @@ class KernelSet(ABC):
         """Who imposes each constraint equation, holonomic ones first."""
         return Rows(self.traced.rows)
 
-    @cached_property
+    @made_once
     def symbols(self) -> dict[str, Any]:
         """t, q, u and p: a CasADi column and the array of its entries, by name."""
         al = CASADI
         names = {"t": 1, "q": self.nq, "u": self.nv, "p": len(self.parameter_names)}
         return {name: al.symbols(name, size) for name, size in names.items()}
 
-    @cached_property
+    @made_once
     def tau(self) -> Any:
         """Forces on all velocities besides those of the model, in the same form."""
         return CASADI.symbols("tau", self.nv)
 
-    @cached_property
+    @made_once
     def traced(self) -> BlockEquations:
         """The equations over CasADi symbols, with forces τ besides those of the model: one object for all kernels, so
         that what they share is traced once.
@@ -108,13 +128,13 @@ class KernelSet(ABC):
     def compile(self, name: str, outputs: dict[str, Any], piece: int | None = None, **more: Any) -> Kernel:
         """A kernel of (t, q, u, p) and of what ``more`` names."""
         inputs = {key: symbol for key, (symbol, _) in {**self.symbols, **more}.items()}
-        columns = {key: CASADI.to_sx(value) for key, value in outputs.items()}
+        columns = {key: CASADI.to_sparse_sx(value) for key, value in outputs.items()}
         shapes = {"t": (), **{key: np.shape(value) for key, value in outputs.items()}}
         return compile_function(name, inputs, columns, shapes=shapes, piece=piece)
 
     # Kernels
 
-    @cached_property
+    @made_of_blocks
     def dynamics_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and the formulation's blocks."""
         return self._compile_rates("dynamics", self.formulation.blocks)
@@ -126,9 +146,9 @@ class KernelSet(ABC):
 
     @property
     def sizes(self) -> Sizes:
-        return Sizes(self.nq, self.nv, len(self.rows), self.rows.holonomic, self.windings)
+        return Sizes(self.nq, self.nv, len(self.rows), self.rows.holonomic, self.tail)
 
-    @cached_property
+    @made_by_formulation
     def variables_kernel(self) -> Kernel:
         """q̇, the power of forces without potential, and what the integrated variables need."""
         return self._compile_rates("variables", self.formulation.variables_blocks)
@@ -138,7 +158,7 @@ class KernelSet(ABC):
         outputs = {"qdot": equations.qdot(), "power": equations.power(), **blocks(equations)}
         return self.compile(name, outputs, tau=self.tau)
 
-    @cached_property
+    @made_once
     def constraint_kernel(self) -> Kernel:
         """φ, A u + b, A and M: what projection needs."""
         equations = self.traced
@@ -152,14 +172,14 @@ class KernelSet(ABC):
             },
         )
 
-    @cached_property
+    @made_once
     def move_kernel(self) -> Kernel:
         """q moved along a tangent, quaternions normalized."""
         q, du = self.symbols["q"], CASADI.symbols("du", self.nv)
         inputs = {"q": q[0], "du": du[0], "p": self.symbols["p"][0]}
         return compile_function("move", inputs, {"q": CASADI.to_sx(self.moved(q[1], du[1]))})
 
-    @cached_property
+    @made_once
     def observer(self) -> Kernel:
         """Everything that is recorded at an output."""
         return self.compile("observer", self.observed())
@@ -169,16 +189,16 @@ class KernelSet(ABC):
         e = self.traced
         return {"kinetic": e.kinetic_energy(), "potential": e.potential_energy(), "outputs": e.outputs()}
 
-    @cached_property
+    @made_once
     def event_kernel(self) -> Kernel:
         """What rises through zero when an event happens."""
         return self.compile("events", {"events": self.traced.events()})
 
-    @cached_property
+    @made_once
     def tangent_kernel(self) -> Kernel:
         return traces.tangent_kernel(self)
 
-    @cached_property
+    @made_of_blocks
     def acceleration_kernel(self) -> Kernel:
         """u̇ of an explicit formulation."""
         blocks = self.formulation.blocks(self.traced)
@@ -189,15 +209,15 @@ class KernelSet(ABC):
         """The same at one state, at t = 0 and with the model's parameters."""
         return SingleState(self.acceleration_kernel, self.nq, self.nv, self.defaults)
 
-    @cached_property
+    @made_once
     def output_kernel(self) -> Kernel:
         return self.compile("outputs", {"outputs": self.traced.outputs()})
 
-    @cached_property
+    @made_once
     def mass_kernel(self) -> Kernel:
         return self.compile("mass_matrix", {"mass_matrix": self.traced.mass_matrix})
 
-    @cached_property
+    @made_once
     def inverse_kernel(self) -> Kernel:
         equations, du = self.equations(), CASADI.symbols("du", self.nv)
         return self.compile("inverse", {"tau": equations.inverse(du[1])}, du=du)
@@ -215,8 +235,12 @@ class KernelSet(ABC):
         return self.formulation.plan(self.traced) if self.evaluation == "solved" else None
 
     @property
+    def n_states(self) -> int:
+        return len(self.own_states)
+
+    @property
     def has_quaternions(self) -> bool:
-        return self.nq > self.nv + self.windings
+        return self.nq > self.nv + self.tail
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large model, or None."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.codegen import Kernel
-from dalembert.dynamics import evaluate, project
+from dalembert.dynamics import evaluate, project, rub
 from dalembert.dynamics.rolled import rolled_rhs
 from dalembert.dynamics.rolled_closing import closed_approach, closed_retract, closed_rhs
 from dalembert.native import Bound
@@ -35,9 +35,21 @@ def make_context(
     context = Context(
         nq=kernels.nq, nv=kernels.nv, rows=len(rows), holonomic=rows.holonomic,
         yielding=kernels.yielding, n_parameters=len(values), parameters=values,
-        n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_windings=kernels.windings,
+        n_events=len(kernels.event_owners), n_branches=kernels.n_branches, n_tail=kernels.tail,
+        n_states=kernels.n_states,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
+    if len(kernels.contacts):
+        switch, row, event = (np.ascontiguousarray(part) for part in kernels.contacts.T)
+        context.set(n_contacts=len(switch), contact_switch=switch, contact_row=row, contact_event=event)
+    if len(kernels.frictions):
+        names = ("switch", "row", "slip", "force", "event")
+        columns = {
+            f"friction_{name}": np.ascontiguousarray(column)
+            for name, column in zip(names, kernels.frictions.T, strict=True)
+        }
+        context.set(n_frictions=len(kernels.frictions), **columns)
+        more = {**(more or {}), "friction": kernels.friction_kernel}
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
     rolled = kernels.rolled(parameters)
     used = dict(more or {})
@@ -59,6 +71,8 @@ def make_context(
     if kernels.evaluation == "solved":
         context.solver = kernels.formulation.bind(context, kernels.plan)
     context.rhs = _EVALUATIONS[kernels.evaluation].bind(context)
+    if len(kernels.frictions):
+        context.frictionless, context.rhs = context.rhs, rub.rubbing_rhs.bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,6 +29,10 @@ _KERNELS = {
 }  # fmt: skip
 
 
+# The differential-algebraic form in variables other than (q, u).
+MIXED = "index-2"
+
+
 def make_problem(
     kernels: KernelSet,
     parameters: dict[str, float] | None,
@@ -38,9 +43,19 @@ def make_problem(
     """What an integrator that needs these functions takes, and the context behind it."""
     variables = kernels.variables
     if variables is not None:
-        return _problem_in_variables(kernels, variables, parameters, needs)
+        return _problem_in_variables(kernels, variables, parameters, needs, start, active)
+    if MIXED in needs:
+        raise ModelError(
+            f"stabilization={MIXED!r} is the form of canonical equations with multipliers; formulation "
+            f"{kernels.formulation.name!r} has 'index-1' and 'ggl'. Fix: formulation='canonical'"
+        )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
+    if len(kernels.frictions) and set(needs) - {"rhs", "retract", "jacobian"}:
+        raise ModelError(
+            "friction is solved for together with accelerations, and the integrator solves for them itself.  "
+            "Fix: another integrator, such as 'dopri8' or 'radau'"
+        )
     used = {name: getattr(kernels, f"{name}_kernel") for name in names}
     if "project" in needs:
         used["constraints"] = kernels.constraint_kernel
@@ -54,6 +69,7 @@ def make_problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, n_events=context.n_events, rhs=context.rhs,
         retract=context.retract, events=project.events.bind(context) if context.n_events else None,
         n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
+        n_states=kernels.n_states, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
     for need in needs:
         if need in implicit.DAE:
@@ -80,6 +96,11 @@ def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> 
             f"the model has {kernels.nv} velocities and runs by rolled recursions without derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
         )
+    if kernels.n_states and {"residual", "discrete"} & set(needs):
+        raise ModelError(
+            f"the integrator moves positions and velocities by a rule of second order, which has no place for states "
+            f"of first order ({', '.join(kernels.own_states)}).  Fix: another integrator, such as 'radau' or 'dopri8'"
+        )
     if "discrete" in needs and kernels.rows.holonomic < len(kernels.rows):
         names = kernels.rows.owners(Level.VELOCITY)
         raise ModelError(
@@ -93,10 +114,16 @@ def _event_kernel(kernels: KernelSet) -> dict[str, Kernel]:
 
 
 def _problem_in_variables(
-    kernels: KernelSet, variables: Variables, parameters: dict[str, float] | None, needs: tuple[str, ...]
+    kernels: KernelSet,
+    variables: Variables,
+    parameters: dict[str, float] | None,
+    needs: tuple[str, ...],
+    start: tuple[float, np.ndarray] | None,
+    active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
-    if not set(needs) <= {"rhs", "retract", "jacobian"}:
+    mixed = variables.mixed if MIXED in needs else None
+    if not set(needs) <= {"rhs", "retract", "jacobian", *([] if mixed is None else [MIXED])}:
         raise ModelError(
             f"formulation {kernels.formulation.name!r} integrates {variables.what}; the integrator moves coordinates "
             f"and velocities itself. Fix: another integrator, such as 'dopri8' or 'radau', or another formulation"
@@ -104,6 +131,11 @@ def _problem_in_variables(
     used = {name: getattr(kernels, f"{name}_kernel") for name in variables.kernels}
     used["constraints"] = kernels.constraint_kernel
     context = make_context(kernels, parameters, {**used, **_event_kernel(kernels)})
+    if mixed is not None:
+        variables = replace(variables, encode=mixed.encode)
+        if active is None and start is not None and kernels.rows:
+            active = independent_rows(kernels, *start, context.parameters)
+        context.keep_rows(np.arange(len(kernels.rows)) if active is None else active)
     functions = variables.bind(context)
     problem = Problem(
         size=variables.size, varying=variables.varying, nq=kernels.nq, nv=kernels.nv, rows=len(kernels.rows),
@@ -113,6 +145,8 @@ def _problem_in_variables(
         n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
         jacobian=functions.jacobian if "jacobian" in needs else None,
     )  # fmt: skip
+    if mixed is not None:
+        problem.set(**variables.bind_mixed(context))
     return problem, context
 
 

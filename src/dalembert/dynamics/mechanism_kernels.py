@@ -19,6 +19,7 @@ from dalembert.dynamics.derivatives import make_derivatives
 from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.shared_traces import made_once
 from dalembert.equations import Equations, Level, Row
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
@@ -35,19 +36,47 @@ class MechanismKernels(KernelSet):
     def __init__(self, coordinates: Coordinates, formulation: Formulation):
         flat = coordinates.flat
         self.coordinates, self.flat = coordinates, flat
-        sizes, windings = (coordinates.nq, coordinates.nv), len(coordinates.windings)
+        sizes, tail = (coordinates.nq, coordinates.nv), coordinates.tail
         branches = {} if formulation.rolled and is_rolled(coordinates) else dict.fromkeys(flat.branches, 0.0)
         owners = (*flat.event_owners, *branches)
-        super().__init__(formulation, sizes, {**flat.parameters, **branches}, windings, owners)
+        super().__init__(formulation, sizes, {**flat.parameters, **branches}, tail, owners)
         self.n_branches = len(branches)
-        self._derivatives: dict[str, Kernel] = {}
-        self._jacobians: dict[str, Kernel] = {}
-        self._closing: dict[Any, Kernel] = {}
+        self.own_states = tuple(state.name for state in coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @cached_property
     def rows(self) -> Rows:
         return Rows(self._find_rows())
+
+    @cached_property
+    def contacts(self) -> np.ndarray:
+        places = [
+            (
+                self.parameter_names.index(self.flat.switches[name]),
+                *self.rows.of([name]),
+                self.event_owners.index(event),
+            )
+            for name in self.flat.contacts
+            for event in [f"{name} open"]
+        ]
+        return np.array(places, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def frictions(self) -> np.ndarray:
+        place = self.parameter_names.index
+        places = [
+            (place(self.flat.switches[name]), *self.rows.of([name]), place(f"{name}.slip"), place(f"{name}.force"),
+             self.event_owners.index(f"{name} slips"))
+            for name in self.flat.frictions
+        ]  # fmt: skip
+        return np.array(places, dtype=np.int64).reshape(-1, 5)
+
+    @cached_property
+    def friction_kernel(self) -> Kernel:
+        """How large each friction is while it slips, and may be while it sticks."""
+        du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
+        sizes = self.equations().friction_sizes(du[1], multipliers[1])
+        return self.compile("friction", {"sizes": sizes}, du=du, multipliers=multipliers)
 
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
@@ -58,7 +87,7 @@ class MechanismKernels(KernelSet):
             return [Row(name, i, Level.POSITION) for name, joint in joints for i in range(6 - joint.nv)]
         return self.traced.rows
 
-    @cached_property
+    @made_once
     def tree(self) -> Any:
         """The coordinates placed over the symbols of the parameters."""
         values = self.symbols["p"][1]
@@ -109,7 +138,7 @@ class MechanismKernels(KernelSet):
             if self.coordinates.nominal_joint(name).joint.measurable or name in self.coordinates.slot_of_joint
         ]
 
-    @cached_property
+    @made_once
     def _reactions(self) -> tuple[list[str], Kernel]:
         du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
         wrenches = self.equations().reactions(du[1], multipliers[1])
@@ -126,14 +155,15 @@ class MechanismKernels(KernelSet):
         """Wrench of every joint on its second body, world axes, about the joint's point."""
         return self._reactions[1]
 
-    @cached_property
+    @made_once
     def mass_centre_kernel(self) -> Kernel:
         return self.compile("mass_centre", {"mass_centre": self.traced.mass_centre()})
 
     def jacobian_kernel(self, body: str) -> Kernel:
         """J = ∂v/∂u of a point of a body, and J̇ along q̇."""
-        if body in self._jacobians:
-            return self._jacobians[body]
+        key = ("point_jacobian", body)
+        if key in self.made:
+            return self.made[key]
         al, equations, at = CASADI, self.traced, CASADI.symbols("point", 3)
 
         def velocity(u: np.ndarray) -> np.ndarray:
@@ -142,21 +172,29 @@ class MechanismKernels(KernelSet):
 
         J = al.columns(velocity, self.nv)
         rate = al.rate(J, equations.q, equations.qdot())
-        self._jacobians[body] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
-        return self._jacobians[body]
+        self.made[key] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
+        return self.made[key]
 
     def closing_kernel(self, quantities: tuple[Quantity, ...]) -> Kernel:
         """Residuals of the position with given values of some quantities (see ``assembly``)."""
-        key = tuple(one.key for one in quantities)
-        if key not in self._closing:
-            self._closing[key] = closing_kernel(self, quantities)
-        return self._closing[key]
+        key = ("closing", *(one.key for one in quantities))
+        if key not in self.made:
+            self.made[key] = closing_kernel(self, quantities)
+        return self.made[key]
 
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
-        if which not in self._derivatives:
-            self._derivatives[which] = make_derivatives(self, which)
-        return self._derivatives[which]
+        key = ("derivatives", which)
+        if key not in self.made:
+            self.made[key] = make_derivatives(self, which)
+        return self.made[key]
+
+    def parameter_kernel(self, names: tuple[str, ...]) -> Kernel:
+        """Derivatives of the residuals by some parameters (see ``traces``)."""
+        key = ("parameters", *names)
+        if key not in self.made:
+            self.made[key] = traces.parameter_kernel(self, names)
+        return self.made[key]
 
     @cached_property
     def perturbations(self) -> Perturbations:
@@ -165,11 +203,11 @@ class MechanismKernels(KernelSet):
 
     # Steps along the group of all joints
 
-    @cached_property
+    @made_once
     def exponential_kernel(self) -> Kernel:
         return traces.exponential_kernel(self)
 
-    @cached_property
+    @made_once
     def discrete_kernel(self) -> Kernel:
         return traces.discrete_kernel(self)
 

@@ -58,7 +58,7 @@ class Perturbations:
         return self._function("tangent", self._tangent)(at, along)
 
     def by_parameters(self, names: Sequence[str], at: Point) -> dict[str, np.ndarray]:
-        """Derivatives r_p, g_p, v_p and phi_p by some parameters."""
+        """Derivatives r_p, g_p, v_p and phi_p by some parameters; qdot_p holds those of the rates of states."""
         return self._function(("parameters", *names), lambda: self._by_parameters(names))(at)
 
     def formulas(
@@ -97,7 +97,7 @@ class Perturbations:
         return outputs
 
     def _residuals(self) -> dict[str, ca.SX]:
-        return {name: self._function("tangent", self._tangent).outputs[name] for name in ("r", "g", "v", "phi")}
+        return {name: self._function("tangent", self._tangent).outputs[name] for name in ("r", "g", "v", "phi", "qdot")}
 
     def _symbols_of(self, names: Sequence[str]) -> ca.SX:
         p, known = self.kernels.symbols["p"][0], self.kernels.parameter_names

@@ -230,7 +230,32 @@ def choose(c: Context, branches: np.ndarray) -> int:
 
 
 @native
+def _pushes(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
+    """A contact that is closed opens where its multiplier falls through zero; what sticks breaks loose where friction
+    holds no more."""
+    closed = False
+    for i in range(c.n_frictions):
+        closed = closed or c.parameters[c.friction_switch[i]] != 0.0
+    for i in range(c.n_contacts):
+        closed = closed or c.parameters[c.contact_switch[i]] != 0.0
+    if not closed:
+        return OK
+    status = c.rhs(t, y, np.empty_like(y))
+    if status != OK:
+        return status
+    for i in range(c.n_contacts):
+        if c.parameters[c.contact_switch[i]] != 0.0:
+            g[c.contact_event[i]] = -c.multipliers[c.contact_row[i]]
+    if c.n_frictions > 0:
+        sizes = c.friction.outputs
+        for i in range(c.n_frictions):
+            if c.parameters[c.friction_switch[i]] != 0.0:
+                g[c.friction_event[i]] = abs(c.multipliers[c.friction_row[i]]) - sizes[2 * i + 1]
+    return OK
+
+
+@native
 def events(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
     """The values of all events."""
     g[:] = c.event(t, y[: c.nq + c.nv], c.parameters)
-    return OK
+    return OK if c.n_contacts + c.n_frictions == 0 else _pushes(c, t, y, g)

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import sympy as sp
 from pydantic import TypeAdapter, ValidationError
 
-from dalembert.coordinates import COORDINATES, Generalized
+from dalembert.coordinates import COORDINATES, CoordinateOptions, Generalized, Natural
 from dalembert.errors import DalembertError
 from dalembert.expressions import to_text
 from dalembert.formulations import FORMULATIONS, Formulation
@@ -18,7 +18,7 @@ from dalembert.values import DICT, SEQUENCE
 __all__ = ["Recipe"]
 
 # Coordinates that have options, and the class of those.
-_WITH_OPTIONS: dict[str, type] = {"generalized": Generalized}
+_WITH_OPTIONS: dict[str, type] = {"generalized": Generalized, "natural": Natural}
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Recipe:
     """Coordinates and formulation with all their options: with these and a model, equations are made again.
 
     Attributes:
-        coordinates: a name; ``Generalized`` with options for generalized ones.
+        coordinates: a name, or the options of those that have some.
         formulation: with its options.
         reason: why these.
     """
 
-    coordinates: str | Generalized
+    coordinates: str | CoordinateOptions
     formulation: Formulation
     reason: str = field(default="as asked", compare=False)
 

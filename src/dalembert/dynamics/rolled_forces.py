@@ -30,7 +30,7 @@ from dalembert.forces import Force
 from dalembert.model import Mechanism
 from dalembert.model.flatten import Scope
 from dalembert.native import Int, Integers, Kernels, Record, Vector
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
 from dalembert.values import TUPLE
 
 __all__ = ["ForceKind", "ForceTable", "RolledForces"]
@@ -277,6 +277,14 @@ class _FormMotion(FormulaMotion):
             self.joints[name] = CASADI.symbols(name, nq + nv)
         values = self.joints[name][1]
         return values[:nq], values[nq:]
+
+    def inertia(self, body: str) -> RigidInertia:
+        def query(form: _Form) -> np.ndarray:
+            inertia = form.mechanism.inertia(form.real(body)).about_origin(NUMPY)
+            return np.concatenate([[inertia.mass], inertia.h, inertia.A.reshape(-1)])
+
+        mass, *rest = self._datum(("inertia", body), 13, query)
+        return RigidInertia(mass, np.array(rest[:3]), np.array(rest[3:]).reshape(3, 3))
 
     def reference(self, body: str) -> Pose:
         def query(form: _Form) -> np.ndarray:

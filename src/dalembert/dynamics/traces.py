@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["discrete_kernel", "exponential_kernel", "tangent_kernel", "tangent_outputs"]
+__all__ = ["discrete_kernel", "exponential_kernel", "parameter_kernel", "tangent_kernel", "tangent_outputs"]
 
 
 def tangent_kernel(kernels: KernelSet) -> Kernel:
@@ -25,27 +25,56 @@ def tangent_kernel(kernels: KernelSet) -> Kernel:
     return _compile(kernels, "tangent", outputs, tau=kernels.tau, du=du, multipliers=multipliers)
 
 
+def parameter_kernel(kernels: KernelSet, names: tuple[str, ...]) -> Kernel:
+    """Derivatives of r and g by some parameters, r above g, row by row (see ``tangent_outputs``)."""
+    du, multipliers = CASADI.symbols("du", kernels.nv), CASADI.symbols("multipliers", len(kernels.rows))
+    p: Any = kernels.symbols["p"][0]
+    chosen: Any = p[[kernels.parameter_names.index(name) for name in names]]
+    residuals = ca.vertcat(*_residuals(kernels, du, multipliers))
+    return _compile(kernels, "by_parameters", {"by_parameters": ca.jacobian(residuals, chosen)}, tau=kernels.tau, du=du,
+                    multipliers=multipliers)  # fmt: skip
+
+
 def tangent_outputs(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, Any]) -> dict[str, ca.SX]:
     """Expressions of the residuals of the equations of motion and of their derivatives.
 
     r = M u̇ − f − Aᵀλ,  v = A u + b,  g = A u̇ + γ,  φ,  q̇, with derivatives by the coordinates q and by u; W = ∂q̇/∂u
-    leads from the coordinates to the tangent space. The power of forces without potential gives its derivatives only.
+    leads from the coordinates to the tangent space, along which states stay; ``states_u`` has their rows. The power of
+    forces without potential gives its derivatives only.
     """
     al, symbols = CASADI, kernels.symbols
     equations = kernels.traced
     q, u = symbols["q"][0], symbols["u"][0]
     qdot, A = al.to_sx(equations.qdot()), al.to_sx(equations.jacobian)
     A = ca.reshape(A, kernels.nv, len(kernels.rows)).T
-    r = al.to_sx(equations.inverse(du[1])) - A.T @ multipliers[0]
-    v, g = al.to_sx(equations.velocity_residual()), al.to_sx(equations.acceleration_residual(du[1]))
+    r, g = _residuals(kernels, du, multipliers)
+    v = al.to_sx(equations.velocity_residual())
     phi, power = al.to_sx(equations.position_residual()), al.to_sx(np.array([equations.power()]))
+    W, slopes = _split(kernels, ca.jacobian(qdot, u))
     return {
         "r": r, "v": v, "g": g, "phi": phi, "qdot": qdot,
         "r_q": ca.jacobian(r, q), "r_u": ca.jacobian(r, u), "M": ca.jacobian(r, du[0]), "A": A,
         "v_q": ca.jacobian(v, q), "g_q": ca.jacobian(g, q), "g_u": ca.jacobian(g, u),
-        "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": ca.jacobian(qdot, u),
-        "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u),
+        "phi_q": ca.jacobian(phi, q), "qdot_q": ca.jacobian(qdot, q), "W": W,
+        "power_q": ca.jacobian(power, q), "power_u": ca.jacobian(power, u), "states_u": slopes,
     }  # fmt: skip
+
+
+def _residuals(kernels: KernelSet, du: tuple[Any, Any], multipliers: tuple[Any, Any]) -> tuple[ca.SX, ca.SX]:
+    """r = M u̇ − f − Aᵀλ  and  g = A u̇ + γ."""
+    equations, rows = kernels.traced, len(kernels.rows)
+    A = ca.reshape(CASADI.to_sx(equations.jacobian), kernels.nv, rows)
+    r = CASADI.to_sx(equations.inverse(du[1])) - A @ multipliers[0]
+    return r, CASADI.to_sx(equations.acceleration_residual(du[1]))
+
+
+def _split(kernels: KernelSet, slopes: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """∂q̇/∂u without the rows of the model's own states, and those rows."""
+    n, first = kernels.n_states, kernels.nq - kernels.tail
+    if not n:
+        return slopes, ca.SX(0, kernels.nv)
+    rows = slopes[first : first + n, :]
+    return ca.vertcat(slopes[:first, :], ca.SX(n, kernels.nv), slopes[first + n :, :]), rows
 
 
 def exponential_kernel(kernels: MechanismKernels) -> Kernel:
@@ -81,7 +110,7 @@ def discrete_kernel(kernels: MechanismKernels) -> Kernel:
     at_middle = Equations(tree, time + step / 2, middle, delta[1] / step, kernels.tau[1])
     lagrangian = step * (at_middle.kinetic_energy() - at_middle.potential_energy())
     L = al.to_sx(np.array([lagrangian]))
-    W = ca.jacobian(al.to_sx(kernels.traced.qdot()), symbols["u"][0])
+    W, _ = _split(kernels, ca.jacobian(al.to_sx(kernels.traced.qdot()), symbols["u"][0]))
     by_delta, by_q = ca.jacobian(L, delta[0]).T, W.T @ ca.jacobian(L, q[0]).T
     force = al.to_sx(at_middle.work_forces())
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES
+from dalembert.expressions.symbols import LINE_QUANTITIES, QUANTITIES, ROTATION_QUANTITIES, STATE
 
 __all__ = [
-    "COORDINATES", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL", "TIMES", "Allowed",
+    "COORDINATES", "LAW", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL", "TIMES",
+    "Allowed",
 ]  # fmt: skip
 
-OF_POSITION = frozenset({"q", "x", "y", "z"})
-OF_VELOCITY = frozenset({*JOINT_QUANTITIES, *BODY_QUANTITIES} - OF_POSITION)
+OF_POSITION = frozenset({"q", "x", "y", "z", "length", *ROTATION_QUANTITIES})
+OF_VELOCITY = frozenset({*QUANTITIES} - OF_POSITION)
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,21 @@ class Allowed:
 
 _ALL = OF_POSITION | OF_VELOCITY
 PARAMETERS = Allowed("nothing", "only parameters may stand here")
-TIMES = Allowed("`t`", "a drive may name t and parameters only", time=True)
-MOTION = Allowed("`t` and all references", time=True, quantities=_ALL)
+TIMES = Allowed("`t` and inputs", "a drive may name t, inputs and parameters only", time=True)
+MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE})
+LAW = Allowed(
+    "`length`, `rate`, `t`, states, inputs and all references",
+    time=True,
+    quantities=_ALL | {STATE},
+    local=LINE_QUANTITIES,
+)
 LINEAR = Allowed("`t` and all references; linear in velocities", time=True, quantities=_ALL, linear=True)
-PASSING = Allowed("`t` and all references", time=True, quantities=_ALL, moving=True)
+PASSING = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE}, moving=True)
 POSITIONS = Allowed(
-    "`t`, `q`, `x`, `y`, `z`", "an equation at position level may not name velocities", True, OF_POSITION
+    "`t`, `q`, `x`, `y`, `z`, `R…`, `length`",
+    "an equation at position level may not name velocities",
+    True,
+    OF_POSITION,
 )
 COORDINATES = Allowed(
     "`t`, `q` of other joints",
@@ -56,7 +66,10 @@ COORDINATES = Allowed(
     frozenset({"q"}),
 )
 POTENTIAL = Allowed(
-    "`q`, `x`, `y`, `z`", "a potential may name joint coordinates and positions only", False, OF_POSITION
+    "`q`, `x`, `y`, `z`",
+    "a potential may name joint coordinates and positions only",
+    False,
+    frozenset({"q", "x", "y", "z"}),
 )
 _POSE_NAMES = ("x", "y", "z", *(f"R{i}{j}" for i in "xyz" for j in "xyz"))
 POSE = Allowed(

@@ -37,6 +37,7 @@ __all__ = [
     "Record",
     "Vector",
     "allowed_in",
+    "formula_of",
     "formulas_in",
     "is_name",
     "names_in",
@@ -51,13 +52,13 @@ _RATE = re.compile(rf"{_NAME.pattern}(\[[0-9]{{1,3}}\])?")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
-def _formula(value: Any) -> sp.Expr:
+def formula_of(value: Any) -> sp.Expr:
     """A number, a text or a SymPy expression as a SymPy expression."""
     if isinstance(value, sp.Expr):
         return value
     if isinstance(value, str):
         try:
-            return parse(value)
+            return parse(value, tables=True)
         except ExpressionError as error:
             raise ValueError(str(error)) from None
     if isinstance(value, BOOLEAN) or not isinstance(value, NUMBER):
@@ -102,7 +103,7 @@ def _inertia(value: Any) -> Any:
         if len(value) != 3 or any(not isinstance(row, SEQUENCE) or len(row) != 3 for row in value):
             raise ValueError("expected a 3×3 matrix of inertia")
         rows = [list(row) for row in value]
-        rows = [[_formula(entry) for entry in row] for row in rows]
+        rows = [[formula_of(entry) for entry in row] for row in rows]
         if any(not _alike(rows[i][j], rows[j][i], rows) for i in range(3) for j in range(i)):
             raise ValueError("the matrix of inertia must be symmetric")
         value = [rows[0][0], rows[1][1], rows[2][2], rows[0][1], rows[0][2], rows[1][2]]
@@ -162,7 +163,7 @@ def _name_schema(word: str, pattern: re.Pattern[str] = _NAME) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$", "maxLength": 200, "x-type": word})
 
 
-Formula = Annotated[sp.Expr, BeforeValidator(_formula), PlainSerializer(plain_formula), WithJsonSchema(_FORMULA)]
+Formula = Annotated[sp.Expr, BeforeValidator(formula_of), PlainSerializer(plain_formula), WithJsonSchema(_FORMULA)]
 Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector), WithJsonSchema(_VECTOR)]
 Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia), WithJsonSchema(_INERTIA)]
 _NameField = BeforeValidator(_name)

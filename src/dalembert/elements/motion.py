@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra
-from dalembert.spatial import Pose
+from dalembert.spatial import Pose, RigidInertia
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Load", "Motion"]
@@ -28,8 +28,16 @@ class Motion(Protocol):
         """World pose of a body and its twist in body axes."""
         ...
 
+    def point(self, name: str) -> tuple[str, np.ndarray | None]:
+        """Body and place, in its axes, of a named point; None for the origin of a body of this name."""
+        ...
+
     def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates (unwound) and velocities of a joint, whether it is a tree joint or cut."""
+        ...
+
+    def inertia(self, body: str) -> RigidInertia:
+        """Inertia of a body about its origin, in its axes."""
         ...
 
     def reference(self, body: str) -> Pose:

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.constraints import Constraint
 from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
 from dalembert.errors import ModelError
 from dalembert.joints import Joint
+from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
@@ -56,13 +58,25 @@ class Equations:
         return still(self.tree, self.t, self.q, self.u, self.states)
 
     def qdot(self) -> np.ndarray:
-        """q̇ of the coordinates, and the rates of the angles that windings follow."""
-        parts = [self.tree.qdot(self.q, self.u)]
+        """q̇ of the coordinates, the rates of states, and those of the angles that windings follow."""
+        return self._rates(self.state_rates())
+
+    def tangent(self) -> np.ndarray:
+        """q̇ where states stay: linear in u, if no motion is given as a function of time."""
+        return self._rates(self.al.zeros(len(self.flat.states)))
+
+    def _rates(self, of_states: np.ndarray) -> np.ndarray:
+        parts = [self.tree.qdot(self.q, self.u), of_states]
         windings = self.tree.coordinates.windings
         if windings:
             jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
             parts.append(self.al.array([jets.al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))  # type: ignore[attr-defined]
         return self.al.concatenate(parts)
+
+    def state_rates(self) -> np.ndarray:
+        """Rates of the model's own states."""
+        states = self.flat.states.values()
+        return self.al.array([self.motion.within(scope).evaluate(state.rate) for state, scope in states])
 
     # Constraints
 
@@ -151,6 +165,9 @@ class Equations:
         load = Load()
         for force, scope in self.flat.forces.values():
             force.loads(self.motion.within(scope), load)
+        for name in self.flat.frictions:
+            friction, scope = self.flat.constraints[name]
+            friction.push(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
         return load
 
     def applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
@@ -405,7 +422,7 @@ class Equations:
         functions whose signs choose branches of formulas."""
         values: list[Any] = []
         for event, scope in self.flat.events.values():
-            value = self.motion.within(scope).evaluate(event.when)
+            value = _passing(self.motion.within(scope), event)
             values += [sign * value for sign in event.signs]
         values += [self.motion.evaluate(switch) for switch in self.motion.chosen]
         return self.al.array(values)
@@ -419,6 +436,23 @@ class Equations:
             found[name] = (self.al.array(parameters), self.al.array(rates))
         return found
 
+    def gaps(self, du: np.ndarray) -> list[tuple[str, int, Any]]:
+        """Contact, side, and the gap as a jet along the motion with rates du, for all gaps of one-sided constraints."""
+        motion = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
+        found: list[tuple[str, int, Any]] = []
+        for name in self.flat.contacts:
+            contact, scope = self.flat.constraints[name]
+            found += [(name, side, gap) for side, gap in enumerate(contact.gaps(motion.within(scope)))]
+        return found
+
+    def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
+        reactions, found = _Reactions(self, du, multipliers), list[list[Any]]()
+        for name in self.flat.frictions:
+            friction, scope = self.flat.constraints[name]
+            found.append(friction.sizes(self.motion.within(scope), reactions))
+        return self.al.array(found)
+
     # Reactions
 
     def reactions(self, du: np.ndarray, multipliers: np.ndarray) -> dict[str, np.ndarray]:
@@ -426,6 +460,26 @@ class Equations:
         from dalembert.equations.reactions import REACTIONS
 
         return REACTIONS[type(self.tree)](self, du, multipliers)
+
+
+class _Reactions:
+    """The forces of joints and constraints, as friction asks for them."""
+
+    def __init__(self, equations: Equations, du: np.ndarray, multipliers: np.ndarray):
+        self.equations, self.du, self.multipliers = equations, du, multipliers
+
+    @cached_property
+    def wrenches(self) -> dict[str, np.ndarray]:
+        return self.equations.reactions(self.du, self.multipliers)
+
+    def wrench(self, joint: str) -> np.ndarray:
+        e = self.equations
+        placed = e.tree.mechanism.joint(joint)
+        R, wrench = (e.motion.body(placed.first)[0] @ placed.X_1P).R, self.wrenches[joint]
+        return e.al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
+
+    def multiplier(self, constraint: str) -> Any:
+        return next(m for m, row in zip(self.multipliers, self.equations.rows, strict=True) if row.owner == constraint)
 
 
 def mechanism_of(equations: BlockEquations, formulation: str) -> Equations:
@@ -465,7 +519,7 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
     constraints = tree.coordinates.flat.constraints.items()
     imposed = [(name, *given) for name, given in constraints if name not in tree.coordinates.eliminated]
     for name, constraint, scope in imposed:
-        values = _switched(motion, name, constraint.position(motion.within(scope)))
+        values = _switched(motion, constraint, constraint.position(motion.within(scope)))
         found += [(value, Row(name, i, Level.POSITION)) for i, value in enumerate(values)]
     for name in tree.coordinates.flat.joints:
         placed = tree.mechanism.joint(name)
@@ -475,12 +529,31 @@ def residuals(motion: TreeMotion) -> list[tuple[Any, Row]]:
             values = placed.joint.velocity(motion.al, X, V)
             found += [(value, Row(name, start + i, Level.VELOCITY)) for i, value in enumerate(values)]
     for name, constraint, scope in imposed:
-        values = _switched(motion, name, constraint.velocity(motion.within(scope)))
+        values = _switched(motion, constraint, constraint.velocity(motion.within(scope)))
         found += [(value, Row(name, i, Level.VELOCITY)) for i, value in enumerate(values)]
     return found
 
 
-def _switched(motion: TreeMotion, name: str, values: list[Any]) -> list[Any]:
+def _switched(motion: TreeMotion, constraint: Constraint, values: list[Any]) -> list[Any]:
     """Residuals of a constraint; those of one that is off are zero."""
-    switch = motion.tree.coordinates.flat.switches.get(name)
-    return values if switch is None else [value * motion.tree.mechanism.parameters[switch] for value in values]
+    switch = motion.tree.coordinates.flat.switches.get(constraint.name)
+    return values if switch is None else constraint.switched(values, motion.tree.mechanism.parameters[switch])
+
+
+def _passing(motion: TreeMotion, event: Event) -> Any:
+    """What passes through zero where an event happens: of a contact its gap while it is open; native code knows the
+    multiplier that ends it."""
+    flat, values = motion.tree.coordinates.flat, motion.tree.mechanism.parameters
+    if isinstance(event, FrictionEvent):
+        friction, scope = flat.constraints[event.friction]
+        side, on = values[f"{event.friction}.slip"], values[flat.switches[event.friction]]
+        # Native code knows what it takes to break loose.
+        return side * friction.slip(motion.within(scope)) * (1 - on) + on if event.sticks else motion.al.constant(1)
+    if not isinstance(event, ContactEvent):
+        return motion.evaluate(event.when)
+    if event.side < 0:
+        return motion.al.constant(1)
+    contact, scope = flat.constraints[event.contact]
+    gap = contact.gaps(motion.within(scope))[event.side]
+    is_open = contact.is_open(values[flat.switches[event.contact]])
+    return gap * is_open + (1 - is_open)

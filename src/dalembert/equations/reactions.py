@@ -15,6 +15,7 @@ from dalembert.algebra import Jets
 from dalembert.coordinates import GeneralizedKinematics, MappedKinematics, NaturalKinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving
 from dalembert.equations.mechanism_equations import part_of, residuals
+from dalembert.errors import ModelError
 from dalembert.spatial import Pose
 from dalembert.spatial.so3 import cross
 from dalembert.tree.outward import BodyState, pose_jets
@@ -147,6 +148,11 @@ def _of_natural(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> dict[s
     """Joints pass forces on the points and vectors that their bodies share: what each body lacks in its balance."""
     tree = e.tree
     assert isinstance(tree, NaturalKinematics)
+    if any(cluster.level is not None for cluster in tree.clusters):
+        raise ModelError(
+            "planar natural coordinates have no equations across the plane, so that reactions are not determined "
+            "there.  Fix: coordinates='natural', which has them, or any other kind"
+        )
     states, (applied, _) = tree.states(e.q, e.u, du, e.gravity), e.applied()
     rigid = [m for m, row in zip(multipliers, e.rows, strict=True) if row.rigid]
     wrenches = _joint_wrenches(e, multipliers)

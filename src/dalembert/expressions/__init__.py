@@ -1,14 +1,18 @@
 """Formulas: read from text without running it, printed exactly, evaluated in any algebra."""
 
 from dalembert.expressions.branches import switches_in
+from dalembert.expressions.curves import Curve, TableCall, tables_in
 from dalembert.expressions.evaluation import evaluate, is_number, number
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
-from dalembert.expressions.symbols import TIME, Reference, parameter, reference, references
+from dalembert.expressions.symbols import STATE, TIME, Reference, parameter, reference, references
 
 __all__ = [
+    "STATE",
     "TIME",
+    "Curve",
     "Reference",
+    "TableCall",
     "evaluate",
     "is_number",
     "number",
@@ -17,5 +21,6 @@ __all__ = [
     "reference",
     "references",
     "switches_in",
+    "tables_in",
     "to_text",
 ]

@@ -8,18 +8,19 @@ from typing import Any, cast
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from dalembert.expressions.curves import Curve, TableCall
 from dalembert.expressions.symbols import TIME
 
 __all__ = ["margin_of", "switches_in", "switches_of"]
 
-_BRANCHING = (sp.Abs, sp.sign, sp.Min, sp.Max, sp.Piecewise)
+_BRANCHING = (sp.Abs, sp.sign, sp.Min, sp.Max, sp.Piecewise, TableCall)
 
 
 def switches_of(node: Any) -> list[Any]:
-    """The functions whose signs choose the branch of one ``abs``, ``sign``, ``min``, ``max`` or ``if``.
+    """The functions whose signs choose the branch of one ``abs``, ``sign``, ``min``, ``max`` or ``if``, or of a table.
 
     Those of ``min`` and ``max`` compare each entry with the least, or largest, before it; those of ``if`` are positive
-    where its comparison holds.
+    where its comparison holds; a table has one for each kink.
     """
     entries = cast("tuple[Any, ...]", node.args)
     if isinstance(node, (sp.Abs, sp.sign)):
@@ -29,6 +30,8 @@ def switches_of(node: Any) -> list[Any]:
     if isinstance(node, sp.Piecewise):
         conditions: list[Any] = [entry[1] for entry in entries]
         return [margin_of(c) for c in conditions if isinstance(c, (sp.Lt, sp.Le, sp.Gt, sp.Ge))]
+    if isinstance(node, TableCall) and isinstance(entries[0], Curve):
+        return [entries[1] - sp.Float(kink) for kink in entries[0].kinks]
     return []
 
 

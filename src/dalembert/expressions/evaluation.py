@@ -12,6 +12,7 @@ from sympy.core.function import AppliedUndef
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError
 from dalembert.expressions.branches import margin_of, switches_of
+from dalembert.expressions.curves import Curve, TableCall
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
@@ -59,6 +60,8 @@ def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[
         return _product(al, value, node)
     if node.is_Pow:
         return _power(al, node.base, node.exp, value)
+    if isinstance(node, TableCall):
+        return _table(al, node, value(node.args[1]))
     name = str(node.func.__name__)
     if name in _UNARY:
         return getattr(al, _NAMES.get(name, name))(value(node.args[0]))
@@ -97,11 +100,28 @@ def _branch(
         return al.where(al.less(0, s), one, al.where(al.less(s, 0), -one, 0 * one))
     if isinstance(node, sp.Piecewise):
         return _piecewise(al, node, value, sign)
+    if isinstance(node, TableCall):
+        signs = dict(zip(_curve(node).kinks, switches, strict=True))
+        return _table(al, node, value(node.args[1]), lambda knot, x: al.less(sign(signs[knot]), 0))
     best = value(node.args[0])
     for switch, other in zip(switches, map(value, node.args[1:]), strict=True):
         a, b = (other, best) if isinstance(node, sp.Min) else (best, other)
         best = al.where(al.less(sign(switch), 0), a, b)
     return best
+
+
+def _curve(node: TableCall) -> Curve:
+    curve: Any = node.args[0]
+    if not isinstance(curve, Curve):
+        raise ExpressionError(f"unknown function {node.table!r}: no table of this name is known here")
+    return curve
+
+
+def _table(al: Algebra, node: TableCall, x: Any, below: Callable[[float, Any], Any] | None = None) -> Any:
+    """The value of a table; over SymPy it stays a function with a name."""
+    if al.name == "sympy":
+        return node.func(_curve(node), x, *node.args[2:])
+    return _curve(node).value(al, x, node.order, below)
 
 
 def _product(al: Algebra, value: Callable[[Any], Any], node: sp.Mul) -> Any:

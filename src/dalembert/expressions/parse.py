@@ -16,7 +16,8 @@ import sympy as sp
 import sympy.core.traversal
 
 from dalembert.errors import ExpressionError
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, TIME, parameter, reference
+from dalembert.expressions.curves import call
+from dalembert.expressions.symbols import JOINT_QUANTITIES, QUANTITIES, TIME, parameter, reference
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "parse"]
 
@@ -31,12 +32,16 @@ FUNCTIONS: dict[str, tuple[Any, int]] = {
     "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
     "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
 }  # fmt: skip
+DISTANCE = "distance"
 CONSTANTS: dict[str, Any] = {"pi": sp.pi, "t": TIME}
 _COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
 
 
-def parse(text: str) -> sp.Expr:
+def parse(text: str, tables: bool = False) -> sp.Expr:
     """A SymPy expression from a formula such as ``"-k*q(knee) + T0*sin(2*pi*t)"``.
+
+    Args:
+        tables: an unknown function of one argument is the call of a table, which whoever knows the tables must check.
 
     Raises:
         ExpressionError: naming the part that is not understood or not allowed.
@@ -51,7 +56,7 @@ def parse(text: str) -> sp.Expr:
         reason = getattr(error, "msg", None) or "too deeply nested"
         raise ExpressionError(f"cannot read formula {_short(text)}: {reason}{_hint(text)}") from None
     try:
-        return _finite(_settled(_Reader(text).read(tree.body, 0)), text)
+        return _finite(_settled(_Reader(text, tables).read(tree.body, 0)), text)
     except (ArithmeticError, AttributeError, MemoryError, RecursionError, TypeError, ValueError) as error:
         # SymPy computes with numbers while it builds, and each of its functions fails in its own way.
         raise ExpressionError(f"formula {_short(text)} has no real value: {type(error).__name__}") from None
@@ -117,8 +122,8 @@ def _short(text: str) -> str:
 class _Reader:
     """Walks the syntax tree; each method reads one kind of node."""
 
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, text: str, tables: bool = False):
+        self.text, self.tables = text, tables
 
     def fail(self, reason: str) -> ExpressionError:
         return ExpressionError(f"formula {_short(self.text)}: {reason}{_hint(self.text)}")
@@ -204,13 +209,18 @@ class _Reader:
         return a**b
 
     def read_Call(self, node: ast.Call, depth: int) -> sp.Expr:
-        if not isinstance(node.func, ast.Name) or node.keywords:
+        plain = isinstance(node.func, ast.Name) or (self.tables and isinstance(node.func, ast.Attribute))
+        if not plain or node.keywords:
             raise self.fail(f"{_describe(node)} is not allowed in a formula")
-        name = node.func.id
-        if name in JOINT_QUANTITIES or name in BODY_QUANTITIES:
+        name = self.dotted(node.func)
+        if name in QUANTITIES:
             return self.reference(name, node)
+        if name == DISTANCE:
+            return self.distance(node)
+        if name not in FUNCTIONS and self.tables and len(node.args) == 1:
+            return call(parameter(name), self.read(node.args[0], depth))
         if name not in FUNCTIONS:
-            known = ", ".join([*FUNCTIONS, *JOINT_QUANTITIES, *BODY_QUANTITIES])
+            known = ", ".join([*FUNCTIONS, DISTANCE, *QUANTITIES])
             raise self.fail(f"unknown function {name!r}; known: {known}")
         function, arity = FUNCTIONS[name]
         if len(node.args) != arity:
@@ -228,6 +238,14 @@ class _Reader:
                 raise self.fail(f"the index of {quantity}() must be a whole number from 0 to 6")
             index = given.value
         return reference(quantity, self.dotted(node.args[0]), index)
+
+    def distance(self, node: ast.Call) -> sp.Expr:
+        """The distance of two points or origins of bodies, written out."""
+        if len(node.args) != 2:
+            raise self.fail(f"{DISTANCE}() takes the names of two points or bodies")
+        first, second = (self.dotted(argument) for argument in node.args)
+        parts = [reference(axis, second) - reference(axis, first) for axis in "xyz"]
+        return sp.sqrt(sp.Add(*[part**2 for part in parts]))
 
     def read_IfExp(self, node: ast.IfExp, depth: int) -> sp.Expr:
         test = node.test

@@ -36,6 +36,9 @@ class _Printer(StrPrinter):
         name = names.get(expr.func, expr.func.__name__)
         return f"{name}({', '.join(self._print(argument) for argument in expr.args)})"
 
+    def _print_TableCall(self, expr: Any) -> str:
+        return f"{expr.table}{chr(39) * expr.order}({self._print(expr.args[1])})"
+
     def _print_Abs(self, expr: sp.Abs) -> str:
         return f"abs({self._print(expr.args[0])})"
 

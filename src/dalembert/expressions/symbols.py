@@ -7,14 +7,27 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-__all__ = ["BODY_QUANTITIES", "JOINT_QUANTITIES", "TIME", "Reference", "parameter", "reference", "references"]
+__all__ = [
+    "BODY_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES", "QUANTITIES", "ROTATION_QUANTITIES", "STATE", "TIME",
+    "Reference", "parameter", "reference", "references",
+]  # fmt: skip
 
 TIME = sp.Symbol("t", real=True)
 
 # q(joint), q(joint, i): coordinate; u(joint), u(joint, i): velocity.
 JOINT_QUANTITIES = ("q", "u")
+# Entries of the rotation matrix of a body: Rxy is the component along x of its axis y.
+ROTATION_QUANTITIES = tuple(f"R{i}{j}" for i in "xyz" for j in "xyz")
+# Distance of the two ends of a spring or strut, and its rate.
+LINE_QUANTITIES = ("length", "rate")
+# A state of the model's own is written by its name; once models are written out it is the reference state(name).
+STATE = "state"
 # World position and velocity of a body's origin, and its angular velocity in world axes.
 BODY_QUANTITIES = ("x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
+
+
+# All that a text may call with the name of an element.
+QUANTITIES = (*JOINT_QUANTITIES, *BODY_QUANTITIES, *ROTATION_QUANTITIES, *LINE_QUANTITIES)
 
 
 @dataclass(frozen=True)
@@ -51,5 +64,5 @@ def references(expression: sp.Expr) -> set[Reference]:
 
 def parameters_of(expression: sp.Expr) -> set[sp.Symbol]:
     """The parameter symbols of a formula: not time, not the names inside references."""
-    names = {argument for atom in expression.atoms(AppliedUndef) for argument in atom.args}
+    names = {argument for atom in expression.atoms(AppliedUndef) for argument in atom.args}  # TableCall hides its own
     return {symbol for symbol in expression.free_symbols if symbol not in names and symbol != TIME}  # type: ignore[misc]

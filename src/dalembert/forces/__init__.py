@@ -3,12 +3,20 @@
 from dalembert.forces.base import Force
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
+from dalembert.forces.moving_frame import MovingFrame
+from dalembert.forces.one_sided_springs import Contact, OneSidedSpring, Stop
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
+from dalembert.forces.strut import Strut
 
-__all__ = ["FORCES", "Bushing", "Force", "JointForce", "PointForce", "Potential", "Spring", "Torque", "TorsionalSpring"]
+__all__ = [
+    "FORCES", "Bushing", "Contact", "Force", "JointForce", "MovingFrame", "OneSidedSpring", "PointForce", "Potential",
+    "Spring", "Stop", "Strut", "Torque", "TorsionalSpring",
+]  # fmt: skip
 
 FORCES: dict[str, type[Force]] = {
     force.model_fields["kind"].default: force
-    for force in (Spring, TorsionalSpring, Bushing, PointForce, Torque, JointForce, Potential)
-}
+    for force in (
+        Spring, Strut, TorsionalSpring, Bushing, PointForce, Torque, JointForce, Potential, MovingFrame, Stop, Contact,
+    )
+}  # fmt: skip

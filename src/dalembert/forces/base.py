@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -33,11 +34,28 @@ class Force(Element):
     kind: Any  # a Literal of its own in each class of the catalog
     balanced: ClassVar[bool] = False
 
+    @property
+    def n_switches(self) -> int:
+        """How many ``switches`` it has."""
+        return 0
+
+    def switches(self, motion: Motion) -> list[Any]:
+        """What passes through zero where its law has a kink: steps end there, as where a branch of a formula ends."""
+        return []
+
     @abstractmethod
     def loads(self, motion: Motion, load: Load) -> None: ...
 
     def energy(self, motion: Motion) -> Any:
         return motion.al.constant(0)
+
+    def in_full(self) -> Force:
+        """The same with names of its own, such as its length, written as every formula may write them."""
+        return self
+
+    def spread(self, bodies: Sequence[str]) -> list[Force]:
+        """The forces that stand for it, given the bodies of the model that it was drawn in."""
+        return [self]
 
     def ends(self) -> tuple[End, End] | None:
         """The two points between which a coil is drawn; None draws nothing."""

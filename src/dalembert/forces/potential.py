@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import Formula, Load, Motion, Site
 from dalembert.elements.allowed import POTENTIAL
-from dalembert.expressions import reference, references
+from dalembert.elements.travel import slope
+from dalembert.expressions import references
 from dalembert.forces.base import Force
 
 __all__ = ["Potential"]
-
-
-@lru_cache(maxsize=1000)
-def _slope(formula: sp.Expr, symbol: sp.Expr) -> sp.Expr:
-    """∂V/∂x; loads are asked for in many algebras and at many states."""
-    return cast(sp.Expr, formula.diff(symbol))
 
 
 class Potential(Force):
@@ -38,7 +31,7 @@ class Potential(Force):
     def loads(self, motion: Motion, load: Load) -> None:
         al = motion.al
         for ref in sorted(references(self.formula), key=repr):
-            value = -motion.evaluate(_slope(self.formula, reference(ref.quantity, ref.element, ref.index)))
+            value = -motion.evaluate(slope(self.formula, ref))
             if ref.quantity == "q":
                 force = al.zeros(len(motion.joint(ref.element)[1]))
                 force[ref.index] = value
@@ -46,7 +39,8 @@ class Potential(Force):
             else:
                 force = al.zeros(3)
                 force["xyz".index(ref.quantity)] = value
-                load.force_at(ref.element, motion.body(ref.element)[0], al.zeros(3), force, True)
+                body, point = motion.point(ref.element)
+                load.force_at(body, motion.body(body)[0], al.zeros(3) if point is None else point, force, True)
 
     def energy(self, motion: Motion) -> Any:
         return motion.evaluate(self.formula)

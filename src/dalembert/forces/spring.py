@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector
 from dalembert.forces.base import End, Force
-from dalembert.spatial.pose import Pose
-from dalembert.spatial.so3 import cross
+from dalembert.forces.strut import line_between
 
 __all__ = ["Spring", "TorsionalSpring"]
 
@@ -42,19 +40,6 @@ class Spring(Force):
         (first, second), (p, q) = self.bodies, self.at
         return (first, p, self.frame), (second, q, self.frame)
 
-    def _line(self, motion: Motion) -> tuple[list[tuple[str, Pose, np.ndarray]], np.ndarray, Any, Any]:
-        """The two ends (name, pose, point), the vector from first to second, its length and its rate."""
-        ends: list[tuple[str, Pose, np.ndarray]] = []
-        velocity: list[np.ndarray] = []
-        for name, at in zip(self.bodies, self.at, strict=True):
-            X, V = motion.body(name)
-            point = motion.local_point(name, at, self.frame)
-            ends.append((name, X, point))
-            velocity.append(X.R @ (V[3:] + cross(V[:3], point)))
-        d = ends[1][1].apply(ends[1][2]) - ends[0][1].apply(ends[0][2])
-        length = motion.al.sqrt(d @ d)
-        return ends, d, length, (d @ (velocity[1] - velocity[0])) / length
-
     def _free_length(self, motion: Motion) -> Any:
         if self.length is not None:
             return motion.evaluate(self.length)
@@ -66,7 +51,7 @@ class Spring(Force):
         return motion.al.sqrt(d @ d)
 
     def loads(self, motion: Motion, load: Load) -> None:
-        ends, d, length, rate = self._line(motion)
+        ends, d, length, rate = line_between(motion, self.bodies, self.at, self.frame)
         elastic = motion.evaluate(self.stiffness) * (length - self._free_length(motion))
         for tension, conservative in ((elastic, True), (motion.evaluate(self.damping) * rate, False)):
             pull = tension / length * d
@@ -74,7 +59,7 @@ class Spring(Force):
                 load.force_at(body, X, point, force, conservative)
 
     def energy(self, motion: Motion) -> Any:
-        stretch = self._line(motion)[2] - self._free_length(motion)
+        stretch = line_between(motion, self.bodies, self.at, self.frame)[2] - self._free_length(motion)
         return motion.evaluate(self.stiffness) * stretch * stretch / 2
 
 

@@ -48,7 +48,7 @@ class Sizes(NamedTuple):
     nv: int
     rows: int
     holonomic: int
-    windings: int
+    tail: int
     coordinates: Coordinates | None = None
 
     def of_mechanism(self, formulation: str) -> Coordinates:

@@ -10,8 +10,8 @@ from dalembert.equations import BlockEquations
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.native import Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.context import NO_MASS, OK, RESTART, Closure, Context, finite, watch
-from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
-from dalembert.numerics.linear import solve_constrained
+from dalembert.numerics.integrated import Mixed, Motion, VariablesRecord, constraints_at
+from dalembert.numerics.linear import cholesky, cholesky_substitute, solve_constrained
 from dalembert.numerics.solver_steps import undetermined
 
 __all__ = [
@@ -133,6 +133,74 @@ def _rhs(o: VariablesRecord, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     return finite(c, dy)
 
 
+class MixedState(Outputs):
+    """z or F: y, velocities, and the multipliers of independent rows."""
+
+    q = Vector("context.nq")
+    p_by_m = Vector("context.nv")
+    work = Vector(1)
+    m = Vector(1)
+    u = Vector("context.nv")
+    multipliers = Vector("context.n_active")
+
+
+@native
+def _plain_encode(o: VariablesRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
+    """p = M u: no impulse of constraints is kept in it."""
+    o.context.multipliers[:] = 0.0
+    return _encode(o, t, x, y)
+
+
+@native
+def _mixed_dae(o: VariablesRecord, t: float, z: np.ndarray, F: np.ndarray) -> int:
+    """q̇, ṗ = ∂L/∂q + Q + Aᵀλ, the power;  0 = p − M u,  0 = A u + b."""
+    c, given, out = o.context, MixedState.of(o, z), MixedState.of(o, F)
+    e, m = constraints_at(c, t, given.q), given.m[0]
+    out.u[:] = given.p_by_m - e.M @ given.u / m
+    lost, push = 0.0, np.zeros(c.nv)
+    for i in range(c.n_active):
+        row = c.active[i]
+        out.multipliers[i] = e.A[row] @ given.u + e.rate[row]
+        push += e.A[row] * given.multipliers[i]
+        lost += e.rate[row] * given.multipliers[i]
+    x = np.empty(c.nq + c.nv)
+    x[: c.nq] = given.q
+    x[c.nq :] = given.u
+    r = rates_at(o, t, x)
+    out.q[:] = r.qdot
+    out.p_by_m[:] = (r.momentum_rate + push) / m
+    out.work[0] = r.power - lost
+    out.m[0] = 0.0
+    return finite(c, F)
+
+
+@native
+def _mixed_start(o: VariablesRecord, t: float, z: np.ndarray) -> int:
+    """u of p, and the λ of independent rows that push as those of all rows do."""
+    c, given, n = o.context, MixedState.of(o, z), o.context.nq + o.context.nv + 1
+    x, rate = np.empty(n), np.empty(n)
+    status = _velocities(o, t, z, x, c.multipliers)
+    if status == OK:
+        status = c.rhs(t, x, rate)
+    if status != OK:
+        return status
+    given.u[:] = x[c.nq : c.nq + c.nv]
+    e = constraints_at(c, t, given.q)
+    push = c.multipliers @ e.A
+    A = np.empty((c.n_active, c.nv))
+    for i in range(c.n_active):
+        A[i] = e.A[c.active[i]]
+    K = A @ A.T
+    given.multipliers[:] = A @ push
+    if not cholesky(K):
+        return undetermined(c, e.M, e.A, NO_MASS)
+    cholesky_substitute(K, given.multipliers)
+    return OK
+
+
+MIXED = Mixed("index-2", 2, _mixed_dae, _mixed_start, _plain_encode)
+
+
 class CanonicalFormulation(BlockFormulation):
     """What formulations with momenta share.
 
@@ -160,9 +228,13 @@ class Canonical(CanonicalFormulation):
     ṗ is explicit. σ = −∫ λ dt is taken out of p when it has grown large, which changes nothing in the motion. The work
     of drives needs no λ either: W − bᵀσ has the rate  (power of forces) − ḃᵀσ.
 
+    With ``stabilization="index-2"`` σ is left out and ``radau`` solves, for q, p, u and λ, the system of index 2
+
+        p = M u,   ṗ = ∂L/∂q + Q + Aᵀλ,   A u + b = 0
+
     Reference: H. M. Lankarani, P. E. Nikravesh, "Application of the canonical equations of motion in problems of
     constrained multibody systems with intermittent motion", ASME Adv. Des. Autom. 14-1 (1988) 417–423; J. García de
-    Jalón, E. Bayo, sec. 5.4.1, algorithm 5-6, eqs. 5.99–5.103.
+    Jalón, E. Bayo, sec. 5.4.1, algorithm 5-6, eqs. 5.97–5.103.
     """
 
     name: ClassVar[str] = "canonical"
@@ -170,4 +242,6 @@ class Canonical(CanonicalFormulation):
 
     def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1
-        return Variables("momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, blocks=MomentumRates)
+        return Variables(
+            "momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, blocks=MomentumRates, mixed=MIXED
+        )

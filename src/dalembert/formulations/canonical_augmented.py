@@ -18,7 +18,7 @@ from dalembert.formulations.canonical import (
     write_momenta,
 )
 from dalembert.formulations.penalty import stiffened
-from dalembert.native import Int, Outputs, Real, Vector, native
+from dalembert.native import Flag, Int, Outputs, Real, Vector, native
 from dalembert.numerics.context import OK, TOO_STIFF, Closure, finite
 from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute
@@ -29,8 +29,9 @@ __all__ = ["CanonicalAugmented"]
 
 
 class AugmentedVariables(VariablesRecord):
-    """Options as in ``Augmented``."""
+    """Options as in ``Augmented``; ``basic``: penalties on φ act as forces, not in the momenta."""
 
+    basic = Flag()
     alpha = Real()
     omega = Real()
     mu = Real()
@@ -50,8 +51,10 @@ class AugmentedMomenta(Outputs):
 
 @native
 def _wanted(o: AugmentedVariables, e: Closure, integral: np.ndarray) -> np.ndarray:
-    """g = b + 2Ωμ φ + Ω² ∫φ dt;  rows without φ:  b + 2Ωμ ∫ψ dt."""
+    """g = b + 2Ωμ φ + Ω² ∫φ dt;  rows without φ:  b + 2Ωμ ∫ψ dt;  b alone in the basic form."""
     g = e.rate.copy()
+    if o.basic:
+        return g
     for i in range(g.shape[0]):
         if i < e.phi.shape[0]:
             g[i] += 2.0 * o.omega * o.mu * e.phi[i] + o.omega * o.omega * integral[i]
@@ -70,7 +73,7 @@ def _velocities(
     e = constraints_at(c, t, motion.q)
     M, A, u = e.M, e.A, motion.u
     p, g = given.m[0] * given.p_by_m, _wanted(o, e, given.integral)
-    alpha = o.alpha * largest_mass(M)
+    alpha = o.alpha * (given.m[0] if o.basic else largest_mass(M))
     K = stiffened(M, np.full(c.rows, alpha), A)
     if not cholesky(K):
         return undetermined(c, M, A, TOO_STIFF)
@@ -115,9 +118,28 @@ def _rhs(o: AugmentedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     if status != OK:
         return status
     rate.q[:], force, rate.work[0] = momentum_rates(o, t, x, sigma)
-    rate.p_by_m[:] = force / AugmentedMomenta.of(o, y).m[0]
+    m = AugmentedMomenta.of(o, y).m[0]
+    if o.basic:
+        e = constraints_at(c, t, x[: c.nq])
+        push = o.alpha * m * _pulled(o, e, x[c.nq : c.nq + c.nv])
+        force -= push @ e.A
+        rate.work[0] += push @ e.rate
+        rate.integral[:] = 0.0
+    rate.p_by_m[:] = force / m
     rate.m[0] = 0.0
     return finite(c, dy)
+
+
+@native
+def _pulled(o: AugmentedVariables, e: Closure, u: np.ndarray) -> np.ndarray:
+    """Ω² φ + 2Ωμ φ̇;  rows without φ:  2Ωμ ψ."""
+    out = 2.0 * o.omega * o.mu * (e.A @ u + e.rate)
+    for i in range(e.phi.shape[0]):
+        out[i] += o.omega * o.omega * e.phi[i]
+    return out
+
+
+FORMS = ("modified", "basic")
 
 
 @dataclass(frozen=True)
@@ -131,18 +153,27 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
     Rows without φ (nonholonomic ψ = A u + b) have g = b + 2Ωμ ∫ψ dt. The rank of A does not matter. The integrals are
     part of the state; they start anew where the motion is led back onto its constraints.
 
-    Options: see :class:`Augmented`.
+    Args:
+        form: ``modified`` as above; ``basic`` leaves φ out of the momenta, g = b, and lets it push,
+            ṗ = ∂L/∂q + Q + Ȧᵀσ − Aᵀ α (Ω² φ + 2Ωμ φ̇), with a constant α. Without turns (``iterations=0``) it is the
+            penalty method in canonical variables; with turns velocities obey the constraints, and φ is left alone.
+
+    Other options: see :class:`Augmented`.
 
     Reference: E. Bayo, A. Avello, "Singularity-free augmented Lagrangian algorithms for constrained multibody
     dynamics", Nonlinear Dynamics 5 (1994) 209–231; J. García de Jalón, E. Bayo, sec. 5.4.3, algorithm 5-8, eqs.
-    5.118–5.126.
+    5.114–5.121.
     """
 
     name: ClassVar[str] = "canonical-augmented"
     title: ClassVar[str] = "Augmented Lagrangian in canonical form"
 
+    form: str = "modified"
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.form not in FORMS:
+            raise DalembertError(f"{self.name}: unknown form {self.form!r}; expected one of {', '.join(FORMS)}")
         for name in ("alpha", "omega", "mu"):
             if not isinstance(getattr(self, name), NUMBER):
                 raise DalembertError(
@@ -151,7 +182,9 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
 
     def variables(self, sizes: Sizes) -> Variables:
         n = sizes.nq + sizes.nv + 1 + sizes.rows
+        options = {name: value for name, value in asdict(self).items() if name != "form"}
+        options["basic"] = self.form == "basic"
         return Variables(
             "momenta instead of velocities", n + 1, n, _rhs, _decode, _encode, record=AugmentedVariables,
-            options=asdict(self), blocks=MomentumRates,
+            options=options, blocks=MomentumRates,
         )  # fmt: skip

@@ -19,7 +19,7 @@ _WEIGHTS = np.array([1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0])
 
 class GroupStep(Step):
     """A step and its working space: (q, δ), q ∘ exp(δ) with D and its inverse, a stage, its rates δ̇ and ẏ, and their
-    weighted sums."""
+    weighted sums; those of states of first order, which stand in q."""
 
     nq = Int()
     nv = Int()
@@ -31,6 +31,9 @@ class GroupStep(Step):
     rate = Vector("size")
     total_turn = Vector("nv")
     total = Vector("size - nq")
+    n_states = Int()
+    first_state = Int()
+    total_states = Vector("n_states")
 
 
 @native
@@ -45,6 +48,9 @@ def _stage(s: GroupStep, i: int) -> int:
     stage[:nq] = moved[:nq]
     for j in range(nq, len(y)):
         stage[j] = y[j] + (c * h * rate[j] if i > 0 else 0.0)
+    first = s.first_state
+    for j in range(first, first + s.n_states):
+        stage[j] = y[j] + (c * h * rate[j] if i > 0 else 0.0)
     if p.rhs(t + c * h, stage, rate) != 0:
         return FAILED
     # δ̇ = D(δ)⁻¹ u
@@ -57,6 +63,8 @@ def _stage(s: GroupStep, i: int) -> int:
         total_turn[j] += _WEIGHTS[i] * x
     for j in range(len(y) - nq):
         total[j] += _WEIGHTS[i] * rate[nq + j]
+    for j in range(s.n_states):
+        s.total_states[j] += _WEIGHTS[i] * rate[first + j]
     return GO_ON
 
 
@@ -68,6 +76,7 @@ def _step(s: GroupStep) -> int:
     given[:nq] = y[:nq]
     total_turn[:] = 0.0
     total[:] = 0.0
+    s.total_states[:] = 0.0
     for i in range(4):
         if _stage(s, i) != GO_ON:
             return FAILED
@@ -77,6 +86,8 @@ def _step(s: GroupStep) -> int:
     new[:nq] = s.moved[:nq]
     for j in range(len(y) - nq):
         new[nq + j] = y[nq + j] + h * total[j]
+    for j in range(s.n_states):
+        new[s.first_state + j] = y[s.first_state + j] + h * s.total_states[j]
     m.evaluations += 4
     return GO_ON
 
@@ -106,6 +117,6 @@ class MuntheKaas(Stepwise):
     def stepper(self, problem: Problem, memory: Memory) -> Stepper:
         step = GroupStep(
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
-            nq=problem.nq, nv=problem.nv,
+            nq=problem.nq, nv=problem.nv, n_states=problem.n_states, first_state=problem.first_state,
         )  # fmt: skip
         return Stepper(current=step, step=_step.bind(step))

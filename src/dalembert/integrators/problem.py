@@ -19,6 +19,7 @@ class Problem(Record):
         size: length of y.
         varying: how many entries of y change within a step; the others do not count in norms of errors. 0: all.
         nq, nv, rows: y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ.
+        n_states, first_state: how many entries of q are states of first order, which no δ moves, and the first of them.
         n_events: how many events there are.
         n_branches: how many of the last events choose branches of formulas: their functions are compared with zero.
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
@@ -53,6 +54,8 @@ class Problem(Record):
     rows = Int()
     n_events = Int()
     n_branches = Int()
+    n_states = Int()
+    first_state = Int()
     dae_size = Int()
     dae_index = Int()
     staged = Flag()

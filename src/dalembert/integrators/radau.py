@@ -431,13 +431,14 @@ class Radau(Stepwise):
     """Radau IIA: three implicit stages, order 5, dense output of order 4. For stiff problems, also with multipliers.
 
     Args:
-        form: which equations are solved: "ode" for ẏ = f; "index-1" or "ggl" (index 2) for those with multipliers.
+        form: which equations are solved: "ode" for ẏ = f; "index-1" or "ggl" (index 2) for those with multipliers;
+            "index-2" for canonical ones with multipliers.
         rtol, atol: local error allowed, relative and absolute.
         max_step: longest step (s).
         max_steps: gives up after so many.
     """
 
-    form: Literal["ode", "index-1", "ggl"] = "ode"
+    form: Literal["ode", "index-1", "ggl", "index-2"] = "ode"
     rtol: float = 1e-8
     atol: float = 1e-10
     max_step: float = math.inf

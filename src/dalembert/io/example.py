@@ -30,6 +30,8 @@ bodies:
         length: crank_length
         axis: y
         pose: [1, crank_length/2, 0]
+points:
+  - {name: tip, body: coupler, at: [1, crank_length, 0]}
 joints:
   - {name: A, kind: revolute, bodies: [ground, crank], point: [0, 0, 0], axis: z}
   - {name: B, kind: revolute, bodies: [crank, coupler], point: [0, crank_length, 0], axis: z}
@@ -52,8 +54,15 @@ forces:
   - name: bearing
     kind: joint-force
     joint: D
-    value: -0.1*u(D) - 0.5*q(D)**3
+    value: -0.1*u(D) - 0.5*q(D)**3 + 0.1*current - brake(abs(u(D)))*sign(u(D))
+states:
+  - {name: current, rate: (voltage - 2*current - 0.1*u(D))/0.05, unit: A}
+inputs:
+  - {name: voltage, default: 0, unit: V}           # a run says what it is
+tables:
+  - {name: brake, x: [0, 1, 5, 20], y: [0, 0.1, 0.15, 0.16]}
 outputs:
+  - {name: reach, formula: "distance(tip, crank) + vx(tip)*Rxx(crank)"}
   - {name: height, formula: y(coupler) - crank_length/2, unit: m}
 events:
   - {name: coasting, when: t - 5, direction: rising, switch: {motor: false}}

@@ -46,6 +46,8 @@ def read_mjcf(
     package_dirs: Any = (),
     repair_inertia: bool = False,
     keyframe: str | int = 0,
+    limits: bool = False,
+    friction: bool = False,
 ) -> Model:
     """The model of an MJCF document.
 
@@ -54,6 +56,8 @@ def read_mjcf(
         package_dirs: folders in which ``package://`` looks for packages.
         repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
         keyframe: which key gives the initial state, by name or number.
+        limits: True: ranges of hinges and slides become rigid end stops (constraints of kind ``limit``).
+        friction: True: ``frictionloss`` of hinges and slides sticks and slips (constraints of kind ``friction``).
 
     Raises:
         ModelError: listing everything that is wrong with the document.
@@ -61,7 +65,7 @@ def read_mjcf(
     report = Report()
     root = expand(root, report)
     report.raise_if_any()
-    robot = Robot(root.get("model"), report, merge_fixed, repair_inertia)
+    robot = Robot(root.get("model"), report, merge_fixed, repair_inertia, limits, friction)
     return _Reader(root, report, robot, package_dirs).read(keyframe)
 
 
@@ -261,7 +265,10 @@ class _Reader:
             kind = "hinge"
         armature = report.number(node, "armature", 0.0)
         for key, what in (("range", "joint limits are"), ("frictionloss", "joint friction (frictionloss) is")):
-            if any(report.numbers(node, key) or ()):
+            read = (
+                self._is_limited(node, kind) if key == "range" else self.robot.friction and kind in ("hinge", "slide")
+            )
+            if any(report.numbers(node, key) or ()) and not read:
                 report.note(f"{what} not part of the model; joints", name)
         identity = Pose.identity(NUMPY)
         if kind == "free":
@@ -290,6 +297,10 @@ class _Reader:
         self.extras.joints[name] = (kind, ref)
         return Joint(name, KINDS[kind][0], frame @ back, frame, node, (ref,), armature)
 
+    def _is_limited(self, node: Node, kind: str) -> bool:
+        """Whether the range of a joint is read as end stops."""
+        return self.robot.limits and kind in ("hinge", "slide") and node.get("limited", "auto") != "false"
+
     def _angle(self, node: Node, kind: str, key: str) -> float:
         return self.report.number(node, key, 0.0) * (self.settings.radians if kind == "hinge" else 1.0)
 
@@ -297,6 +308,12 @@ class _Reader:
         """Springs and dampers of a joint."""
         kind = "free" if node.tag == "freejoint" else node.get("type", "hinge")
         count, joint = KINDS[kind][1], self.robot.joints[name]
+        ends = self.report.numbers(node, "range") or ()
+        if any(ends) and len(ends) == 2 and self._is_limited(node, kind):
+            unit = self.settings.radians if kind == "hinge" else 1.0
+            self.robot.limit(name, node, ends[0] * unit, ends[1] * unit)
+        if self.robot.friction and count == 1:
+            self.robot.rub(name, node, (self.report.numbers(node, "frictionloss") or [0.0])[0])
         values: dict[str, float] = {}
         for key in ("stiffness", "damping"):
             numbers = self.report.numbers(node, key) or [0.0]

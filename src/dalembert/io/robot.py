@@ -12,8 +12,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from dalembert.algebra import NUMPY
+from dalembert.constraints import Friction, Limit
 from dalembert.elements import Element, Placement
 from dalembert.errors import ModelError
+from dalembert.expressions import reference
 from dalembert.io.report import Names, Report
 from dalembert.io.xml_data import Node
 from dalembert.joints import data_of
@@ -127,10 +129,21 @@ class Robot:
     Args:
         merge_fixed: put links that cannot move against their parent into it.
         repair_inertia: change inertias that no rigid body has, instead of a warning.
+        limits: make limits of joint coordinates part of the model.
+        friction: make friction of joints with one coordinate part of the model.
     """
 
-    def __init__(self, name: str, report: Report, merge_fixed: bool = True, repair_inertia: bool = False):
+    def __init__(
+        self,
+        name: str,
+        report: Report,
+        merge_fixed: bool = True,
+        repair_inertia: bool = False,
+        limits: bool = False,
+        friction: bool = False,
+    ):
         self.report, self.merge_fixed, self.repair_inertia = report, merge_fixed, repair_inertia
+        self.limits, self.friction = limits, friction
         self.links: dict[str, Link] = {}
         self.loops: list[Loop] = []
         self.ground_shapes: list[dict[str, Any]] = []
@@ -266,6 +279,17 @@ class Robot:
     def constraint(self, kind: type[Element], name: str, node: Node, **fields: Any) -> None:
         """Add a constraint of the catalog."""
         self._add("constraints", kind, node, {"name": self._constraint_names.new(name), **fields})
+
+    def limit(self, joint: str, node: Node, lower: float | None, upper: float | None) -> None:
+        """Add end stops of a joint with one coordinate."""
+        of = reference("q", self.joints[joint])
+        self.constraint(Limit, f"{self.joints[joint]} limit", node, of=of, lower=lower, upper=upper)
+
+    def rub(self, joint: str, node: Node, constant: float) -> None:
+        """Add friction without load to a joint with one coordinate."""
+        if constant:
+            name = self.joints[joint]
+            self.constraint(Friction, f"{name} friction", node, joint=name, constant=constant)
 
     def finish(self) -> Model:
         """The model, valid, with its notes.

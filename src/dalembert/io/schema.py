@@ -15,6 +15,7 @@ from dalembert.joints import JOINTS
 from dalembert.joints.joint_data import GEOMETRY
 from dalembert.model.data import Event, Output
 from dalembert.model.document import Document
+from dalembert.model.signals_data import InputSignal, StateVariable
 from dalembert.model.validate_bodies import SHAPES
 from dalembert.solids import SOLIDS
 from dalembert.values import DICT, LIST
@@ -22,6 +23,7 @@ from dalembert.values import DICT, LIST
 __all__ = ["json_schema", "reference_markdown"]
 
 _TITLES = {
+    "StateVariable": "state", "InputSignal": "input",
     "JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model",
     "PlanarBody": "body", "NodeSpring": "spring", "NodeForce": "force", "PlanarCoordinate": "coordinate",
     "PlanarVelocity": "velocity", "PlanarConstraint": "constraint", "PlanarOutput": "output",
@@ -130,7 +132,12 @@ where motion is allowed the time `t` and references to the motion:
 | `x(body)`, `y(body)`, `z(body)` | world position of a body's origin (m) |
 | `vx(body)`, `vy(body)`, `vz(body)` | its velocity in world axes (m/s) |
 | `wx(body)`, `wy(body)`, `wz(body)` | angular velocity in world axes (rad/s) |
+| `Rxx(body)`, `Rxy(body)` … `Rzz(body)` | its orientation: `Rxy` is the component along world x of its axis y |
+| `x(point)`, `vx(point)` … | the same of a point of `points` |
+| `distance(a, b)` | of two points or origins of bodies (m) |
+| `length(spring)`, `rate(spring)` | distance of the ends of a spring or strut (m), and its rate (m/s) |
 
+States, inputs and tables are named as parameters are: `k*current`, `road(x(wheel))`.
 Names with spaces or dashes are quoted: `q("front wheel")`. A floating body has a free joint of its own name.
 
 Choices are written `a if c else b`, where `c` is one comparison with `<`, `<=`, `>` or `>=`:
@@ -141,7 +148,7 @@ What may stand where:
 | field | may name, besides parameters |
 |---|---|
 | geometry, inertia, stiffness, sizes, initial values | nothing |
-| `formula` of an equation at position level | `t`, `q`, `x`, `y`, `z` |
+| `formula` of an equation at position level | `t`, inputs, `q`, `x`, `y`, `z`, `R…`, `length` |
 | `formula` of an equation at velocity level | `t` and all references; linear in velocities |
 | `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |
 | `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
@@ -171,7 +178,7 @@ _CONSTRAINTS = """Each has a `name` and a `kind`. One with `active: false`, or t
 
 _SECTION_NOTES = {
     "parameters": "A mapping of names to numbers. Parameters stay symbolic: a change needs no recompilation. "
-    "Names are letters, digits and `_`; `t` and `pi` are taken.",
+    "Names are letters, digits and `_`; `t` and `pi` are taken; states, inputs and tables share them.",
     "initial": "A mapping of joints to coordinates: one value, or a list of nq; assembly finds the rest.",
     "initial_rates": "A mapping of joints to velocities: one value, or a list of nv.",
     "velocities": "A mapping of names to formulas of `t` and all references, linear in velocities; analytical "
@@ -206,6 +213,9 @@ def reference_markdown() -> str:
         parts.append(f"## {section}\n\n{note}")
         for name, kind in kinds.items():
             parts.append(f"### {name}\n\n" + _described(definitions[kind.__name__], definitions))
+    parts.append("## points\n\n" + _described(definitions["Point"], definitions))
+    for section, name in (("states", "StateVariable"), ("inputs", "InputSignal"), ("tables", "Table")):
+        parts.append(f"## {section}\n\n" + _described(definitions[name], definitions))
     parts.append("## outputs\n\n" + _described(definitions["Output"], definitions))
     parts.append("## events\n\n" + _described(definitions["Event"], definitions))
     parts.append("## submodels\n\n" + _SUBMODELS + "\n" + _table(definitions["SubModel"], definitions))
@@ -270,7 +280,8 @@ def _needs(names: Iterable[str]) -> tuple[str, str]:
 
 def _moving() -> str:
     """Fields whose formulas may name more than parameters, from their marks."""
-    kinds: dict[str, Any] = {**CONSTRAINTS, **FORCES, "output": Output, "event": Event}
+    more = {"state": StateVariable, "input": InputSignal, "output": Output, "event": Event}
+    kinds: dict[str, Any] = {**CONSTRAINTS, **FORCES, **more}
     owners: dict[tuple[str, str], list[str]] = {}
     for name, kind in kinds.items():
         for field, allowed in allowed_in(kind).items():

@@ -57,6 +57,8 @@ def read_urdf(
     merge_fixed: bool = True,
     package_dirs: Any = (),
     repair_inertia: bool = False,
+    limits: bool = False,
+    friction: bool = False,
 ) -> Model:
     """The model of a URDF document.
 
@@ -65,6 +67,8 @@ def read_urdf(
         merge_fixed: put links on fixed joints into the link that carries them; their names stay on shapes.
         package_dirs: folders in which ``package://`` looks for packages, besides those around the file.
         repair_inertia: change inertias that no rigid body has, with a note, instead of a warning.
+        limits: True: position limits of joints become rigid end stops (constraints of kind ``limit``).
+        friction: True: friction of joints sticks and slips (constraints of kind ``friction``).
 
     Raises:
         ModelError: listing everything that is wrong with the document.
@@ -72,7 +76,7 @@ def read_urdf(
     report = Report()
     if base not in ("fixed", "free"):
         report.problem(None, f"base must be 'fixed' or 'free', got {base!r}")
-    robot = Robot(root.get("name"), report, merge_fixed, repair_inertia)
+    robot = Robot(root.get("name"), report, merge_fixed, repair_inertia, limits, friction)
     return _Reader(root, report, MeshFiles(root.file, package_dirs, report), robot).read(base)
 
 
@@ -103,6 +107,7 @@ class _Reader:
             self.report.problem(self.root, "nothing in the robot can move", 'read it with base="free"')
         for name, node in self.joint_nodes.items():
             self._dynamics(name, node)
+            self._limit(name, node)
             self._mimic(name, node)
         return self.robot.finish()
 
@@ -249,7 +254,8 @@ class _Reader:
         kind, _, placed = self._kind(node)
         frame = self._axis(node) if placed else Pose.identity(NUMPY)
         if node.first("limit") is not None:
-            report.note("joint limits (position, velocity, effort) are not part of the model; joints", name)
+            what = "velocity, effort" if self.robot.limits else "position, velocity, effort"
+            report.note(f"joint limits ({what}) are not part of the model; joints", name)
         for part in node.all("safety_controller", "calibration"):
             report.note(f"{part.tag} is not part of the model; joints", name)
         joint = Joint(name, kind, X @ frame, frame, node, armature=self.armatures.get(name, 0.0))
@@ -279,13 +285,24 @@ class _Reader:
             self.report.problem(node, f"{node.label}: a screw needs its pitch", fix)
         return pitch or 1.0
 
+    def _limit(self, name: str, node: Node) -> None:
+        """Position limits become end stops, if that is wanted."""
+        limit = node.first("limit")
+        if limit is None or not self.robot.limits or node.get("type") not in ("revolute", "prismatic"):
+            return
+        lower, upper = (self.report.number(limit, key, 0.0) for key in ("lower", "upper"))
+        self.robot.limit(name, limit, lower, upper)
+
     def _dynamics(self, name: str, node: Node) -> None:
-        """Damping becomes a force; friction is left out."""
+        """Damping becomes a force; friction sticks and slips, if that is wanted."""
         dynamics, count = node.first("dynamics"), JOINTS[node.get("type")][1]
         if dynamics is None:
             return
         self.report.unread(dynamics, ("damping", "friction"))
-        if any(self.report.numbers(dynamics, "friction") or ()):
+        rubbing = self.report.numbers(dynamics, "friction") or []
+        if self.robot.friction and count == 1 and len(rubbing) == 1:
+            self.robot.rub(name, dynamics, rubbing[0])
+        elif any(rubbing):
             self.report.note("joint friction is not part of the model; joints", name)
         damping = self.report.numbers(dynamics, "damping") or [0.0]
         values = damping * count if len(damping) == 1 else damping

@@ -23,7 +23,7 @@ _ROTATIONS = (so3.rotation_x, so3.rotation_y, so3.rotation_z)
 
 
 class Factor:
-    """An elementary motion whose subspace is constant in its own moved frame, so that its bias vanishes.
+    """An elementary motion, whose subspace is mostly constant in its own moved frame, so that its bias vanishes.
 
     ``keeps`` names what of the frame (origin, x, y, z) it does not move.
     """
@@ -42,6 +42,10 @@ class Factor:
     def moved(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """The subspace at q."""
         return self.subspace(al)
+
+    def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray | None:
+        """Ṡ(q, u) u of the subspace at q; None where it vanishes."""
+        return None
 
 
 class Rotation(Factor):
@@ -168,6 +172,8 @@ class Product(Joint):
             own = factor.moved(al, q[at]) @ u[rate] if factor.nv else al.zeros(6)
             V = X.motion_inverse(V) + own
             c = X.motion_inverse(c) + cross_motion(V, own)
+            bias = factor.bias(al, q[at], u[rate])
+            c = c if bias is None else c + bias
         return c
 
     def subspace_rate(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:

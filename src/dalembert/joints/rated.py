@@ -2,6 +2,11 @@
 
 A ball has no three or four numbers of which its angular velocity is the rate. Described by three angles it is a product
 of three rotations; described by a quaternion it has four numbers, four rates, and the equation |Q|² = 1 between them.
+The rotation vector r with R = exp(r̂), canonical coordinates of the first kind, and Cayley's (Rodrigues') parameters
+c = tan(θ/2) r/θ are three numbers without an equation: singular at θ = 2π, and infinite at θ = π.
+
+Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems", secs.
+2.3.2 and 3.1, eqs. (8), (20).
 """
 
 from __future__ import annotations
@@ -10,13 +15,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from dalembert.algebra import NUMPY, Algebra
+from dalembert.algebra import NUMPY, Algebra, Jets
 from dalembert.joints.base import Joint
 from dalembert.joints.free import Free
 from dalembert.joints.product import Ball, Factor, Product, Rotation, Translation
-from dalembert.spatial import Pose, euler, quaternion
+from dalembert.spatial import Pose, euler, quaternion, so3
 
-__all__ = ["Quaternion", "Rated"]
+__all__ = ["ROTATIONS", "Cayley", "Quaternion", "Rated", "RotationVector"]
+
+# How balls can be described: the names of their numbers.
+ROTATIONS = {
+    "angles": "psi theta phi", "quaternions": "e0 e1 e2 e3", "vectors": "rx ry rz", "cayley": "cx cy cz",
+}  # fmt: skip
+
+# Cayley's parameters of a half turn are infinite; in floats they are this large.
+LARGE = 1e100
 
 
 class Quaternion(Factor):
@@ -42,6 +55,83 @@ def turning(al: Algebra, Q: np.ndarray) -> np.ndarray:
     return 2 * al.array([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]])
 
 
+class _ThreeNumbers(Factor):
+    """Any rotation by three numbers that are no successive angles."""
+
+    nq = 3
+    nv = 3
+    keeps = ("origin",)
+
+    def moved(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([self.omega(al, q), al.zeros(3, 3)])
+
+    def bias(self, al: Algebra, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        jets = Jets(al)
+        rate = jets.parts(self.omega(jets, jets.jets(q, u, al.zeros(3))))[1]
+        return al.concatenate([rate @ u, al.zeros(3)])
+
+    def omega(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """The matrix between the rates and the angular velocity in moved axes."""
+        raise NotImplementedError
+
+    def quaternion(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        """The unit quaternion."""
+        raise NotImplementedError
+
+    def of_quaternion(self, al: Algebra, Q: np.ndarray) -> np.ndarray:
+        """The inverse of ``quaternion``."""
+        raise NotImplementedError
+
+    def steepness(self, q: np.ndarray) -> np.ndarray:
+        """How far the numbers (in the last axis) are from singular, 1 at rest."""
+        raise NotImplementedError
+
+
+class RotationVector(_ThreeNumbers):
+    """R = exp(r̂), canonical coordinates of the first kind:  ω = dexp(r) ṙ,  singular at |r| = 2π."""
+
+    def transform(self, al: Algebra, q: np.ndarray) -> Pose:
+        return Pose(so3.exp(al, q), al.zeros(3))
+
+    def omega(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return so3.dexp(al, q)
+
+    def quaternion(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return quaternion.exp(al, q)
+
+    def of_quaternion(self, al: Algebra, Q: np.ndarray) -> np.ndarray:
+        return quaternion.log(al, quaternion.shortest(al, Q))
+
+    def steepness(self, q: np.ndarray) -> np.ndarray:
+        return np.abs(np.sinc(np.linalg.norm(q, axis=-1) / (2 * np.pi)))
+
+
+class Cayley(_ThreeNumbers):
+    """R = (1 + ĉ)(1 − ĉ)⁻¹, c = tan(θ/2) about the axis:  ω = 2 (1 − ĉ) ċ/(1 + c²),  infinite at θ = π."""
+
+    def transform(self, al: Algebra, q: np.ndarray) -> Pose:
+        s = q @ q
+        K = so3.hat(al, q)
+        return Pose(al.eye(3) + 2 / (1 + s) * (K + K @ K), al.zeros(3))
+
+    def omega(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return 2 / (1 + q @ q) * (al.eye(3) - so3.hat(al, q))
+
+    def quaternion(self, al: Algebra, q: np.ndarray) -> np.ndarray:
+        return al.concatenate([al.array([1]), q]) / al.sqrt(1 + q @ q)
+
+    def of_quaternion(self, al: Algebra, Q: np.ndarray) -> np.ndarray:
+        if al is NUMPY and abs(Q[0]) < 1 / LARGE:
+            return LARGE * Q[1:]
+        return Q[1:] / Q[0]
+
+    def steepness(self, q: np.ndarray) -> np.ndarray:
+        return 1 / (1 + np.sum(q * q, axis=-1))
+
+
+_NUMBERS: dict[str, _ThreeNumbers] = {"vectors": RotationVector(), "cayley": Cayley()}
+
+
 class Rated(Product):
     """A joint with balls, or a free one, by numbers whose rates are its velocities.
 
@@ -49,7 +139,8 @@ class Rated(Product):
 
     Args:
         joint: as the model gives it.
-        axes: of the three rotations that describe a ball; None for quaternions.
+        rotations: how a ball is described, one of ROTATIONS.
+        axes: of the three rotations that describe a ball by angles.
 
     Attributes:
         balls: where the numbers of each ball are in q.
@@ -58,12 +149,16 @@ class Rated(Product):
 
     kind = "rated"
 
-    def __init__(self, joint: Joint, axes: tuple[int, int, int] | None):
-        self.joint, self.axes = joint, axes
+    def __init__(self, joint: Joint, rotations: str, axes: tuple[int, int, int]):
+        self.joint, self.rotations, self.axes = joint, rotations, axes
+        self.numbers = _NUMBERS.get(rotations)
+        self.by_quaternion = rotations == "quaternions"
         self.is_free = isinstance(joint, Free)
         free: tuple[Factor, ...] = (*(Translation(i) for i in range(3)), Ball())
         own: tuple[Factor, ...] = free if self.is_free else cast(Any, joint).factors
-        turn: tuple[Factor, ...] = (Quaternion(),) if axes is None else tuple(Rotation(axis) for axis in axes)
+        turn: tuple[Factor, ...] = tuple(Rotation(axis) for axis in axes)
+        if self.numbers is not None or self.by_quaternion:
+            turn = (self.numbers or Quaternion(),)
         self.balls: list[slice] = []
         self.parts: list[tuple[Factor, slice, slice, slice]] = []
         factors: list[Factor] = []
@@ -104,8 +199,10 @@ class Rated(Product):
 
     def omega(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """The matrix between the rates of one ball's numbers q and its angular velocity in moved axes."""
-        if self.axes is None:
+        if self.by_quaternion:
             return turning(al, q)
+        if self.numbers is not None:
+            return self.numbers.omega(al, q)
         columns: list[np.ndarray] = []
         for axis, angle in zip(self.axes, q, strict=True):
             rotation = Rotation(axis)
@@ -115,8 +212,10 @@ class Rated(Product):
 
     def _quaternion(self, al: Algebra, q: np.ndarray) -> np.ndarray:
         """The quaternion of one ball; smooth in the angles."""
-        if self.axes is None:
+        if self.by_quaternion:
             return q
+        if self.numbers is not None:
+            return self.numbers.quaternion(al, q)
         turn = al.array([1, 0, 0, 0])
         for axis, angle in zip(self.axes, q, strict=True):
             part = al.zeros(4)
@@ -126,7 +225,9 @@ class Rated(Product):
 
     def _turned(self, al: Algebra, R: np.ndarray) -> np.ndarray:
         """The numbers of one ball with this rotation matrix."""
-        return quaternion.from_matrix(al, R) if self.axes is None else euler.angles(al, self.axes, R)
+        if self.numbers is not None:
+            return self.numbers.of_quaternion(al, quaternion.from_matrix(al, R))
+        return quaternion.from_matrix(al, R) if self.by_quaternion else euler.angles(al, self.axes, R)
 
     def rates(self, al: Algebra, q: np.ndarray, V: np.ndarray) -> np.ndarray:
         return super().rates(al, q, V) if al is not NUMPY else np.linalg.lstsq(self.subspace(al, q), V, rcond=1e-12)[0]
@@ -149,8 +250,10 @@ class Rated(Product):
 
     def steepness(self, q: np.ndarray) -> np.ndarray:
         """How far the numbers of one ball (in the last axis) are from singular; 1 for quaternions."""
-        return np.ones_like(q[..., 0]) if self.axes is None else euler.steepness(self.axes, q[..., 1])
+        if self.numbers is not None:
+            return self.numbers.steepness(q)
+        return np.ones_like(q[..., 0]) if self.by_quaternion else euler.steepness(self.axes, q[..., 1])
 
     def norms(self, q: np.ndarray) -> list[Any]:
         """½ (|Q|² − 1) of its quaternions."""
-        return [(q[at] @ q[at] - 1) / 2 for at in self.balls] if self.axes is None else []
+        return [(q[at] @ q[at] - 1) / 2 for at in self.balls] if self.by_quaternion else []

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
     from dalembert.library.mechanisms.bennett import bennett
     from dalembert.library.mechanisms.bicycle import bicycle
+    from dalembert.library.mechanisms.bouncing_ball import bouncing_ball
     from dalembert.library.mechanisms.bricard import bricard
+    from dalembert.library.mechanisms.cam_follower import cam_follower
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.delta_robot import delta_robot
     from dalembert.library.mechanisms.desk_lamp import desk_lamp
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
+    from dalembert.library.mechanisms.five_bar import five_bar
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.parallelogram import parallelogram
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.planar_pendulum import planar_pendulum
+    from dalembert.library.mechanisms.quarter_car import quarter_car
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
     from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.snakeboard import snakeboard
     from dalembert.library.mechanisms.spinning_top import spinning_top
     from dalembert.library.mechanisms.stewart_platform import stewart_platform
+    from dalembert.library.mechanisms.stick_slip import stick_slip
     from dalembert.library.mechanisms.three_rrr import three_rrr
     from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
@@ -54,14 +59,17 @@ __all__ = [
     "andrews",
     "bennett",
     "bicycle",
+    "bouncing_ball",
     "bricard",
     "build",
+    "cam_follower",
     "cart_pendulum",
     "crank_rocker",
     "delta_robot",
     "desk_lamp",
     "double_pendulum",
     "duration",
+    "five_bar",
     "four_bar",
     "knife_edge",
     "n_four_bar",
@@ -70,6 +78,7 @@ __all__ = [
     "parallelogram",
     "pendulum",
     "planar_pendulum",
+    "quarter_car",
     "rolling_disc",
     "rolling_sphere",
     "sarrus",
@@ -80,6 +89,7 @@ __all__ = [
     "snakeboard",
     "spinning_top",
     "stewart_platform",
+    "stick_slip",
     "three_rrr",
     "tricycle",
     "whitworth",
@@ -134,10 +144,15 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "andrews",
         "parallelogram",
         "desk-lamp",
+        "bouncing-ball",
+        "cam-follower",
+        "stick-slip",
         "n-four-bar",
         "sarrus",
         "bennett",
         "bricard",
+        "five-bar",
+        "quarter-car",
     )
 }
 
@@ -147,7 +162,16 @@ PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-
 
 
 # How long a run of them is worth watching (s), where it is not ten seconds.
-DURATIONS = {"andrews": 0.03, "delta-robot": 2.0, "stewart-platform": 5.0}
+DURATIONS = {
+    "andrews": 0.03,
+    "bouncing-ball": 4.0,
+    "cam-follower": 1.0,
+    "delta-robot": 2.0,
+    "five-bar": 3.0,
+    "quarter-car": 2.5,
+    "stewart-platform": 5.0,
+    "stick-slip": 20.0,
+}
 USUAL_DURATION = 10.0
 
 

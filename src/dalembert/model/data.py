@@ -27,7 +27,7 @@ from dalembert.elements.allowed import PASSING
 from dalembert.expressions import reference
 from dalembert.solids import AnySolid
 
-__all__ = ["Body", "Event", "Output", "Shape", "SubModel"]
+__all__ = ["Body", "ContactEvent", "Event", "FrictionEvent", "Output", "Point", "Shape", "SubModel"]
 
 
 class Body(Element):
@@ -100,6 +100,14 @@ class Body(Element):
         return tuple(reference(name, self.name) for name in names)
 
 
+class Point(Element):
+    """A point of a body, which formulas name as they name bodies: ``x(tip)``, ``vz(tip)``, ``distance(tip, hook)``."""
+
+    body: BodyName = Field(description="the body that carries it")
+    at: Vector = Field(description="where it is in the reference configuration (m)")
+    frame: FrameName = Field("world", description="'world', 'body', or a body's name: the frame of ``at``")
+
+
 class Output(Element):
     """A quantity to record along a trajectory."""
 
@@ -141,6 +149,28 @@ class Event(Element):
         return [(joint, int(index or 0)) for joint, _, index in parts]
 
 
+class ContactEvent(Event):
+    """What happens to a one-sided constraint in a run: a gap closes, or the force that holds it closed would pull.
+
+    Attributes:
+        side: the gap that closes; −1: it opens again; −2: it has come to rest, which a run only notes.
+    """
+
+    contact: str
+    side: int
+
+
+class FrictionEvent(Event):
+    """What happens to friction in a run: what slips comes to a halt, or what sticks breaks loose.
+
+    Attributes:
+        sticks: True for the first of these.
+    """
+
+    friction: str
+    sticks: bool
+
+
 class SubModel(Element):
     """A model inside a model; its names get the prefix ``name.``, its ground becomes ``base``."""
 
@@ -151,6 +181,9 @@ class SubModel(Element):
     )
     base: BodyName = Field("ground", description="body of this model that is the ground of the sub-model")
     parameters: dict[Name, Formula] = Field(default_factory=dict, description="its parameters, as formulas of ours")
+    inputs: Annotated[dict[Name, Formula], MOTION] = Field(
+        default_factory=dict, description="its inputs, as formulas of t and of our states, inputs and motion"
+    )
 
 
 InitialValues = dict[JointName, tuple[Formula, ...]]

@@ -19,10 +19,11 @@ from dalembert.elements.base import AXES, plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
-from dalembert.model.data import Body, Event, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.model import SECTIONS, Model
+from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.model.validate import TITLES, problems
 from dalembert.model.validate_scope import Draft, where_of
 from dalembert.values import DICT, LIST, SEQUENCE
@@ -38,6 +39,10 @@ _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
 _KINDS: dict[str, Mapping[str, type[Element]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
 _CLASSES: dict[str, type[Element]] = {
     "bodies": Body,
+    "points": Point,
+    "states": StateVariable,
+    "inputs": InputSignal,
+    "tables": Table,
     "outputs": Output,
     "events": Event,
     "submodels": SubModel,
@@ -52,9 +57,13 @@ class Document(Record):
     gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
+    points: list[Point] = Field([], description="points of bodies that formulas name")
     joints: list[JointData] = Field([], description="joints between bodies; any joint may close a loop")
     constraints: list[Constraint] = Field([], description="gears, racks, couplers, equations and drives")
     forces: list[Force] = Field([], description="springs, bushings, forces, torques and motors")
+    states: list[StateVariable] = Field([], description="states besides the motion: currents, pressures, controllers")
+    inputs: list[InputSignal] = Field([], description="signals from outside, which a run gives")
+    tables: list[Table] = Field([], description="functions given by points")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
     events: list[Event] = Field([], description="end stops, clutches, switches: what happens when a quantity is zero")
     ground_shapes: list[Shape] = Field([], description="what to draw on the ground")
@@ -88,7 +97,7 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     if model.gravity != _default(Document, "gravity"):
         data["gravity"] = _plain(model.gravity)
     data["parameters"] = dict(model.parameter_values)
-    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events"):
+    for section in SECTIONS[:-1]:
         data[section] = [_element(element) for element in getattr(model, section)]
     data["ground_shapes"] = [_element(shape) for shape in model.ground_shapes]
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}

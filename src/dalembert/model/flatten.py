@@ -8,15 +8,17 @@ from typing import Any
 
 import sympy as sp
 
+from dalembert.constraints import OneSided, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import parameter, switches_in
-from dalembert.expressions.symbols import as_reference, parameters_of, reference
+from dalembert.expressions import STATE, parameter, references, switches_in, tables_in
+from dalembert.expressions.symbols import LINE_QUANTITIES, as_reference, parameters_of, reference
 from dalembert.joints import Free, JointData
-from dalembert.model.data import Body, Event, Output, Shape
+from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
 from dalembert.model.floating import floating
-from dalembert.model.model import Model
+from dalembert.model.model import SECTIONS, Model
+from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
 __all__ = ["Flat", "Module", "Scope", "flatten"]
 
@@ -61,6 +63,7 @@ class Flat:
     """All elements with full names and, for each, the scope it was drawn in.
 
     ``ground_shapes`` also tell the body that is the ground of their scope; ``nominal`` keeps the model in floats.
+    In formulas states are references, tables their curves, and inputs parameters, or formulas of time if they are.
     ``switches`` names the parameter, 1 or 0, that multiplies the equations of each constraint that can be off.
     ``modules`` keeps the tree of sub-models, the model itself first and every module before those inside it.
     """
@@ -69,11 +72,15 @@ class Flat:
     gravity: tuple[sp.Expr, ...]
     parameters: dict[str, float] = field(default_factory=lambda: {})
     bodies: dict[str, tuple[Body, Scope]] = field(default_factory=lambda: {})
+    points: dict[str, tuple[Point, Scope]] = field(default_factory=lambda: {})
     joints: dict[str, tuple[JointData, Scope]] = field(default_factory=lambda: {})
     constraints: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
     forces: dict[str, tuple[Any, Scope]] = field(default_factory=lambda: {})
     outputs: dict[str, tuple[Output, Scope]] = field(default_factory=lambda: {})
     events: dict[str, tuple[Event, Scope]] = field(default_factory=lambda: {})
+    states: dict[str, tuple[StateVariable, Scope]] = field(default_factory=lambda: {})
+    inputs: dict[str, tuple[InputSignal, Scope]] = field(default_factory=lambda: {})
+    tables: dict[str, tuple[Table, Scope]] = field(default_factory=lambda: {})
     ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=lambda: [])
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
     initial_rates: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
@@ -87,13 +94,48 @@ class Flat:
 
     @cached_property
     def branches(self) -> dict[str, sp.Expr]:
-        """Functions whose signs choose branches in the formulas of forces, by names for what chooses them in a run."""
+        """Functions whose signs choose branches in formulas of forces and states, by names for what chooses them."""
         found: dict[sp.Expr, str] = {}
-        for name, (force, _) in self.forces.items():
-            for *_, formula in formulas_in(force):
+        for name, (element, _) in [*self.forces.items(), *self.states.items()]:
+            for *_, formula in formulas_in(element):
                 for switch in switches_in(formula):
                     found.setdefault(switch, f"{name}.branch {len(found) + 1}")
+        for name, (force, _) in self.forces.items():
+            for i in range(force.n_switches):
+                found.setdefault(reference("switch", name, i), f"{name}.branch {len(found) + 1}")
         return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
+
+    @cached_property
+    def contacts(self) -> list[str]:
+        """One-sided constraints, which a run closes and opens."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, OneSided)]
+
+    @cached_property
+    def frictions(self) -> list[str]:
+        """Constraints that stick and slip."""
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
+
+    @cached_property
+    def _meanings(self) -> dict[Any, Any]:
+        """References, curves and formulas that stand for states, tables and inputs, by their symbols."""
+        found: dict[Any, Any] = {parameter(name): reference(STATE, name) for name in self.states}
+        found |= {parameter(name): table.curve(name) for name, (table, _) in self.tables.items()}
+        laws = {parameter(name): given.default for name, (given, _) in self.inputs.items()}
+        laws = {symbol: law for symbol, law in laws.items() if not law.is_number}
+        for _ in laws:  # inputs may name inputs, in a chain of at most this length
+            laws = {symbol: _swapped(law, {**found, **laws}) for symbol, law in laws.items()}
+        return found | {symbol: _swapped(law, found) for symbol, law in laws.items()}
+
+    def settled(self, formula: sp.Expr) -> sp.Expr:
+        """A formula with full names in which states are references, tables curves, and inputs what they are."""
+        return _swapped(formula, self._meanings)
+
+    @cached_property
+    def measures(self) -> bool:
+        """True if some force looks at named points, or at the length of a force."""
+        formulas = [formula for force, _ in self.forces.values() for *_, formula in formulas_in(force)]
+        found = (ref for formula in formulas for ref in references(formula))
+        return any(ref.quantity in LINE_QUANTITIES or ref.element in self.points for ref in found)
 
     @property
     def event_owners(self) -> list[str]:
@@ -106,6 +148,13 @@ class Flat:
         return {name for name, switch in self.switches.items() if values[switch] == 0}
 
 
+def _swapped(formula: sp.Expr, meanings: dict[Any, Any]) -> sp.Expr:
+    """A formula with what some symbols of parameters and tables mean."""
+    used = parameters_of(formula) | {call.args[0] for call in tables_in(formula)}
+    swap = {symbol: meanings[symbol] for symbol in used if symbol in meanings}
+    return formula.xreplace(swap) if swap else formula  # type: ignore[return-value]
+
+
 def flatten(model: Model) -> Flat:
     """Write out the sub-models and give every body without a joint to the world its free joint.
 
@@ -114,10 +163,23 @@ def flatten(model: Model) -> Flat:
     """
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {})
+    _spread_forces(flat)
+    _settle_signals(flat)
     _let_float(flat)
+    _add_contact_events(flat)
+    _add_friction_events(flat)
     _add_switches(flat)
     _list_modules(flat)
     return flat
+
+
+def _spread_forces(flat: Flat) -> None:
+    """Write out the forces that act on all bodies of their model, those of its sub-models among them."""
+    spread: dict[str, tuple[Any, Scope]] = {}
+    for force, scope in flat.forces.values():
+        bodies = [name for name in flat.bodies if name.startswith(scope.prefix)]
+        spread |= {part.name: (part, scope) for part in force.spread(bodies)}
+    flat.forces = spread
 
 
 def _list_modules(flat: Flat) -> None:
@@ -139,6 +201,8 @@ def _collect(
     for name, value in model.parameter_values.items():
         if name not in bound:
             flat.parameters[prefix + name] = value
+    own = {*model.parameter_values, *(e.name for e in (*model.states, *model.inputs))}
+    tables = {table.name for table in model.tables}
 
     def element_name(name: str) -> str:
         return base if name == "ground" else prefix + name
@@ -152,15 +216,18 @@ def _collect(
         swap: dict[Any, Any] = {
             symbol: bound.get(symbol.name, parameter(prefix + symbol.name))
             for symbol in parameters_of(expression)
-            if symbol.name in model.parameter_values
+            if symbol.name in own
         }
+        for call in tables_in(expression):
+            if call.table in tables:
+                swap[call.args[0]] = parameter(prefix + call.table)
         for atom in expression.atoms(sp.core.function.AppliedUndef):  # type: ignore[attr-defined]
             ref = as_reference(atom)
             swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
         return expression.xreplace(swap)  # type: ignore[return-value]
 
     def parameter_name(name: str) -> str:
-        if name not in model.parameter_values:
+        if name not in own:
             return name
         full = bound.get(name, parameter(prefix + name))
         if not isinstance(full, sp.Symbol):
@@ -178,11 +245,14 @@ def _collect(
         "parameter": parameter_name,
         "frame": frame_name,
     }
-    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events"):
+    for section in SECTIONS[:-1]:
         target = getattr(flat, section)
         for element in getattr(model, section):
+            if section == "inputs" and element.name in bound:
+                continue
             full = replace_names(element, formula, names) if prefix or bound else element
             full = full.model_copy(update={"name": prefix + element.name}) if prefix else full
+            full = full.in_full() if section == "forces" else full
             if full.name in target:
                 raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
             target[full.name] = (full, scope)
@@ -197,8 +267,53 @@ def _collect(
         flat.quasi_velocities[prefix + name] = formula(expression)
     for sub in model.submodels:
         inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
-        values = {name: formula(value) for name, value in sub.parameters.items()}
+        values = {name: formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
+
+
+def _add_contact_events(flat: Flat) -> None:
+    """Give every one-sided constraint the events that close and open it."""
+    for name in flat.contacts:
+        contact, scope = flat.constraints[name]
+        hits = [f"{name} hit", f"{name} hit above"][: contact.sides]
+        if contact.sides == 1 and getattr(contact, "upper", None) is not None:
+            hits = [f"{name} hit above"]
+        for label, side in [*zip(hits, range(2), strict=False), (f"{name} open", -1), (f"{name} rest", -2)]:
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: side >= 0} if side > -2 else {}}
+            event = ContactEvent.model_validate({"name": label, "contact": name, "side": side, **given})
+            flat.events[label] = (event, scope)
+
+
+def _add_friction_events(flat: Flat) -> None:
+    """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
+    for name in flat.frictions:
+        friction, scope = flat.constraints[name]
+        flat.constraints[name] = (friction.among(flat.constraints), scope)
+        for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
+            if label in flat.events:
+                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
+            given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
+            event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
+            flat.events[label] = (event, flat.constraints[name][1])
+        flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
+
+
+def _settle_signals(flat: Flat) -> None:
+    """Put references in the place of states, curves in that of tables, and what inputs are in theirs."""
+    if not (flat.states or flat.inputs or flat.tables):
+        return
+    for name, (given, _) in flat.inputs.items():
+        if given.default.is_number:
+            flat.parameters[name] = float(given.default)
+    settled = flat.settled
+    for section in ("bodies", "joints", "constraints", "forces", "outputs", "events", "states"):
+        elements = getattr(flat, section)
+        for name, (element, scope) in elements.items():
+            elements[name] = (replace_names(element, settled, {}), scope)
+    for values in (flat.initial_values, flat.initial_rates):
+        values |= {name: tuple(map(settled, given)) for name, given in values.items()}
 
 
 def _add_switches(flat: Flat) -> None:

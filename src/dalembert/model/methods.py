@@ -27,11 +27,13 @@ class ElementMethods:
     """Adds elements of the catalogs to a model. What was registered later is found by its name."""
 
     def __getattr__(self, name: str) -> Any:
+        missing = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(missing)  # Python itself asks, such as for __setstate__ of each copy
         known = dict(methods())
         if name in known:
             return known[name].__get__(self)
-        fix = "" if name.startswith("_") else f"; {nearest(name, known)}"
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{fix}")
+        raise AttributeError(f"{missing}; {nearest(name, known)}")
 
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -6,10 +6,17 @@ from typing import Any
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.one_sided import Limit, RigidContact
+from dalembert.constraints.rolling_surface import RollingSurface
+from dalembert.constraints.rubbing import ContactFriction, Friction
+from dalembert.constraints.transmissions import Belt, Cable
 from dalembert.forces.bushing import Bushing
 from dalembert.forces.given import JointForce, PointForce, Torque
+from dalembert.forces.moving_frame import MovingFrame
+from dalembert.forces.one_sided_springs import Contact, Stop
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
+from dalembert.forces.strut import Strut
 from dalembert.joints import JointData
 from dalembert.model.data import Body
 
@@ -493,6 +500,95 @@ class ElementMethods:
     ) -> Explicit:
         """The coordinates of a joint as formulas of those of other joints: q_J = f(t, q)."""
 
+    def cable(
+        self,
+        name: str,
+        bodies: Any,
+        at: Any,
+        *,
+        active: bool = True,
+        radii: Any = (),
+        axis: Any = "z",
+        feed: Any = 0,
+        frame: Any = "world",
+    ) -> Cable:
+        """A cable of constant length from point to point, through eyelets and over wheels without friction."""
+
+    def belt(
+        self,
+        name: str,
+        joints: Any,
+        radii: Any,
+        *,
+        active: bool = True,
+    ) -> Belt:
+        """A belt without slip around wheels whose centers keep their distance: ρᵢ qᵢ = ρ₁ q₁ + const."""
+
+    def rolling_surface(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        center: Any,
+        surface: Any,
+        *,
+        active: bool = True,
+        axis: Any = "z",
+        slips: bool = False,
+    ) -> RollingSurface:
+        """A strictly convex surface that rolls on a plane, or slides on it without friction."""
+
+    def limit(
+        self,
+        name: str,
+        of: Any,
+        *,
+        active: bool = False,
+        restitution: Any = 0,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Limit:
+        """End stops of a coordinate, or of any formula of the position: rigid, with restitution."""
+
+    def rigid_contact(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        surfaces: Any,
+        *,
+        active: bool = False,
+        restitution: Any = 0,
+        frame: Any = "world",
+    ) -> RigidContact:
+        """Two surfaces that touch and do not enter each other: impacts with restitution, rest, release; no friction."""
+
+    def friction(
+        self,
+        name: str,
+        joint: Any,
+        *,
+        active: bool = False,
+        coefficient: Any = 0,
+        static: Any = None,
+        radius: Any = None,
+        length: Any = None,
+        constant: Any = 0,
+    ) -> Friction:
+        """Coulomb friction in a revolute or prismatic joint, by the joint's own reaction."""
+
+    def contact_friction(
+        self,
+        name: str,
+        contact: Any,
+        *,
+        active: bool = False,
+        coefficient: Any = 0,
+        static: Any = None,
+        along: Any,
+    ) -> ContactFriction:
+        """Coulomb friction of a rigid contact along one direction, as in plane motion; impacts are without friction."""
+
     def spring(
         self,
         name: str,
@@ -506,6 +602,18 @@ class ElementMethods:
         frame: Any = "world",
     ) -> Spring:
         """A spring and damper between two points: tension = k (l − l₀) + c l̇."""
+
+    def strut(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        at: Any,
+        push: Any,
+        *,
+        frame: Any = "world",
+    ) -> Strut:
+        """A force along the line between two points, pushing them apart where it is positive."""
 
     def torsional_spring(
         self,
@@ -573,3 +681,44 @@ class ElementMethods:
         formula: Any,
     ) -> Potential:
         """A potential energy V; bodies and joints feel its negative gradient."""
+
+    def moving_frame(
+        self,
+        name: str,
+        *,
+        rotation: Any = (0, 0, 0),
+        acceleration: Any = (0, 0, 0),
+        body: Any = None,
+    ) -> MovingFrame:
+        """The ground turns with angular velocity Ω and its origin has the acceleration a, both in axes of the ground."""
+
+    def stop(
+        self,
+        name: str,
+        of: Any,
+        *,
+        exponent: Any = 1,
+        dissipation: Any = 0,
+        stiffness: Any,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> Stop:
+        """End stops of a coordinate, or of any formula of the position, that give: a one-sided spring on either side."""
+
+    def contact(
+        self,
+        name: str,
+        first: Any,
+        second: Any,
+        surfaces: Any,
+        *,
+        exponent: Any = 1.5,
+        dissipation: Any = 0,
+        stiffness: Any = None,
+        young: Any = None,
+        poisson: Any = (0.3, 0.3),
+        friction: Any = 0,
+        slip: Any = 0.001,
+        frame: Any = "world",
+    ) -> Contact:
+        """Two surfaces that press into each other a little."""

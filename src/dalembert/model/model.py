@@ -12,15 +12,19 @@ from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
-from dalembert.model.data import Body, Event, Output, Shape, SubModel
+from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import caller, checked, nearest
 from dalembert.model.methods import ElementMethods
+from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.notebook import shown
 from dalembert.values import SEQUENCE
 
 __all__ = ["Model", "model_of"]
 
-SECTIONS = ("bodies", "joints", "constraints", "forces", "outputs", "events", "submodels")
+SECTIONS = (
+    "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
+    "submodels",
+)  # fmt: skip
 
 
 class Model(ElementMethods):
@@ -47,9 +51,13 @@ class Model(ElementMethods):
         self.gravity = gravity
         self.parameter_values: dict[str, float] = {}
         self.bodies: list[Body] = []
+        self.points: list[Point] = []
         self.joints: list[JointData] = []
         self.constraints: list[Any] = []
         self.forces: list[Any] = []
+        self.states: list[StateVariable] = []
+        self.inputs: list[InputSignal] = []
+        self.tables: list[Table] = []
         self.outputs: list[Output] = []
         self.events: list[Event] = []
         self.ground_shapes: list[Shape] = []
@@ -127,6 +135,10 @@ class Model(ElementMethods):
         self.joint("translational", name, self.ground, name, point=position)
         return body
 
+    def point(self, name: str, body: Any, at: Any, *, frame: Any = "world") -> Point:
+        """Name a point of a body for formulas: ``model.point("tip", rod, (1, 0, 0))``, then ``x(tip)``, ``vz(tip)``."""
+        return self.append("points", checked(Point, f"point {name!r}", name=name, body=body, at=at, frame=frame))
+
     def shape(self, body: Any, kind: str, **fields: Any) -> Shape:
         """Draw something on a body; see :class:`Shape` for the fields."""
         name = getattr(body, "name", body)
@@ -147,6 +159,48 @@ class Model(ElementMethods):
         fields = JOINTS.get(kind, Joint).from_call(fields)
         data = checked(data_of(kind), f"joint {name!r}", kind=kind, name=name, bodies=(first, second), **fields)
         return self.append("joints", data)
+
+    # States, inputs and tables, which formulas name
+
+    def state(self, name: str, rate: Any, *, initial: Any = 0, unit: str = "") -> sp.Symbol:
+        """Add a state of your own, such as a current: ``model.state("i", rate="(v - R*i - k*u(rotor))/L")``.
+
+        Args:
+            rate: its time derivative, a formula of t, states, inputs, tables, the motion and parameters.
+            initial: its value at the start.
+
+        Returns:
+            its symbol, for use in formulas; texts name it as it is called.
+        """
+        given = checked(StateVariable, f"state {name!r}", name=name, rate=rate, initial=initial, unit=unit)
+        return parameter(self.append("states", given).name)
+
+    def input(self, name: str, default: Any = 0, *, unit: str = "") -> sp.Symbol:
+        """Add a signal from outside, which a run gives: ``da.simulate(model, 1, inputs={"v": "12*sin(t)"})``.
+
+        Args:
+            default: what it is unless a run says otherwise: a number, or a formula of t and parameters.
+
+        Returns:
+            its symbol, for use in formulas; texts name it as it is called.
+        """
+        given = checked(InputSignal, f"input {name!r}", name=name, default=default, unit=unit)
+        return parameter(self.append("inputs", given).name)
+
+    def table(self, name: str, x: Any, y: Any, *, kind: str = "cubic", outside: str = "hold") -> Table:
+        """Add a function given by points: ``model.table("road", x=[…], y=[…])``; formulas call it, ``road(x(wheel))``.
+
+        Args:
+            x, y: the points, x rising; ``da.read_table`` gets them from a file.
+            kind: ``cubic``, a spline with continuous second derivative; ``linear``; or ``periodic``, a cubic spline
+                that repeats.
+            outside: beyond the ends ``hold`` the last value, ``extrapolate`` along a straight line, or ``error``.
+
+        Returns:
+            the table, which is a function for use in formulas.
+        """
+        given = checked(Table, f"table {name!r}", name=name, x=x, y=y, kind=kind, outside=outside)
+        return self.append("tables", given)
 
     # Outputs, events, initial state, sub-models
 
@@ -195,15 +249,26 @@ class Model(ElementMethods):
             self.quasi_velocities[name] = given.formula
 
     def add(
-        self, model: Model, name: str, *, pose: Any = None, base: Any = "ground", parameters: Any = None
+        self,
+        model: Model,
+        name: str,
+        *,
+        pose: Any = None,
+        base: Any = "ground",
+        parameters: Any = None,
+        inputs: Any = None,
     ) -> SubModel:
-        """Put a model inside this one; its elements are called ``name.element``."""
-        fields = {"pose": pose} if pose is not None else {}
+        """Put a model inside this one; its elements are called ``name.element``.
+
+        Args:
+            pose: of its world.  base: the body of this model that is its ground.
+            parameters, inputs: of it, as formulas of ours.
+        """
+        fields: dict[str, Any] = {"pose": pose} if pose is not None else {}
         made = getattr(model, "to_model", None)  # of a planar mechanism
         model = model if made is None else made()
-        sub = checked(
-            SubModel, f"sub-model {name!r}", name=name, model=model, base=base, parameters=parameters or {}, **fields
-        )
+        fields |= {"base": base, "parameters": parameters or {}, "inputs": inputs or {}}
+        sub = checked(SubModel, f"sub-model {name!r}", name=name, model=model, **fields)
         return self.append("submodels", sub)
 
     # Bookkeeping

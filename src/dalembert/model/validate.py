@@ -8,10 +8,16 @@ from keyword import iskeyword
 from typing import Any
 
 from dalembert.elements import LINEAR
+from dalembert.elements.base import formulas_in
 from dalembert.errors import Problem
+from dalembert.expressions import parameter
+from dalembert.expressions.parse import CONSTANTS, FUNCTIONS
+from dalembert.expressions.symbols import QUANTITIES, parameters_of
 from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
 from dalembert.model.floating import floating
+from dalembert.model.given_inputs import depends_on_motion, input_loop
 from dalembert.model.model import Model
+from dalembert.model.signals_data import InputSignal, Table
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_elements import check_element
 from dalembert.model.validate_events import check_event, check_switches
@@ -23,7 +29,8 @@ __all__ = ["Draft", "printable", "problems"]
 
 RESERVED = ("ground", "world", "body")
 TITLES = {
-    "bodies": "body", "joints": "joint", "constraints": "constraint", "forces": "force",
+    "bodies": "body", "points": "point", "joints": "joint", "constraints": "constraint", "forces": "force",
+    "states": "state", "inputs": "input", "tables": "table",
     "outputs": "output", "events": "event", "submodels": "sub-model",
 }  # fmt: skip
 
@@ -152,7 +159,7 @@ def _check_place(place: Place) -> None:
     for i, component in enumerate(model.gravity):
         check_formula(place, f"gravity[{i}]", "gravity", component)
     for name in model.parameter_values:
-        _check_parameter_name(place, name)
+        _check_parameter_name(place, f"parameters.{name}", f"parameter {name[:60]!r}", name)
     for section, title in TITLES.items():
         _check_names(place, section, title)
         for path, element in place.elements(section):
@@ -178,10 +185,10 @@ def printable(text: str) -> bool:
     return all(c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") for c in text)
 
 
-def _check_parameter_name(place: Place, name: str) -> None:
-    path = f"parameters.{name}"
-    if name in ("t", "pi"):
-        place.report(path, f"parameter {name!r}: the name is taken", "choose another name")
+def _check_parameter_name(place: Place, path: str, title: str, name: str) -> None:
+    """What formulas name must be a word that they can."""
+    if name in CONSTANTS:
+        place.report(path, f"{title}: the name is taken", "choose another name")
     elif (
         not name.isidentifier()
         or name.startswith("_")
@@ -190,8 +197,9 @@ def _check_parameter_name(place: Place, name: str) -> None:
         # Python's grammar, in which formulas are written, reads letters in this form.
         or unicodedata.normalize("NFKC", name) != name
     ):
-        message = f"parameter {name[:60]!r}: no formula can name it"
-        place.report(path, message, "use letters, digits and _, a letter first, and no word of Python")
+        place.report(
+            path, f"{title}: no formula can name it", "use letters, digits and _, a letter first, and no word of Python"
+        )
 
 
 def _check_names(place: Place, section: str, title: str) -> None:
@@ -206,10 +214,39 @@ def _check_names(place: Place, section: str, title: str) -> None:
         first.setdefault(name, path)
 
 
+def _check_signal(place: Place, path: str, title: str, signal: Any) -> None:
+    """Parameters, states, inputs and tables share their names, since formulas name them all alike."""
+    name = signal.name
+    _check_parameter_name(place, f"{path}.name", title, name)
+    if name in place.model.parameter_values:
+        place.report(f"{path}.name", f"{title}: a parameter has the same name", "choose another name")
+    same = [s for s in (place.model.states, place.model.inputs, place.model.tables) if any(e.name == name for e in s)]
+    if len(same) > 1 and not any(e is signal for e in same[0]):
+        place.report(f"{path}.name", f"{title}: a state or an input has the same name", "choose another name")
+    if isinstance(signal, Table):
+        if name in (*FUNCTIONS, *QUANTITIES):
+            place.report(f"{path}.name", f"{title}: a function of formulas has this name", "choose another name")
+        return
+    _check_output(place, path, title, signal)
+    if isinstance(signal, InputSignal):
+        loop = input_loop(place.model, signal.name)
+        if loop:
+            message = f"{title}: needs itself: {' → '.join(loop)}"
+            place.report(f"{path}.default", message, "let one of them be a state, which remembers its value")
+        elif depends_on_motion(place.model, signal.default):
+            _check_timed(place, f"{path}.default", title, place.model, name)
+
+
 def _check_output(place: Place, path: str, title: str, output: Any) -> None:
     if not printable(output.unit) or len(output.unit) > 40:
         message = f"{title}: unit must be a short text without control characters"
         place.report(f"{path}.unit", message, "unit: N m")
+
+
+def _check_point(place: Place, path: str, title: str, point: Any) -> None:
+    check_element(place, path, title, point)
+    if point.name in place.bodies or point.name == "ground":
+        place.report(f"{path}.name", f"{title}: a body has the same name", "choose another name")
 
 
 def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
@@ -223,13 +260,32 @@ def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
             if name not in known:
                 message = f"{title}: model {sub.model.name!r} has no parameter {name!r}"
                 place.report(f"{path}.parameters.{name}", message, hint(name, known))
+        signals = [given.name for given in sub.model.inputs]
+        for name, formula in sub.inputs.items():
+            if name not in signals:
+                message = f"{title}: model {sub.model.name!r} has no input {name!r}"
+                place.report(f"{path}.inputs.{name}", message, hint(name, signals))
+            elif depends_on_motion(place.model, formula):
+                _check_timed(place, f"{path}.inputs.{name}", title, sub.model, name)
+
+
+def _check_timed(place: Place, path: str, title: str, model: Model, name: str) -> None:
+    """An input that depends on the motion cannot stand where time derivatives are needed."""
+    for constraint in model.constraints:
+        if any(parameter(name) in parameters_of(given) for *_, given in formulas_in(constraint)):
+            message = f"{title}: input {name!r} depends on the motion and stands in constraint {constraint.name!r}"
+            place.report(path, message, "a formula of t and parameters, or a force instead of the constraint")
 
 
 _CHECKS: dict[str, Callable[[Place, str, str, Any], None]] = {
     "bodies": check_body,
+    "points": _check_point,
     "joints": check_joint,
     "constraints": check_element,
     "forces": check_element,
+    "states": _check_signal,
+    "inputs": _check_signal,
+    "tables": _check_signal,
     "outputs": _check_output,
     "events": check_event,
     "submodels": _check_submodel,

@@ -10,7 +10,7 @@ import sympy as sp
 from dalembert.elements import Element, Placement, Sizes
 from dalembert.elements.base import names_in, records_in
 from dalembert.model.validate_bodies import check_placement
-from dalembert.model.validate_scope import Place
+from dalembert.model.validate_scope import Place, hint
 
 __all__ = ["ElementSite", "check_element"]
 
@@ -20,6 +20,9 @@ def check_element(place: Place, path: str, title: str, element: Element) -> None
     for at, kind, name in names_in(element):
         if kind == "joint":
             place.check_joint(f"{path}.{at}", title, name)
+        elif kind == "constraint":
+            if name not in place.constraints and "constraints" not in place.unsure:
+                place.report(f"{path}.{at}", f"{title}: unknown constraint {name!r}", hint(name, place.constraints))
         elif kind == "body" or name not in ("world", "body"):
             place.check_body(f"{path}.{at}", title, name)
     for at, record in records_in(element):

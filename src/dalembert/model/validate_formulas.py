@@ -16,8 +16,16 @@ from dalembert.elements import Allowed, Record
 from dalembert.elements.allowed import OF_POSITION, OF_VELOCITY, PARAMETERS
 from dalembert.elements.base import formulas_in
 from dalembert.errors import ExpressionError
-from dalembert.expressions import TIME, Reference, evaluate, to_text
-from dalembert.expressions.symbols import BODY_QUANTITIES, JOINT_QUANTITIES, as_reference, parameters_of
+from dalembert.expressions import STATE, TIME, Reference, evaluate, tables_in, to_text
+from dalembert.expressions.parse import FUNCTIONS
+from dalembert.expressions.symbols import (
+    BODY_QUANTITIES,
+    LINE_QUANTITIES,
+    QUANTITIES,
+    ROTATION_QUANTITIES,
+    as_reference,
+    parameters_of,
+)
 from dalembert.model.validate_scope import Place, hint
 
 __all__ = ["check_formula", "check_formulas"]
@@ -50,13 +58,24 @@ def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Al
     fine = len(place.found) == before
     if fine and allowed.linear:
         _check_linear(place, path, title, formula)
-    if fine and allowed.moving and not (TIME in formula.free_symbols or formula.atoms(AppliedUndef)):
+    if fine and allowed.moving and not _moves(place, formula):
         message = f"{title}: {_short(formula)!r} never passes through zero: it names neither t nor the motion"
         place.report(path, message, "e.g. when: q(A) - 1, or when: t - 2")
     for name in sorted(set(allowed.local) & set(place.values)):
         if sp.Symbol(name, real=True) in formula.free_symbols:
-            message = f"{title}: {name!r} is both a parameter and a quantity of the custom joint"
+            message = f"{title}: {name!r} is both a parameter and a quantity of the {_owner(allowed)}"
             place.report(path, message, "rename the parameter")
+
+
+def _owner(allowed: Allowed) -> str:
+    return "strut" if allowed.local == LINE_QUANTITIES else "custom joint"
+
+
+def _moves(place: Place, formula: Any) -> bool:
+    """True if it names time, motion, a state or an input."""
+    if TIME in formula.free_symbols or formula.atoms(AppliedUndef):
+        return True
+    return any(symbol.name in place.signals for symbol in parameters_of(formula))
 
 
 def _as_float(formula: Any) -> float:
@@ -69,9 +88,12 @@ def _as_float(formula: Any) -> float:
 def _check_names(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
     for symbol in sorted(parameters_of(formula), key=str):
         name = symbol.name
+        if name in place.signals:
+            _check_signal(place, path, title, formula, allowed, name)
+            continue
         if name in place.values or name in allowed.local or name in place.known_parameters:
             continue
-        fix = hint(name, {*place.known_parameters, *allowed.local})
+        fix = hint(name, {*place.known_parameters, *place.signals, *allowed.local})
         if place.is_joint(name) and "q" in allowed.quantities:
             fix = f"did you mean q({name})?"
         elif (parts := name.rpartition("."))[2] in allowed.quantities and (
@@ -81,24 +103,50 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
         elif name == "t":
             fix = "time is the symbol model.t, or 't' in a text"
         place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)
+    for table in sorted({call.table for call in tables_in(formula)}):
+        if place.signals.get(table) != "table":
+            known = [*FUNCTIONS, *QUANTITIES]
+            known += [name for name, kind in place.signals.items() if kind == "table"]
+            message = f"{title}: unknown function {table!r} in {_short(formula)!r}"
+            place.report(path, message, f"{hint(table, known)}; or add a table of this name")
     if TIME in formula.free_symbols and not allowed.time:
         place.report(path, f"{title}: {_short(formula)!r} depends on time; {allowed.rule}", "use a parameter")
     for atom in sorted(formula.atoms(AppliedUndef), key=str):
         _check_reference(place, path, title, atom, allowed)
 
 
+def _check_signal(place: Place, path: str, title: str, formula: Any, allowed: Allowed, name: str) -> None:
+    """States stand where motion may, inputs where time may; tables are called."""
+    kind = place.signals[name]
+    if kind == "table":
+        place.report(path, f"{title}: {name!r} is a table and needs an argument in {_short(formula)!r}", f"{name}(t)")
+    elif kind == "state" and STATE not in allowed.quantities:
+        rule = allowed.rule or "constraints may not depend on states"
+        place.report(path, f"{title}: {_short(formula)!r} names the state {name!r}; {rule}", "use it in a force")
+    elif kind == "input" and not allowed.time:
+        rule = allowed.rule or "what stands here may not change with time"
+        place.report(path, f"{title}: {_short(formula)!r} names the input {name!r}; {rule}", "use a parameter")
+
+
 def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
     quantity, args = type(atom).__name__, atom.args
     fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
     if quantity not in OF_POSITION | OF_VELOCITY or not fits:
-        fix = f"references are {', '.join([*JOINT_QUANTITIES, *BODY_QUANTITIES])} of an element"
+        fix = f"references are {', '.join(QUANTITIES)} of an element"
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
     ref = as_reference(atom)
     if quantity not in allowed.quantities:
         place.report(path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter")
-    elif quantity in BODY_QUANTITIES:
-        place.check_body(path, title, ref.element)
+    elif quantity in LINE_QUANTITIES:
+        forces = {name: force for name, force in place.named_in("forces").items() if force.ends() is not None}
+        if ref.element not in forces:
+            place.report(
+                path, f"{title}: {_short(atom)!r}: no spring or strut {ref.element!r}", hint(ref.element, forces)
+            )
+    elif quantity in BODY_QUANTITIES or quantity in ROTATION_QUANTITIES:
+        if ref.element not in place.named_in("points"):
+            place.check_body(path, title, ref.element)
     elif place.check_joint(path, title, ref.element):
         sizes = place.sizes(ref.element)
         count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv
@@ -170,7 +218,7 @@ def _evaluate(place: Place, formula: Any, given: dict[Any, float], rng: random.R
             return place.values[atom.name]
         return given.setdefault(name, rng.choice((-1, 1)) * rng.uniform(0.1, 2.0))
 
-    return float(evaluate(NUMPY, formula, lookup))
+    return float(evaluate(NUMPY, place.with_curves(formula), lookup))
 
 
 def _check_linear(place: Place, path: str, title: str, formula: sp.Expr) -> None:

@@ -13,7 +13,7 @@ import sympy as sp
 
 from dalembert.elements import Sizes
 from dalembert.errors import ExpressionError, Problem
-from dalembert.expressions import number
+from dalembert.expressions import number, tables_in
 from dalembert.joints import JOINTS, Free, JointData
 from dalembert.model.data import SubModel
 from dalembert.model.model import Model
@@ -89,6 +89,9 @@ class Place:
         self.constraints: set[str] = set()
         self.floating: set[str] = set() if parent is None else parent.floating
         self.unsure: set[str] = set(self.draft.unsure)
+        for given in model.inputs:
+            if given.default.is_number:
+                self.values.setdefault(given.name, float(given.default))
 
     def report(self, path: str, message: str, fix: str = "") -> None:
         self.found.append(Problem(f"{message}.", self.path + path, fix, where_of(self.model.sources, path)))
@@ -107,7 +110,7 @@ class Place:
     def value(self, formula: Any) -> float | None:
         """A formula of parameters at their nominal values, or None where it has no finite one."""
         try:
-            result = float(formula) if formula.is_Number else number(formula, self.values)
+            result = float(formula) if formula.is_Number else number(self.with_curves(formula), self.values)
         except (ArithmeticError, AttributeError, ExpressionError, RecursionError, TypeError, ValueError):
             return None  # reported by the pass over formulas
         return result if math.isfinite(result) else None
@@ -116,6 +119,24 @@ class Place:
         """Several formulas, or None if any has no finite value."""
         result = [self.value(formula) for formula in formulas]
         return None if any(value is None for value in result) else result  # type: ignore[return-value]
+
+    @cached_property
+    def signals(self) -> dict[str, str]:
+        """What formulas may name or call besides parameters: 'state', 'input' or 'table' by name."""
+        found: dict[str, str] = {}
+        for place in self.walk() if self.parent is None else [self]:
+            prefix = place.prefix if place is not self else ""
+            for section in ("states", "inputs", "tables"):
+                listed = {e.name for e in getattr(place.model, section)} | place.draft.missing.get(section, set())
+                found |= dict.fromkeys((prefix + name for name in listed), section[:-1])
+        return found
+
+    def with_curves(self, formula: Any) -> Any:
+        """A formula in which the tables of this model are their curves."""
+        calls = tables_in(formula) if self.model.tables else ()
+        tables = {table.name: table for table in self.model.tables}
+        swap = {call.args[0]: tables[call.table].curve() for call in calls if call.table in tables}
+        return formula.xreplace(swap) if swap else formula
 
     @cached_property
     def known_parameters(self) -> set[str]:
@@ -144,6 +165,13 @@ class Place:
     def check_body(self, path: str, title: str, name: str) -> None:
         if name != "ground" and name not in self.bodies and "bodies" not in self.unsure:
             self.report(path, f"{title}: unknown body {name!r}", hint(name, {"ground", *self.bodies}))
+
+    def named_in(self, section: str) -> dict[str, Any]:
+        """Elements of a section that formulas of this model reach, by name: those of sub-models too."""
+        own = {element.name: element for element in getattr(self.model, section)}
+        for _, sub, child in self.children:
+            own |= {f"{sub.name}.{name}": element for name, element in child.named_in(section).items()}
+        return own
 
     def check_joint(self, path: str, title: str, name: str) -> bool:
         if self.is_joint(name):

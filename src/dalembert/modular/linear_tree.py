@@ -17,7 +17,7 @@ Reference: R. M. M. Orsino, thesis (2016), sec. 4.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,12 +28,13 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.complement import LeastSquares, Pivoted, Strategy, choose
+from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labelled import ONE, Labelled
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.nodes import Node
 
-__all__ = ["LinearSystem", "Small"]
+__all__ = ["LinearSystem", "Small", "linearizable", "numbers_of", "reference"]
 
 CONSISTENT = 1e-8  # residual of invariants at a reference
 NOTHING = 1e-8  # of a row that should follow from others, relative to its entries
@@ -146,14 +147,6 @@ class LinearSystem:
     def __init__(self, equations: ModularEquations, values: Mapping[str, float], least_squares: LeastSquares | None):
         self.equations, self.least_squares = equations, least_squares
         self.order, self.state, self.top = equations.order, equations.state, equations.top
-        if equations.order > max(equations.force_order, 0):
-            raise ModelError(
-                Problem(
-                    f"subsystem {equations.name!r}: invariants of order {equations.order} above the forces cannot be "
-                    "linearized",
-                    fix="describe it by invariants of order 2 or less",
-                )
-            )
         self.numbers = numbers_of(equations)
         self.values = dict(values)
         self.place = {name: i for i, name in enumerate(self.numbers.moving)}
@@ -508,6 +501,29 @@ def _pivots(B: np.ndarray, weight: np.ndarray) -> tuple[list[int], list[int]]:
     return columns, rows
 
 
+def linearizable(equations: ModularEquations) -> ModularEquations:
+    """The same system such that forces are of its order σ: itself, or with f̄ = 0 as further invariants.
+
+    Where invariants are of higher order than forces, the dynamic equations are differentiated like invariants.
+    """
+    if equations.order <= max(equations.force_order, 0):
+        return equations
+    memo, key = equations.description.memo, ("linearizable", equations.order, equations.strategy)
+    if key not in memo:
+        bare = _without_forces(equations.description)
+        rows = [(row.text.replace(".", "_"), equations.f_bar.get(row, ONE)) for row in equations.f_bar.rows]
+        balances = tuple(Invariant(f"balance_of_{name}", value) for name, value in rows)
+        memo[key] = replace(bare, invariants=(*bare.invariants, *balances), memo={})
+    return ModularEquations(
+        equations.name, memo[key], equations.parameters, equations.guesses, equations.order, equations.strategy
+    )
+
+
+def _without_forces(d: Description) -> Description:
+    parts = tuple(replace(part, description=_without_forces(part.description)) for part in d.parts)
+    return replace(d, forces=(), parts=parts, independent=(), memo={})
+
+
 def numbers_of(equations: ModularEquations) -> Numbers:
     """The rows of a tree as one function; traced once."""
     memo, key = equations.description.memo, ("linear", equations.order)
@@ -517,9 +533,16 @@ def numbers_of(equations: ModularEquations) -> Numbers:
 
 
 def reference(
-    equations: ModularEquations, given: Mapping[str, float], parameters: Mapping[str, float], lenient: bool
+    equations: ModularEquations,
+    given: Mapping[str, float],
+    parameters: Mapping[str, float],
+    lenient: bool,
+    start: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Numbers of all symbols at a reference: what is given stays, the rest is zero or meets the invariants.
+
+    Args:
+        start: values to begin with instead of the guesses of the description.
 
     Returns:
         the numbers, and what is left of invariants, by name.
@@ -531,7 +554,7 @@ def reference(
     values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
     values |= {name: value for name, value in equations.parameters.items() if value is not None}
     values |= {name: value for name, value in equations.guesses.items() if name in values}
-    values |= {**parameters, **given}
+    values |= {**(start or {}), **parameters, **given}
     missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
     if missing:
         raise ModelError(Problem(f"subsystem {equations.name!r}: parameters without values: {', '.join(missing)}"))

@@ -8,7 +8,7 @@ is left is linear in the unknowns (Coulomb friction, thesis 4.4).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 from dalembert.modular.variables import local
 
-__all__ = ["Named", "Prescribed", "prescribed"]
+__all__ = ["Named", "Prescribed", "label_key", "prescribed", "raised"]
 
 MOTION, HOLD = "prescribed_{}", "hold_{}"
 
@@ -122,6 +122,18 @@ def _fresh(d: Description, name: str) -> str:
     while d.locate(name) is not None:
         name += "_"
     return name
+
+
+def raised(d: Description, names: Mapping[tuple[str, ...], set[str]], path: tuple[str, ...] = ()) -> Description:
+    """The same with some variables counted one order higher: those that follow from forces, not from kinematics.
+
+    Args:
+        names: of the variables, by the path of their subsystem.
+    """
+    mine = names.get(path, set())
+    families = tuple(replace(one, order=one.order + 1) if one.name in mine else one for one in d.families)
+    parts = tuple(replace(p, description=raised(p.description, names, (*path, p.name))) for p in d.parts)
+    return replace(d, families=families, parts=parts, memo={})
 
 
 def label_key(label: Label) -> tuple[tuple[str, ...], str]:

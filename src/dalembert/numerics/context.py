@@ -16,6 +16,7 @@ __all__ = [
     "FAILED",
     "FAILURES",
     "ILL_CONDITIONED",
+    "JAMMED",
     "NOT_FINITE",
     "NO_CONVERGENCE",
     "NO_MASS",
@@ -41,7 +42,7 @@ __all__ = [
 OK, FAILED, RESTART, CHOOSE = 0, 1, -1, -2
 
 # Why it failed, in ``Statistics.failure``.
-NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF = 1, 2, 3, 4, 5, 6, 7
+NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF, JAMMED = range(1, 9)
 FAILURES = {
     NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and inertia, or "
     "constrain it",
@@ -54,6 +55,8 @@ FAILURES = {
     "position",
     ILL_CONDITIONED: "the equations of this formulation are singular to rounding here, although mass and constraints "
     "determine the motion: take another formulation, such as 'lagrange-multipliers'",
+    JAMMED: "friction jams: the harder it is pushed, the more it holds, and no force satisfies Coulomb's law "
+    "(P. Painlevé, 1895); a smaller coefficient, or other directions of the forces",
     TOO_STIFF: "the penalty is so large that rounding hides the masses: take a smaller alpha, or another formulation",
 }
 
@@ -125,13 +128,19 @@ class Context(Record):
             constraints; else 0.
         n_events, n_branches: how many events there are, and how many of the last ones choose branches of formulas, by
             as many of the last parameters.
+        n_tail, n_states: entries at the end of q that are no coordinates, and how many of the first of them are states.
         alpha, beta: Baumgarte's constants, zero if not wanted.
         drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
+        contact_switch, contact_row, contact_event: of one-sided constraints: the parameter that is 0 where it is open,
+            its row, and the event that opens it.
+        friction_switch … friction_event: of friction: the parameter that is 1 where it sticks, its row, the parameters
+            of the sign of its velocity and of its force, and the event by which it breaks loose.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
+        frictionless: rhs with the forces of friction as they are among the parameters.
         inner, approach: rhs and way toward the constraints, for an rhs that goes there before it evaluates.
         retract: (t, y, quality): y back onto the constraints, in place; quality[0] ≤ 1 is small where they are nearly
             singular.
@@ -152,7 +161,10 @@ class Context(Record):
     holonomic_rank = Int()
     n_active = Int()
     active_holonomic = Int()
-    n_windings = Int()
+    n_tail = Int()
+    n_states = Int()
+    n_contacts = Int()
+    n_frictions = Int()
     alpha = Real()
     beta = Real()
     drift = Real()
@@ -160,6 +172,14 @@ class Context(Record):
     tau = Vector("nv")
     multipliers = Vector("rows")
     active = Integers("n_active")
+    contact_switch = Integers("n_contacts")
+    contact_row = Integers("n_contacts")
+    contact_event = Integers("n_contacts")
+    friction_switch = Integers("n_frictions")
+    friction_row = Integers("n_frictions")
+    friction_slip = Integers("n_frictions")
+    friction_force = Integers("n_frictions")
+    friction_event = Integers("n_frictions")
     statistics = Ref(Statistics)
     dynamics = Kernel()
     constraints = Kernel()
@@ -169,8 +189,10 @@ class Context(Record):
     discrete = Kernel()
     event = Kernel()
     variables = Kernel()
+    friction = Kernel()
     rhs = Function(float, Vector, Vector)
     inner = Function(float, Vector, Vector)
+    frictionless = Function(float, Vector, Vector)
     approach = Function(float, Vector)
     retract = Function(float, Vector, Vector)
     projection = Function(bool, Vector, Vector)

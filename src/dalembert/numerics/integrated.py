@@ -21,6 +21,7 @@ from dalembert.numerics.context import OK, Blocks, Closure, Context
 
 __all__ = [
     "BoundVariables",
+    "Mixed",
     "Motion",
     "Variables",
     "VariablesRecord",
@@ -31,6 +32,7 @@ __all__ = [
 
 # Steps of differences, of variables of size one.
 NUDGE = 1.5e-8
+CENTRAL_NUDGE = 6e-6
 
 
 class Motion(Outputs):
@@ -65,6 +67,29 @@ class VariablesFunctions(Record):
     encode = Function(float, Vector, Vector)
 
 
+class MixedFunctions(Record):
+    """What the Jacobian of a differential-algebraic form calls: F, and the length of z."""
+
+    size = Int()
+    dae = Function(float, Vector, Vector)
+
+
+class Mixed(NamedTuple):
+    """A differential-algebraic form of the same variables:  B ż = F(t, z),  z = (y, algebraic variables).
+
+    Attributes:
+        name: as users call it.  index: of the algebraic variables.
+        dae: F.  start: (t, z): algebraic variables that fit y.
+        encode: y from x, in place of that of the variables.
+    """
+
+    name: str
+    index: int
+    dae: Native
+    start: Native
+    encode: Native
+
+
 class BoundVariables(NamedTuple):
     """The functions of these variables for one context; each is compiled where a field of a record takes it.
 
@@ -97,6 +122,7 @@ class Variables:
         record: what these functions take first.  options: further fields of it.
         kernels: what it needs, of ``variables`` (see ``Formulation.variables_blocks``) and ``exponential``.
         blocks: how the functions take apart what the kernel ``variables`` gives, with lengths from the record.
+        mixed: a differential-algebraic form of the same variables; None if there is none.
     """
 
     what: str
@@ -110,6 +136,18 @@ class Variables:
     options: Mapping[str, Any] = field(default_factory=lambda: {})
     kernels: tuple[str, ...] = ("variables",)
     blocks: type[Outputs] | None = None
+    mixed: Mixed | None = None
+
+    def bind_mixed(self, context: Context) -> dict[str, Any]:
+        """The differential-algebraic form for a context, by the names of the fields of a problem."""
+        assert self.mixed is not None
+        own, whole = self.record.of(self, context), self.size + context.nv + context.n_active
+        dae = self.mixed.dae.bind(own)
+        slope = _mixed_jacobian.bind(MixedFunctions(size=whole, dae=dae))
+        start = self.mixed.start.bind(own)
+        return {
+            "dae": dae, "dae_jacobian": slope, "dae_start": start, "dae_index": self.mixed.index, "dae_size": whole,
+        }  # fmt: skip
 
     def bind(self, context: Context) -> BoundVariables:
         """The functions for a context, whose kernels and solver are set."""
@@ -191,4 +229,25 @@ def _jacobian(f: VariablesFunctions, t: float, y: np.ndarray, J: np.ndarray) -> 
         moved[j] = kept
         for i in range(f.size):
             J[i, j] = (other[i] - rate[i]) / step
+    return OK
+
+
+@native
+def _mixed_jacobian(f: MixedFunctions, t: float, z: np.ndarray, J: np.ndarray) -> int:
+    """∂F/∂z by differences to both sides: what is linear, such as multipliers, comes out to rounding."""
+    moved, rate, other = z[: f.size].copy(), np.empty(f.size), np.empty(f.size)
+    for j in range(f.size):
+        kept = moved[j]
+        reach = CENTRAL_NUDGE * max(1.0, abs(kept))
+        moved[j] = kept + reach
+        status = f.dae(t, moved, other)
+        if status != OK:
+            return status
+        moved[j] = kept - reach
+        status = f.dae(t, moved, rate)
+        if status != OK:
+            return status
+        moved[j] = kept
+        for i in range(f.size):
+            J[i, j] = (other[i] - rate[i]) / (2.0 * reach)
     return OK

@@ -23,8 +23,9 @@ __all__ = [
 # Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
 # independent ones, before these are chosen anew.
 STALE = 0.05
-# In states that hold only independent velocities, how far dependent ones may move with them.
-FAR = 5.0
+# In states that hold only independent velocities, how far dependent ones may move with them: a point on a circle has a
+# dead point in each of its coordinates, and fixed steps suffer long before it.
+FAR = 1.5
 
 
 class Choice(Record):

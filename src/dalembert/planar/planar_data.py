@@ -17,7 +17,7 @@ import sympy as sp
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dalembert.elements import Formula, Record
-from dalembert.elements.base import _formula
+from dalembert.elements.base import formula_of
 from dalembert.expressions import parameter
 
 __all__ = [
@@ -59,7 +59,7 @@ def _center(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     try:
-        return tuple(_formula(part) for part in _point(value))
+        return tuple(formula_of(part) for part in _point(value))
     except ValueError:
         raise ValueError(f"expected a node, or two numbers (γ, ρ), got {value!r}") from None
 

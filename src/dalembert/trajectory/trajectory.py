@@ -36,6 +36,15 @@ Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
+# What every run has: notes, and arrays by dimensions.
+_ALWAYS = ("model", "formulation", "coordinate_kind", "integrator", "parameters", "events")
+_ARRAYS = {
+    "q": ("time", "coordinate"), "u": ("time", "velocity"), "position": ("time", "body", "axis"),
+    "orientation": ("time", "body", "component"), "angular_velocity": ("time", "body", "axis"),
+    "linear_velocity": ("time", "body", "axis"), "kinetic": ("time",), "potential": ("time",), "work": ("time",),
+    "momentum": ("time", "moment", "axis"), "joint_coordinates": ("time", "joint_q"),
+    "joint_velocities": ("time", "joint_u"), "outputs": ("time", "output"),
+}  # fmt: skip
 
 
 class Trajectory(Labeled):
@@ -122,6 +131,13 @@ class Trajectory(Labeled):
             q.squeeze("joint_q", drop=True) if len(mine) == 1 else q,
             u.squeeze("joint_u", drop=True) if len(rates) == 1 else u,
         )
+
+    def state(self, name: str) -> xr.DataArray:
+        """One of the model's own states (``Model.state``)."""
+        known = [entry.name for entry in self.dynamics.coordinates.own_states]
+        if name not in known:
+            raise DalembertError(f"unknown state {name!r}; the model has {', '.join(known) or 'none'}")
+        return self.data.q.isel(coordinate=self.dynamics.coordinates.own_states[known.index(name)].q, drop=True)
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs."""
@@ -377,12 +393,28 @@ def _run(
     for dimension, names in (("coordinate", dynamics.q_names), ("velocity", dynamics.u_names)):
         if [str(name) for name in data[dimension].values] != names:
             raise ValueError(f"its {dimension} names are not those of its model")
+    _check_whole(data)
     return Trajectory(data, certificate, dynamics, resampler, writer)
+
+
+def _check_whole(data: xr.Dataset) -> None:
+    """What every run has is there, and as it should be."""
+    for name in _ALWAYS:
+        if not isinstance(data.attrs.get(name), str):
+            raise ValueError(f"its note {name!r} is missing or no text")
+    for name, dimensions in _ARRAYS.items():
+        if data[name].dims != dimensions or data[name].dtype != float:
+            raise ValueError(f"{name} must be numbers by {' and '.join(dimensions)}")
+    times = data["time"].values
+    if not (len(times) and np.isfinite(times).all() and (np.diff(times) >= 0).all()):
+        raise ValueError("its times do not rise")
 
 
 def read_certificate(data: xr.Dataset) -> Certificate:
     """The certificate in the notes of a file, which are taken away."""
-    return Certificate.from_data(json.loads(data.attrs.pop("certificate")))
+    certificate = Certificate.from_data(json.loads(data.attrs.pop("certificate")))
+    str(certificate)  # fails where values are of another kind than they should be
+    return certificate
 
 
 @contextmanager

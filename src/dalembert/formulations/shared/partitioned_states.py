@@ -135,7 +135,7 @@ class IndependentState(Outputs):
     """y or ẏ."""
 
     delta = Vector("context.nv")
-    windings = Vector("context.n_windings")
+    tail = Vector("context.n_tail")
     slots = Vector("context.nv")
     work = Vector(1)
     velocity_choice = Vector("context.nv")
@@ -154,9 +154,9 @@ class Shifted(Outputs):
 @native
 def _moved(c: Context, t: float, state: IndependentState, delta: np.ndarray, x: np.ndarray):
     """The exponential, and the constraints at the position that it leads to, which goes into x."""
-    tree, shifted = c.nq - c.n_windings, Shifted.of(c, c.exponential(state.origin, delta, c.parameters))
+    tree, shifted = c.nq - c.n_tail, Shifted.of(c, c.exponential(state.origin, delta, c.parameters))
     x[:tree] = shifted.q[:tree]
-    x[tree : c.nq] = state.windings
+    x[tree : c.nq] = state.tail
     return shifted, constraints_at(c, t, x[: c.nq])
 
 
@@ -215,7 +215,7 @@ def _choose(c: Context, A: np.ndarray, state: IndependentState) -> bool:
 def _open(c: Context, motion: Motion, state: IndependentState):
     """y from x about this position."""
     state.origin[:] = motion.q
-    state.windings[:] = motion.q[c.nq - c.n_windings :]
+    state.tail[:] = motion.q[c.nq - c.n_tail :]
     state.delta[:] = 0.0
     pick(state.velocity_choice, motion.u, state.slots)
     state.work[:] = motion.work
@@ -263,7 +263,7 @@ def _independent_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.nd
     found = Motion.of(c, full)
     dy[:] = 0.0
     rate.delta[:] = shifted.inverse @ Motion.of(c, x).u
-    rate.windings[:] = found.q[c.nq - c.n_windings :]
+    rate.tail[:] = found.q[c.nq - c.n_tail :]
     pick(state.velocity_choice, found.u, rate.slots)
     rate.work[:] = found.work
     return finite(c, dy)
@@ -278,7 +278,7 @@ def check_state(name: str, state: str) -> None:
 def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
     """How many variables of a state vary, given the degrees of freedom of position and of velocity."""
     if state == "independent":
-        return freedom[0] + sizes.windings + freedom[1]
+        return freedom[0] + sizes.tail + freedom[1]
     return sizes.nq + (sizes.nv if state == "dependent" else freedom[1])
 
 
@@ -292,7 +292,7 @@ def partitioned_variables(state: str, sizes: Sizes) -> Variables | None:
             "coordinates and independent velocities", n + sizes.nv, n, _mixed_rhs, _mixed_decode, _mixed_encode,
             record=PartitionedVariables, kernels=(),
         )  # fmt: skip
-    varying = 2 * sizes.nv + sizes.windings + 1
+    varying = 2 * sizes.nv + sizes.tail + 1
     return Variables(
         "independent coordinates and velocities", varying + 2 * sizes.nv + sizes.nq, varying, _independent_rhs,
         _independent_decode, _independent_encode, _independent_retract, record=PartitionedVariables,

@@ -24,7 +24,7 @@ from dalembert.expressions import TIME, references
 from dalembert.expressions.symbols import reference
 from dalembert.model import Flat, Mechanism
 
-__all__ = ["Oracle"]
+__all__ = ["MOTIONS", "Oracle", "least_squares"]
 
 # The joints as chains of elementary motions, from the first body to the second: R turn, T slide, H screw about/along an
 # axis, O fixed shift along z, B ball, F free, C the parabola of the random models.
@@ -64,6 +64,20 @@ def quaternion_rotation(Q: np.ndarray) -> np.ndarray:
     return Rotation.from_quat([Q[1], Q[2], Q[3], Q[0]]).as_matrix()
 
 
+def least_squares(K: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """K x = right for a symmetric K, whose rows may depend on each other: x of evened-out rows and columns, their
+    scales, and the condition of what is independent."""
+    scale = np.ones(len(K))
+    for _ in range(12):
+        size = np.abs(scale[:, None] * K * scale).max(axis=1)
+        scale /= np.sqrt(np.where(size > 0, size, 1.0))
+    even = scale[:, None] * K * scale
+    U, s, Vt = np.linalg.svd(even)
+    kept = s > 1e-11 * s[0]
+    x = Vt.T[:, kept] @ ((U.T[kept] @ (scale * right)) / s[kept])
+    return scale * x, scale, float(s[0] / s[kept][-1])
+
+
 @dataclass
 class JointState:
     """Screws of a joint now: relative twist S u, what S u̇ lacks to the relative acceleration, second frame."""
@@ -96,9 +110,18 @@ class Oracle:
     Args:
         poses, twists: of all bodies, as the package has them (twists in body axes).
         joint_q: unwound coordinates of joints.
+        length: unit of length of the mechanism (m).
     """
 
-    def __init__(self, flat: Flat, t: float, poses: dict, twists: dict, joint_q: dict[str, np.ndarray]):
+    def __init__(
+        self,
+        flat: Flat,
+        t: float,
+        poses: dict[str, Any],
+        twists: dict[str, Any],
+        joint_q: dict[str, np.ndarray],
+        length: float = 1.0,
+    ):
         self.flat, self.t, self.poses, self.joint_q = flat, t, poses, joint_q
         self.mechanism = Mechanism(flat, NUMPY, dict(flat.parameters))
         self.index = {name: i for i, name in enumerate(flat.bodies)}
@@ -108,17 +131,23 @@ class Oracle:
         self.rows: list[np.ndarray] = []
         self.rhs: list[float] = []
         self.owners: list[tuple[str, np.ndarray | None]] = []
+        self.condition, self.length = 1.0, length
+        self._scope: Any = None
 
     # Kinematics
 
     def _joint(self, name: str) -> JointState:
-        placed, (data, _) = self.mechanism.joint(name), self.flat.joints[name]
+        placed: Any = self.mechanism.joint(name)
+        data: Any = self.flat.joints[name][0]
         X1, X2 = self.poses[placed.first], self.poses[placed.second]
+        R: Any
+        p: Any
         R, p = X1.R @ placed.X_1P.R, X1.R @ placed.X_1P.p + X1.p
         R_S, p_S = X2.R @ placed.X_2S.R, X2.R @ placed.X_2S.p + X2.p
         relative = self.V[placed.second] - self.V[placed.first]
-        q = list(self.joint_q[name])
-        groups, extra = [], np.zeros(6)
+        q: list[Any] = list(self.joint_q[name])
+        groups: list[list[np.ndarray]] = []
+        extra = np.zeros(6)
         for motion in MOTIONS[data.kind].split():
             kind, axis = motion[0], AXIS.get(motion[1:], 2)
             e = np.eye(3)[axis]
@@ -170,7 +199,7 @@ class Oracle:
         filled = formula.xreplace(swap).xreplace({TIME: sp.Float(self.t)})
         return self._number(filled)
 
-    def _quantity(self, r: Any) -> tuple[float, float, np.ndarray, float]:
+    def _quantity(self, r: Any) -> tuple[Any, Any, np.ndarray, Any]:
         """(value, rate, row, bias) of a named quantity: its highest derivative is  row · A + bias.
 
         For positions the highest derivative is the second one, for velocities the first; then ``rate`` is not used.
@@ -205,18 +234,24 @@ class Oracle:
 
     def _joint_rows(self) -> None:
         for name, joint in self.joints.items():
-            N = scipy.linalg.null_space(joint.S.T) if joint.S.size else np.eye(6)
-            for column in N.T:
+            # Twists in units of length about the joint itself, so that rows do not mix small numbers with large ones.
+            units = np.array([1.0] * 3 + [1 / self.length] * 3)
+            shift = np.eye(6)
+            shift[3:, :3] = -skew(joint.p_S)
+            S = units[:, None] * (shift @ joint.S)
+            N = np.asarray(scipy.linalg.null_space(S.T), dtype=float) if S.size else np.eye(6)
+            for column in (N.T * units) @ shift:
                 row = np.zeros(6 * self.n)
                 self._add(row, joint.second, column)
                 self._add(row, joint.first, -column)
-                self._constrain(name, row, column @ joint.bias, column)
+                self._constrain(name, row, float(column @ joint.bias), column)
             if self.flat.joints[name][0].kind.startswith("rolling"):
                 self._roll(name, joint)
 
     def _roll(self, name: str, joint: JointState) -> None:
         """The material point at the contact keeps its velocity in the plane, which is at rest."""
-        placed, (data, _) = self.mechanism.joint(name), self.flat.joints[name]
+        placed: Any = self.mechanism.joint(name)
+        data: Any = self.flat.joints[name][0]
         assert placed.first == "ground"
         r, n, V = self._number(data.radius), placed.X_1P.R[:, 2], self.V[placed.second]
         omega, v = V[:3], V[3:] + np.cross(V[:3], joint.p_S)
@@ -236,15 +271,15 @@ class Oracle:
             self._constrain(name, row, -e @ drift, part)
 
     def _formula_rows(self) -> None:
-        for name, (constraint, _) in self.flat.constraints.items():
-            formula, second = self._as_formula(constraint)
+        formula: Any
+        for name, formula, second in self._formulas():
             refs = sorted(references(formula), key=str)
             names = {ref: sp.Dummy(real=True) for ref in refs}
-            phi = formula.xreplace({reference(r.quantity, r.element, r.index): names[r] for r in refs})
+            phi: Any = formula.xreplace({reference(r.quantity, r.element, r.index): names[r] for r in refs})
             known = {ref: self._quantity(ref) for ref in refs}
             at = {names[ref]: known[ref][0] for ref in refs} | {TIME: self.t}
 
-            def number(expression: sp.Expr, at=at) -> float:
+            def number(expression: Any, at: dict[Any, Any] = at) -> float:
                 return self._number(expression.xreplace({k: sp.Float(v) for k, v in at.items()}))
 
             row, rest = np.zeros(6 * self.n), 0.0
@@ -262,9 +297,25 @@ class Oracle:
                 rest += number(sp.diff(phi, TIME))
             self._constrain(name, row, -rest)
 
-    def _as_formula(self, constraint: Any) -> tuple[sp.Expr, bool]:
+    def _formulas(self) -> list[tuple[str, Any, bool]]:
+        """All that are active: owner, left-hand side, whether it is one of positions."""
+        found: list[tuple[str, Any, bool]] = []
+        for name, (constraint, _) in self.flat.constraints.items():
+            if not constraint.active:
+                continue
+            if constraint.kind == "explicit":
+                given = enumerate(constraint.formulas)
+                found += [(name, reference("q", constraint.joint, i) - formula, True) for i, formula in given]
+            else:
+                found.append((name, *self._as_formula(constraint)))
+        return found
+
+    def _as_formula(self, constraint: Any) -> tuple[Any, bool]:
         """The equation, and whether it is one of positions."""
-        q = lambda joint, i=0: reference("q", joint, i)  # noqa: E731
+
+        def q(joint: str, index: int = 0) -> Any:
+            return reference("q", joint, index)
+
         kind = constraint.kind
         if kind == "equation":
             return constraint.formula, constraint.level == "position"
@@ -276,13 +327,11 @@ class Oracle:
             return q(constraint.rack) - constraint.radius * q(constraint.pinion) - constraint.offset, True
         if kind == "coupler":
             return sum((c * q(joint) for joint, c in constraint.terms.items()), -constraint.offset), True
-        raise NotImplementedError(
-            f"the oracle does not know the constraint {kind!r}: teach it in tests/support/oracle.py"
-        )
+        raise NotImplementedError(f"the oracle does not know the constraint {kind!r}: teach it in fuzz/newton_euler.py")
 
     # Forces
 
-    def _applied(self) -> np.ndarray:
+    def applied(self) -> np.ndarray:
         F = np.zeros((self.n, 6))
 
         def act(body: str, wrench: np.ndarray) -> None:
@@ -293,13 +342,14 @@ class Oracle:
         for body, i in self.index.items():
             inertia = self.mechanism.inertia(body)
             F[i] += wrench_at(self.poses[body].apply(inertia.com), inertia.mass * gravity)
-        for force, _ in self.flat.forces.values():
+        for force, scope in self.flat.forces.values():
+            self._scope = scope
             getattr(self, "_" + force.kind.replace("-", "_"))(force, act)
         return F
 
     def _point(self, body: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
         """Where a point of the drawing is now, and its velocity."""
-        reference = self.mechanism.body_pose(body)
+        reference = self.mechanism.body_pose(body, self._scope)
         local = reference.R.T @ (np.array([self._number(x) for x in at]) - reference.p)
         p = self.poses[body].R @ local + self.poses[body].p
         return p, self.V[body][3:] + np.cross(self.V[body][:3], p)
@@ -316,7 +366,7 @@ class Oracle:
     def _bushing(self, force: Any, act: Any) -> None:
         first, second = force.bodies
         (p1, _), (p2, v2) = self._point(first, force.point), self._point(second, force.point)
-        R1, R2 = (self.poses[b].R @ self.mechanism.body_pose(b).R.T for b in force.bodies)
+        R1, R2 = (self.poses[b].R @ self.mechanism.body_pose(b, self._scope).R.T for b in force.bodies)
         k, c, kr, cr = (
             np.diag([self._value(x) for x in field])
             for field in (force.stiffness, force.damping, force.angular_stiffness, force.angular_damping)
@@ -347,7 +397,7 @@ class Oracle:
         if force.reaction_on is not None:
             act(force.reaction_on, -np.concatenate([value, np.zeros(3)]))
 
-    def _motor(self, name: str, index: int, value: float, act: Any) -> None:
+    def _motor(self, name: str, index: int, value: Any, act: Any) -> None:
         joint = self.joints[name]
         F = joint.wrench(value * np.eye(len(joint.u))[index])
         act(joint.second, F)
@@ -380,20 +430,21 @@ class Oracle:
         """
         self._joint_rows()
         self._formula_rows()
-        F = self._applied()
+        F = self.applied()
         M, h = self._inertia()
         C = np.array(self.rows).reshape(-1, 6 * self.n)
         d = np.array(self.rhs)
         m = len(C)
         K = np.block([[M, -C.T], [C, np.zeros((m, m))]])
-        x = np.linalg.lstsq(K, np.concatenate([F.reshape(-1) - h, d]), rcond=1e-11)[0]
+        x, scale, self.condition = least_squares(K, np.concatenate([F.reshape(-1) - h, d]))
         A = x[: 6 * self.n].reshape(-1, 6)
         found = np.empty_like(A)
         for body, i in self.index.items():
             p, V = self.poses[body].p, self.V[body]
             v = V[3:] + np.cross(V[:3], p)
             found[i] = np.concatenate([A[i, :3], A[i, 3:] + np.cross(A[i, :3], p) + np.cross(V[:3], v)])
-        rank = np.linalg.matrix_rank(C, tol=1e-9) if m else 0
+        even = scale[6 * self.n :, None] * C * scale[: 6 * self.n]
+        rank = np.linalg.matrix_rank(even, tol=1e-9) if m else 0
         return found, self._reactions(x[6 * self.n :]), m - int(rank)
 
     def _inertia(self) -> tuple[np.ndarray, np.ndarray]:
@@ -410,21 +461,39 @@ class Oracle:
         return M, h
 
     def imbalance(self, accelerations: np.ndarray, reactions: dict[str, np.ndarray]) -> np.ndarray:
-        """Rate of momentum of each body less all wrenches on it; for mechanisms that only joints constrain."""
+        """Rate of momentum of each body less all wrenches on it, of joints and, as far as they can, of constraints."""
         M, h = self._inertia()
         A = np.empty((self.n, 6))
         for body, i in self.index.items():
             p, V, a = self.poses[body].p, self.V[body], accelerations[i]
             v = V[3:] + np.cross(V[:3], p)
             A[i] = np.concatenate([a[:3], a[3:] - np.cross(a[:3], p) - np.cross(V[:3], v)])
-        rest = (M @ A.reshape(-1) + h).reshape(-1, 6) - self._applied()
+        rest = (M @ A.reshape(-1) + h).reshape(-1, 6) - self.applied()
         for name, F in reactions.items():
             joint = self.joints[name]
             on_second = wrench_at(joint.p_S, F[3:], F[:3])
             for body, sign in ((joint.second, 1.0), (joint.first, -1.0)):
                 if body != "ground":
                     rest[self.index[body]] -= sign * on_second
+        own = [i for i, (_, wrench) in enumerate(self.owners) if wrench is None]
+        if own:
+            columns = np.array([self.rows[i] for i in own]).T
+            columns /= np.abs(columns).max(axis=0)
+            flat: Any = rest.reshape(-1)
+            carried = np.asarray(columns @ np.linalg.lstsq(columns, flat, rcond=1e-11)[0], dtype=float)
+            return np.reshape(flat - carried, (-1, 6))
         return rest
+
+    def unconstrained(self) -> np.ndarray:
+        """What the forces alone would give every free body that has inertia (n × 6, world axes): the size of terms."""
+        M, h = self._inertia()
+        net = self.applied().reshape(-1) - h
+        found = np.zeros((self.n, 6))
+        for i in range(self.n):
+            at = slice(6 * i, 6 * i + 6)
+            if np.abs(M[at, at]).max() > 0:
+                found[i] = least_squares(M[at, at], net[at])[0]
+        return found
 
     def _reactions(self, multipliers: np.ndarray) -> dict[str, np.ndarray]:
         total = {name: np.zeros(6) for name in self.flat.joints}

@@ -1,0 +1,122 @@
+"""Convex bodies on a plane: ellipsoids, tires, eggs, given by their support function."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+import sympy as sp
+from pydantic import Field
+
+from dalembert.constraints.base import Constraint
+from dalembert.elements import Allowed, BodyName, Formula, Motion, Site, Vector
+from dalembert.expressions import evaluate, parameter
+from dalembert.spatial.so3 import cross
+
+__all__ = ["RollingSurface"]
+
+DIRECTION = tuple(parameter(name) for name in "xyz")
+SURFACE = Allowed(
+    "the direction `x`, `y`, `z`", "a support function may name x, y, z and parameters only", local=("x", "y", "z")
+)
+ROUNDED = 1e-9  # what a support function may miss, relative to its size
+TRIED = 13  # directions in which it is looked at
+
+
+@lru_cache(maxsize=1000)
+def _slopes(surface: sp.Expr) -> tuple[sp.Expr, ...]:
+    """The gradient; constraints are asked for in many algebras and at many states."""
+    return tuple(cast(sp.Expr, surface.diff(direction)) for direction in DIRECTION)
+
+
+class RollingSurface(Constraint):
+    """A strictly convex surface that rolls on a plane, or slides on it without friction.
+
+    Its support function h tells how far the surface reaches in a direction:  h(n) = max p·n.  It grows with the length
+    of n as n does. The point that lies farthest down is p = ∇h(−n), n the normal of the plane in axes of the surface:
+    the height of the center above the plane is h(−n), and there the velocities of both bodies are equal.
+    """
+
+    kind: Literal["rolling-surface"] = "rolling-surface"
+    positional: ClassVar[tuple[str, ...]] = ("name", "bodies", "center", "surface")
+    bodies: tuple[BodyName, BodyName] = Field(description="the body with the plane, and the one with the surface")
+    center: Vector = Field(description="where h is measured from, in the reference configuration (m)")
+    surface: Annotated[Formula, SURFACE] = Field(
+        description="h(x, y, z) (m) in axes of the world as drawn; e.g. sqrt(a**2*x**2 + b**2*y**2 + c**2*z**2)"
+    )
+    axis: Vector = Field("z", validate_default=True, description="normal of the plane, in numbers, towards the surface")
+    slips: bool = Field(False, description="it slides without friction instead of rolling")
+
+    def check(self, site: Site) -> None:
+        if self.bodies[0] == self.bodies[1]:
+            message = f"must stand between two different bodies, got {self.bodies[0]!r} twice"
+            site.report("bodies", message, "name another body, or ground")
+        if any(not component.is_number for component in self.axis) or not any(self.axis):
+            site.report("axis", "axis must be three numbers, not all zero", "axis: z")
+            return
+        rng = np.random.default_rng(0)
+        for n in rng.normal(size=(TRIED, 3)):
+            height, double = (site.value(_at(self.surface, k * n)) for k in (1, 2))
+            if height is None or double is None:
+                message = f"surface has no finite value in the direction ({n[0]:.3g}, {n[1]:.3g}, {n[2]:.3g})"
+                site.report("surface", message, "e.g. sqrt(a**2*x**2 + b**2*y**2 + c**2*z**2)")
+                return
+            if abs(double - 2 * height) > ROUNDED * abs(height):
+                message = "surface is no support function: h(2 n) must be 2 h(n)"
+                site.report("surface", message, "a sphere is r*sqrt(x**2 + y**2 + z**2)")
+                return
+            bends = site.vector(_at(slope.diff(d), n) for slope in _slopes(self.surface) for d in DIRECTION)
+            if bends and np.linalg.eigvalsh(np.reshape(bends, (3, 3))).min() < -ROUNDED * max(map(abs, bends)):
+                message = f"surface is not convex in the direction ({n[0]:.3g}, {n[1]:.3g}, {n[2]:.3g})"
+                site.report("surface", message, "take the support function of a convex body")
+                return
+
+    def _farthest(self, motion: Motion, down: np.ndarray) -> np.ndarray:
+        """The point ∇h in a direction, from the center."""
+        own = dict(zip(DIRECTION, down, strict=True))
+
+        def lookup(atom: Any) -> Any:
+            return own[atom] if atom in own else motion.evaluate(atom)
+
+        return motion.al.array([evaluate(motion.al, slope, lookup) for slope in _slopes(self.surface)])
+
+    def _contact(self, motion: Motion) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        """Normal of the plane and its tangents as rows, the center, the contact point (world), and the gap."""
+        al, (first, second) = motion.al, self.bodies
+        (X_1, _), (X_2, _) = (motion.body(name) for name in self.bodies)
+        drawn = al.array([[al.constant(float(entry)) for entry in row] for row in _frame(self.axis)])
+        plane = drawn @ (X_1.R @ motion.local_axes(first, al.eye(3))).T
+        turned = X_2.R @ motion.local_axes(second, al.eye(3))
+        center = X_2.apply(motion.local_point(second, self.center))
+        below, start = -(turned.T @ plane[2]), -drawn[2]
+        point, first_point = self._farthest(motion, below), self._farthest(motion, start)
+        height = plane[2] @ (center - X_1.apply(motion.local_point(first, self.center)))
+        return plane, center, center + turned @ point, height + start @ first_point - below @ point
+
+    def position(self, motion: Motion) -> list[Any]:
+        return [self._contact(motion)[3]]
+
+    def velocity(self, motion: Motion) -> list[Any]:
+        if self.slips:
+            return []
+        plane, _, contact, _ = self._contact(motion)
+        slip: list[np.ndarray] = []
+        for name in self.bodies:
+            X, V = motion.body(name)
+            slip.append(X.R @ V[3:] + cross(X.R @ V[:3], contact - X.p))
+        return [tangent @ (slip[1] - slip[0]) for tangent in plane[:2]]
+
+
+def _at(formula: Any, n: np.ndarray) -> sp.Expr:
+    values = {direction: sp.Float(float(value)) for direction, value in zip(DIRECTION, n, strict=True)}
+    return cast(sp.Expr, formula.xreplace(values))
+
+
+def _frame(axis: tuple[sp.Expr, ...]) -> np.ndarray:
+    """Two tangents of the plane and its normal, as rows."""
+    n = np.array([float(component) for component in axis])
+    n /= np.linalg.norm(n)
+    x = np.cross(np.eye(3)[np.argmin(np.abs(n))], n)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(n, x), n])

@@ -1,0 +1,79 @@
+"""What equal models share: traces and kernels, made once in each thread, however often a model is built."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from dalembert.formulations import BlockFormulation, Formulation
+
+__all__ = ["Made", "SharedTraces", "made_by_formulation", "made_of_blocks", "made_once"]
+
+MOST_SHARED = 32  # models with coordinates, in each thread; some MB each at most
+
+T = TypeVar("T")
+Made = dict[Any, Any]
+
+
+class made_once(Generic[T]):
+    """A property that is kept in ``made`` of its object, which others may share.
+
+    Args:
+        make: the method that makes it.
+        maker: whose work it is: others with an equal maker share it.
+    """
+
+    def __init__(self, make: Callable[[Any], T], maker: Callable[[Any], Any] = lambda owner: None):
+        self.make, self.maker, self.name, self.__doc__ = make, maker, make.__name__, make.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: Any = None) -> made_once[T]: ...
+    @overload
+    def __get__(self, owner: object, kind: Any = None) -> T: ...
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self
+        maker, known = self.maker(owner), owner.made.setdefault(self.name, [])
+        for one, value in known:
+            if one == maker:
+                return value
+        value = self.make(owner)
+        known.append((maker, value))
+        return value
+
+
+def made_by_formulation(make: Callable[[Any], T]) -> made_once[T]:
+    """Each formulation makes its own."""
+    return made_once(make, lambda owner: owner.formulation)
+
+
+def made_of_blocks(make: Callable[[Any], T]) -> made_once[T]:
+    """Made of the formulation's blocks; those of the canonical equations are the same for all that take them."""
+    return made_once(make, lambda owner: _whose_blocks(owner.formulation))
+
+
+def _whose_blocks(formulation: Formulation) -> Any:
+    usual = type(formulation).blocks is BlockFormulation.blocks
+    return BlockFormulation if usual else formulation
+
+
+class SharedTraces(threading.local):
+    """The latest models of a thread, by all their data, and what was made of each in some coordinates."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[tuple[Any, ...], Made]] = []
+
+    def knows(self, contents: tuple[Any, ...]) -> bool:
+        """Whether a model with these data is among them."""
+        return any(asked[0] == contents for asked, _ in self.kept)
+
+    def of(self, contents: tuple[Any, ...], *how: Any) -> Made:
+        """What was made of an equal model, in the same way."""
+        asked = (contents, how, os.environ.get("DALEMBERT_OPTIMIZE"))
+        fresh: tuple[tuple[Any, ...], Made] = (asked, {})
+        found = next((one for one in self.kept if one[0] == asked), fresh)
+        # The last one used comes first.
+        self.kept = [found, *(one for one in self.kept if one is not found)][:MOST_SHARED]
+        return found[1]

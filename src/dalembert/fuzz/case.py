@@ -1,0 +1,118 @@
+"""A case: everything that is needed to try one thing again, as plain data; drawn from a seed, tried, made smaller."""
+
+from __future__ import annotations
+
+import base64
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+from dalembert.fuzz.check_files import check_file
+from dalembert.fuzz.check_models import WAYS_AT_ONCE, Finding, Judged, check_model
+from dalembert.fuzz.check_runs import check_run, random_options
+from dalembert.fuzz.hostile_files import FORMATS, hostile_file
+from dalembert.fuzz.random_mechanisms import draw_size, random_model
+from dalembert.model import Model
+from dalembert.model.document import from_document, to_document
+
+__all__ = ["KINDS", "Case", "draw_case", "smaller_cases", "try_case"]
+
+Case = dict[str, Any]
+KINDS = ("models", "runs", "files")
+SECTIONS = ("events", "outputs", "forces", "constraints", "submodels", "joints", "bodies")
+OPTIONS = ("coordinates", "atol", "initial_rates")
+
+
+def draw_case(kind: str, seed: int) -> Case:
+    """A random case of one of ``KINDS``."""
+    case: Case = {"kind": kind, "seed": seed}
+    if kind == "files":
+        names = list(FORMATS)
+        form = names[seed % len(names)]
+        content, number = hostile_file(form, seed)
+        return {**case, "format": form, "number": number, "content": base64.b64encode(content).decode()}
+    rng = np.random.default_rng([seed, 4])
+    size = draw_size(rng)
+    case |= {"length": size.length, "model": to_document(random_model(seed, size))}
+    if kind == "runs":
+        case["options"] = random_options(rng)
+    return case
+
+
+def try_case(case: Case) -> Judged:
+    """Try a case. Whatever is raised that is not an answer to a user is a finding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if case["kind"] == "files":
+                return check_file(case["format"], base64.b64decode(case["content"]), int(case["number"]))
+            model = from_document(case["model"])
+            if case["kind"] == "runs":
+                return check_run(model, case["options"])
+            return check_model(
+                model, int(case["seed"]), length=float(case["length"]), ways=int(case.get("ways", WAYS_AT_ONCE))
+            )
+        except DalembertError as error:
+            return Judged(skipped=f"refused: {error}")
+        except MemoryError:
+            return Judged([Finding("memory", "more memory is asked for than a case may have")])
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{type(error).__name__} in {last.name}"
+            return Judged([Finding(f"traceback: {place}", "".join(traceback.format_exception(error)[-6:]))])
+
+
+def smaller_cases(case: Case) -> Iterator[Case]:
+    """The same case with something left out, the largest pieces first."""
+    if case["kind"] == "files":
+        content = base64.b64decode(case["content"])
+        piece = len(content) // 2
+        while piece:
+            for at in range(0, len(content), piece):
+                rest = content[:at] + content[at + piece :]
+                yield {**case, "content": base64.b64encode(rest).decode()}
+            piece //= 2
+        return
+    if case.get("ways", WAYS_AT_ONCE) and case["kind"] == "models":
+        yield {**case, "ways": 0}
+    for name in OPTIONS:
+        if name in case.get("options", {}):
+            yield {**case, "options": {key: value for key, value in case["options"].items() if key != name}}
+    for document in _smaller_models(case["model"]):
+        yield {**case, "model": document}
+
+
+def _smaller_models(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for section in SECTIONS:
+        entries: list[Any] = document.get(section) or []
+        if len(entries) > 1:
+            yield from _valid({key: value for key, value in document.items() if key != section})
+        for i in range(len(entries)):
+            yield from _valid({**document, section: entries[:i] + entries[i + 1 :]})
+    # A body at the end of a branch goes with its joints and with what names it.
+    listed: dict[str, list[Any]] = {section: document.get(section) or [] for section in SECTIONS}
+    for body in [str(entry.get("name")) for entry in listed["bodies"]]:
+        left = {key: value for key, value in document.items() if key not in SECTIONS}
+        for section in SECTIONS:
+            kept = [entry for entry in listed[section] if not _names(entry, body)]
+            if kept:
+                left[section] = kept
+        yield from _valid(left)
+
+
+def _names(data: Any, name: str) -> bool:
+    return f"'{name}'" in repr(data) or f"({name})" in repr(data)
+
+
+def _valid(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """This one, if it is a model."""
+    try:
+        model: Model = from_document(document)
+        model.validate()
+    except DalembertError:
+        return
+    yield document

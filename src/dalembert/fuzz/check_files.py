@@ -1,0 +1,92 @@
+"""Read a hostile file as a user would, and do what one does with what was read: only our own errors may come of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from dalembert.analyses import inspect, load, simulate
+from dalembert.errors import DalembertError
+from dalembert.expressions import parse, to_text
+from dalembert.fuzz.check_models import Finding, Judged
+from dalembert.fuzz.seed_files import resume
+from dalembert.io import dumps, loads, read
+from dalembert.model import Mechanism, Model, flatten
+
+__all__ = ["check_file"]
+
+LONGEST_MESSAGE = 30_000
+MOST_BODIES, BLINK = 8, 0.01  # of models that are run, and for how long (s)
+
+
+def check_file(kind: str, content: bytes, number: int) -> Judged:
+    """Read it; a ``DalembertError`` is a right answer, everything else is not."""
+    judged = Judged(comparisons=1)
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            READERS[kind](Path(folder), content, number, judged)
+        except DalembertError as error:
+            judged.skipped = "refused"
+            if len(str(error)) > LONGEST_MESSAGE:
+                judged.findings.append(Finding("message", f"{len(str(error))} characters"))
+    return judged
+
+
+def _model(folder: Path, content: bytes, suffix: str, judged: Judged) -> None:
+    path = folder / f"hostile{suffix}"
+    path.write_bytes(content)
+    model: Any = read(path)
+    if not isinstance(model, Model):
+        return
+    flat = flatten(model)
+    mechanism = Mechanism.nominal(flat)
+    for name in flat.joints:
+        placed = mechanism.joint(name)
+        for X in (placed.X_1P, placed.X_2S):
+            if not (np.isfinite(X.R).all() and np.isfinite(X.p).all()):
+                judged.findings.append(Finding("finite", f"the frame of joint {name!r} is not finite"))
+    if dumps(loads(dumps(model))) != dumps(model):
+        judged.findings.append(Finding("round trip", "a model written and read again is another one"))
+    str(inspect(model))
+    if len(flat.bodies) <= MOST_BODIES:
+        str(simulate(model, BLINK, output_step=BLINK / 2, rtol=1e-4).certificate)
+
+
+def _result(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    path = folder / "hostile.nc"
+    path.write_bytes(content)
+    run: Any = load(path)
+    str(run.certificate)
+    repr(run)
+    for name in ("time", "q", "u"):
+        run.values(name)
+    run.save(folder / "again.nc")
+
+
+def _checkpoint(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    path = folder / "hostile.checkpoint"
+    path.write_bytes(content)
+    str(resume(number % 4, path).certificate)
+
+
+def _formula(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    text = content.decode(errors="replace")
+    formula = parse(text)
+    if parse(to_text(formula)) != formula:
+        judged.findings.append(Finding("round trip", f"{to_text(formula)!r} is read as another formula"))
+
+
+READERS: dict[str, Callable[[Path, bytes, int, Judged], None]] = {
+    "yaml": lambda folder, content, number, judged: _model(folder, content, ".yaml", judged),
+    "urdf": lambda folder, content, number, judged: _model(folder, content, ".urdf", judged),
+    "mjcf": lambda folder, content, number, judged: _model(folder, content, ".xml", judged),
+    "formula": _formula,
+    "result": _result,
+    "checkpoint": _checkpoint,
+}

@@ -1,0 +1,228 @@
+"""One random state of a model by all ways: what they give every body must be one and the same acceleration."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from dalembert.dynamics import Dynamics
+from dalembert.errors import DalembertError
+from dalembert.formulations import FORMULATIONS
+from dalembert.fuzz.newton_euler import Oracle, least_squares
+from dalembert.fuzz.physical_states import (
+    accelerations_in_world,
+    body_motion,
+    consistent_state,
+    equations_at,
+    transfer,
+)
+from dalembert.fuzz.ways import PAIRS, share_kernels
+from dalembert.model import Model
+from dalembert.spatial import Pose
+
+__all__ = ["WAYS_AT_ONCE", "Finding", "Judged", "check_model"]
+
+TIME = 0.3
+# Rounding differs, amplified by the condition of masses and constraints; states beyond that condition tell nothing.
+AGREEMENT, WORST_CONDITION = 1e-9, 1e6
+# Penalty methods leave a part of the forces open; energies are differentiated along the motion by differences.
+APPROXIMATE, DIFFERENCES = 1e-3, 1e-6
+WAYS_AT_ONCE = 3
+STEPS = (1, 2, 3, 4)
+WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check did not bear out: its name, and what was seen."""
+
+    check: str
+    words: str
+
+
+@dataclass
+class Judged:
+    """What came of a case: findings, the largest disagreement, and why nothing could be said."""
+
+    findings: list[Finding] = field(default_factory=lambda: list[Finding]())
+    comparisons: int = 0
+    worst: float = 0.0
+    skipped: str = ""
+
+
+class _Instant:
+    """A model at a consistent state, and the acceleration of its bodies by an independent solution."""
+
+    def __init__(self, model: Model, seed: int, length: float):
+        self.model, self.length = model, length
+        self.reference = Dynamics(model, "lagrange-multipliers", "relative")
+        self.q, self.u = consistent_state(self.reference, seed, t=TIME, spread=0.1, length=length)
+        self.equations = equations_at(self.reference.coordinates, TIME, self.q, self.u)
+        joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
+        self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}
+        self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
+            self.reference.coordinates, self.q, self.u
+        )
+        self.oracle = Oracle(self.reference.flat, TIME, *self.motion, joints, length)
+        self.expected, _, self.redundant = self.oracle.solve()
+        self.solved = self.reference.solve(self.q, self.u, t=TIME)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the state satisfies the constraints as well as rounding allows."""
+        e = self.equations
+        size = 1.0 + np.abs(self.u).max(initial=0.0) + self.length
+        off = max(np.abs(e.position_residual()).max(initial=0.0), np.abs(e.velocity_residual()).max(initial=0.0))
+        return bool(off < 1e-12 * size)
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """Of the six accelerations of a body."""
+        return np.array([1.0] * 3 + [self.length] * 3)
+
+    @cached_property
+    def size(self) -> float:
+        """Of the accelerations, with those that velocities and gravity stand for."""
+        twists = np.array([twist / self.units for twist in self.motion[1].values()])
+        felt = np.abs(self.oracle.unconstrained() / self.units).max(initial=0.0)
+        return float(max(np.abs(self.expected / self.units).max(), np.abs(twists).max() ** 2, felt))
+
+    def off(self, dynamics: Dynamics, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> float:
+        """How far accelerations of bodies are from those of the independent solution, relative to their size."""
+        found = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
+        return float(np.abs((found - self.expected) / self.units).max() / self.size)
+
+
+def check_model(model: Model, seed: int, *, length: float = 1.0, ways: int = WAYS_AT_ONCE) -> Judged:
+    """Compare all ways to the accelerations of a model at a random state.
+
+    Args:
+        length: the model's unit of length (m).
+        ways: how many pairs of formulation and coordinates are drawn.
+    """
+    judged = Judged()
+    try:
+        at = _Instant(model, seed, length)
+    except DalembertError as error:
+        judged.skipped = f"no state: {error}"
+        return judged
+    if not at.consistent or at.oracle.condition > WORST_CONDITION:
+        judged.skipped = "ill-conditioned state" if at.consistent else "no consistent state"
+        return judged
+    limits = {"power": DIFFERENCES}
+    for name, check in _checks(at, np.random.default_rng([seed, 2]), ways):
+        limit = limits.get(name, AGREEMENT)
+        if name.startswith("way ") and not FORMULATIONS[name.split()[1]].supports().exact:
+            limit = APPROXIMATE
+        try:
+            off = check()
+        except DalembertError as error:
+            if name.startswith("way "):  # a formulation may refuse in words what it cannot take
+                continue
+            judged.findings.append(Finding(name, f"{type(error).__name__}: {error}"))
+            continue
+        judged.comparisons += 1
+        judged.worst = max(judged.worst, off / (limit / AGREEMENT))
+        if not off <= limit:
+            judged.findings.append(Finding(name, f"disagreement {off:.1e} of {limit:.0e} allowed"))
+    return judged
+
+
+def _checks(at: _Instant, rng: np.random.Generator, ways: int) -> Iterator[tuple[str, Callable[[], float]]]:
+    yield "native code", lambda: at.off(at.reference, at.q, at.u, at.solved[0])
+    yield "plain NumPy", lambda: _plain(at)
+    yield "batch", lambda: _batch(at, rng)
+    yield "cache", lambda: _again(at)
+    yield "Newton-Euler", lambda: _balance(at)
+    yield "power", lambda: _power(at)
+    yield "inverse", lambda: _inverse(at, rng)
+    for i in rng.permutation(len(PAIRS))[:ways]:
+        formulation, coordinates = PAIRS[int(i)]
+        yield f"way {formulation} {coordinates}", partial(_way, at, formulation, coordinates)
+
+
+def _plain(at: _Instant) -> float:
+    """The canonical equations in floats, solved by singular values."""
+    e = at.equations
+    m, n = len(e.jacobian), at.reference.nv
+    K = np.block([[e.mass_matrix, -e.jacobian.T], [e.jacobian, np.zeros((m, m))]])
+    du = least_squares(K, np.concatenate([e.forcing, -e.gamma]))[0][:n]
+    return at.off(at.reference, at.q, at.u, du)
+
+
+def _batch(at: _Instant, rng: np.random.Generator) -> float:
+    """The state among others; all must be as if alone."""
+    speeds = np.array([1.0, 0.5, -1.0, 0.25])[rng.permutation(4)]
+    u = np.outer(speeds, at.u)
+    if at.equations.velocity_bias.any():
+        u = np.tile(at.u, (4, 1))
+    together = at.reference.solve(np.tile(at.q, (4, 1)), u, t=TIME)[0]
+    alone = np.array([at.reference.solve(at.q, one, t=TIME)[0] for one in u])
+    return float(np.abs(together - alone).max(initial=0.0) / max(np.abs(alone).max(initial=0.0), 1e-300))
+
+
+def _again(at: _Instant) -> float:
+    """Derived once more, with machine code from the disk: the same bits."""
+    gc.collect()
+    again = Dynamics(at.model.snapshot(), "lagrange-multipliers", "relative").solve(at.q, at.u, t=TIME)
+    return 0.0 if all(np.array_equal(a, b) for a, b in zip(again, at.solved, strict=True)) else 1.0
+
+
+def _balance(at: _Instant) -> float:
+    """Forces, reactions and the rate of momentum of every body."""
+    du, multipliers = at.solved
+    reactions = at.equations.reactions(du, multipliers)
+    rest = at.oracle.imbalance(accelerations_in_world(at.reference.coordinates, at.q, at.u, du, TIME), reactions)
+    units = np.array([at.length] * 3 + [1.0] * 3)
+    acting = [*reactions.values(), *at.oracle.applied()]
+    return float(np.abs(rest / units).max() / max(np.abs(wrench / units).max() for wrench in acting))
+
+
+def _power(at: _Instant) -> float:
+    """dE/dt along the motion is the power of forces without potential and of constraints that move."""
+    du, multipliers = at.solved
+    e, reference = at.equations, at.reference
+    tree = e.tree
+    wanted = float(e.power()) - float(multipliers @ e.velocity_bias)
+    fastest = max(1.0, float(np.abs(at.u).max(initial=0.0)) if at.length == 1 else 1.0)
+    h = 1e-2 / max(fastest, np.sqrt(at.size))
+
+    def energy(s: float) -> float:
+        q = tree.normalize(tree.integrate(at.q, s * at.u + s * s / 2 * du))
+        return float(sum(reference.energy(q, at.u + s * du, t=TIME + s)))
+
+    rate = sum(w * (energy(i * h) - energy(-i * h)) for i, w in zip(STEPS, WEIGHTS, strict=True)) / h
+    kinetic, potential = reference.energy(at.q, at.u, t=TIME)
+    size = max(abs(wanted), abs(rate), (abs(kinetic) + abs(potential)) * np.sqrt(at.size))
+    return abs(rate - wanted) / max(size, 1e-300)
+
+
+def _inverse(at: _Instant, rng: np.random.Generator) -> float:
+    """M u̇ + h − Q of the acceleration under random forces: these forces and the reactions again."""
+    e, reference = at.equations, at.reference
+    M = e.mass_matrix
+    weights = np.sqrt(np.abs(np.diag(M)))
+    tau = weights * rng.normal(size=reference.nv)
+    du, multipliers = reference.solve(at.q, at.u, tau, t=TIME)
+    found = reference.kernels.inverse_kernel(TIME, at.q, at.u, reference.parameters(), du)
+    wanted = tau + e.jacobian.T @ multipliers
+    scale = np.where(weights > 0, weights, 1.0)
+    size = max(
+        np.abs(part / scale).max(initial=0.0) for part in (wanted, M @ du, e.forcing, e.jacobian.T @ multipliers)
+    )
+    return float(np.abs((found - wanted) / scale).max(initial=0.0) / max(size, 1e-300))
+
+
+def _way(at: _Instant, formulation: str, coordinates: str) -> float:
+    dynamics = Dynamics(at.model, formulation, coordinates)
+    if coordinates == "relative":
+        q, u = at.q, at.u
+        dynamics = share_kernels(dynamics, at.reference)
+    else:
+        q, u = transfer(dynamics.coordinates, *at.motion, at.turns)
+    du, _ = dynamics.solve(q, u, t=TIME)
+    return at.off(dynamics, q, u, du)

@@ -1,0 +1,131 @@
+"""Random runs: what a certificate calls trusted is compared with a far tighter run, with a batch and with its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from dalembert.analyses import load, simulate, simulate_many
+from dalembert.errors import DalembertError
+from dalembert.fuzz.check_models import Finding, Judged
+from dalembert.integrators import INTEGRATORS
+from dalembert.model import Model
+from dalembert.trajectory import Trajectory
+
+__all__ = ["check_run", "difference", "random_options"]
+
+DURATION, OUTPUTS = 1.0, 100
+TIGHT: dict[str, Any] = {"integrator": "dopri8", "rtol": 1e-12, "step": 5e-3, "certify": False}
+LEAST_SHARE, LEAST_SIZE = 0.01, 0.01  # of sizes that errors refer to, as certificates have them
+BESIDE = 1e-3  # s from an event: there a late jump is no error
+AGREEMENT = 1e-9
+
+
+def random_options(rng: np.random.Generator) -> dict[str, Any]:
+    """How a run is made: integrator, tolerance or step, coordinates."""
+    name = str(rng.choice(["auto", *INTEGRATORS]))
+    options: dict[str, Any] = {"integrator": name}
+    if name == "auto" or INTEGRATORS[name].adaptive:
+        options["rtol"] = float(10 ** rng.uniform(-9, -4))
+        options["atol"] = options["rtol"] / 100
+    else:
+        options["step"] = float(10 ** rng.uniform(-3.5, -2.3))
+    if rng.random() < 0.4:
+        options["coordinates"] = str(rng.choice(["relative", "absolute", "natural"]))
+    return options
+
+
+def difference(run: Any, truth: Any) -> float:
+    """Largest over outputs and entries, relative to sizes as the certificate takes them; not beside jumps."""
+    n = min(len(run.values("time")), len(truth.values("time")))
+    times, worst = truth.values("time")[:n], 0.0
+    if not truth.certificate.finished:  # what comes to rest by ever more bounces has no truth from there on
+        return np.inf
+    keep = np.ones(n, dtype=bool)
+    for event in truth.events:
+        keep &= np.abs(times - event.time) > BESIDE
+    if n < len(truth.values("time")):
+        return np.inf
+    for name in ("q", "u"):
+        a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
+        sizes = np.abs(b).max(axis=0, initial=0.0)
+        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + LEAST_SIZE
+        worst = max(worst, float((np.abs(a - b) / sizes).max(initial=0.0)))
+    return worst if np.isfinite(worst) else np.inf
+
+
+def check_run(model: Model, options: Mapping[str, Any]) -> Judged:
+    """Run a model and judge its certificate by a tight run, its batch and its file."""
+    judged = Judged()
+    more: dict[str, Any] = {**options, "output_step": DURATION / OUTPUTS}
+    try:
+        run = simulate(model, DURATION, **more)
+    except DalembertError as error:
+        judged.skipped = f"refused: {error}"
+        return judged
+    str(run.certificate)
+    if not run.certificate.finished:
+        judged.skipped = f"stopped: {run.certificate.message}"
+        return judged
+    if run.certificate.trusted:
+        _accurate(model, run, more, judged)
+    else:
+        judged.skipped = "not trusted"
+    with TemporaryDirectory() as folder:
+        _again(run, Path(folder) / "run.nc", judged)
+    _together(model, run, more, judged)
+    return judged
+
+
+def _accurate(model: Model, run: Trajectory, options: Mapping[str, Any], judged: Judged) -> None:
+    """Trusted means: as accurate as stated."""
+    tight: dict[str, Any] = {**options, **TIGHT, "atol": 1e-14}
+    truth = simulate(model, DURATION, **tight)
+    if not truth.certificate.finished:
+        judged.skipped = f"no truth: {truth.certificate.message}"
+        return
+    error, accuracy = difference(run, truth), run.certificate.accuracy or np.inf
+    judged.comparisons += 1
+    if not error <= accuracy:
+        words = f"trusted with an error of {error:.1e}, accuracy {accuracy:.0e}\n{run.certificate}"
+        judged.findings.append(Finding("verdict", words))
+
+
+def _again(run: Trajectory, path: Path, judged: Judged) -> None:
+    """Saved and loaded, a run is what it was."""
+    run.save(path)
+    again: Any = load(path)
+    judged.comparisons += 1
+    same = all(np.array_equal(run.values(name), again.values(name), equal_nan=True) for name in ("time", "q", "u"))
+    if not (same and again.certificate == run.certificate):
+        judged.findings.append(Finding("file", "a run that was saved and loaded is another one"))
+
+
+def _together(model: Model, run: Trajectory, options: Mapping[str, Any], judged: Judged) -> None:
+    """Two samples of a batch move as the run alone did."""
+    given = {name: value for name, value in options.items() if name != "certify"}
+    try:
+        batch = simulate_many(model, DURATION, **given, parameters={}, q=np.tile(run.values("q")[0], (2, 1)),
+                              u=np.tile(run.values("u")[0], (2, 1)))  # fmt: skip
+    except DalembertError as error:
+        if not any(words in str(error) for words in ("simulate_many", "batch", "integrator")):
+            judged.findings.append(Finding("batch", f"refused: {error}"))
+        return
+    if batch.failed:
+        judged.findings.append(Finding("batch", f"failed: {batch.failed[0]}"))
+        return
+    judged.comparisons += 1
+    error = run.certificate.error
+    limit = max(AGREEMENT, 10 * (error if error is not None and np.isfinite(error) else np.inf))
+    for name in ("q", "u"):
+        alone, sample = run.values(name), np.asarray(batch.data[name])[1]
+        sizes = np.abs(alone).max(axis=0, initial=0.0)
+        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + LEAST_SIZE
+        off = float((np.abs(alone - sample) / sizes).max(initial=0.0))
+        judged.worst = max(judged.worst, AGREEMENT * off / limit)
+        if not off <= limit:
+            judged.findings.append(Finding("batch", f"{name} of a sample is off by {off:.1e}, {limit:.0e} allowed"))

@@ -1,0 +1,139 @@
+"""Physical states: bodies' poses and twists, the same for all coordinates; and how to make consistent ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.coordinates import Coordinates
+from dalembert.dynamics import Dynamics
+from dalembert.equations import Equations
+from dalembert.errors import DalembertError
+from dalembert.spatial import Pose, so3
+
+__all__ = [
+    "accelerations_in_world", "body_motion", "consistent_state", "equations_at",
+    "reference_coordinates", "transfer",
+]  # fmt: skip
+
+
+def equations_at(coordinates: Coordinates, t: float, q: np.ndarray, u: np.ndarray) -> Equations:
+    """The canonical equations in floats."""
+    return Equations(coordinates.place(NUMPY, dict(coordinates.flat.parameters)), t, q, u)
+
+
+def reference_coordinates(coordinates: Coordinates) -> np.ndarray:
+    """q of the reference configuration: the poses as drawn."""
+    mechanism = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).mechanism
+    poses = {name: mechanism.body_pose(name) for name in ["ground", *coordinates.flat.bodies]}
+    twists = {name: np.zeros(6) for name in poses}
+    return transfer(coordinates, poses, twists)[0]
+
+
+def transfer(
+    coordinates: Coordinates,
+    poses: dict[str, Pose],
+    twists: dict[str, np.ndarray],
+    windings: dict[tuple[str, int], float] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bodies' poses and twists (body axes) as q and u of some coordinates.
+
+    ``windings`` gives the unwound angles of joints by (joint, index), where they are known.
+    """
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    mechanism = tree.mechanism
+
+    def measure(name: str) -> tuple[np.ndarray, np.ndarray]:
+        placed = mechanism.joint(name)
+        X = (poses[placed.first] @ placed.X_1P).inverse() @ (poses[placed.second] @ placed.X_2S)
+        V = placed.X_2S.motion_inverse(twists[placed.second]) - X.motion_inverse(
+            placed.X_1P.motion_inverse(twists[placed.first])
+        )
+        found = placed.joint.coordinates(NUMPY, X)
+        return found, placed.joint.rates(NUMPY, found, V)
+
+    def move(name: str) -> tuple[Pose, np.ndarray]:
+        return poses[name], twists[name]
+
+    q, u = tree.state(move, measure)
+    for winding in coordinates.windings:
+        known = (windings or {}).get((winding.joint, winding.index))
+        q[winding.q] = q[winding.q] if known is None else known
+    return q, u
+
+
+def body_motion(
+    coordinates: Coordinates, q: np.ndarray, u: np.ndarray
+) -> tuple[dict[str, Pose], dict[str, np.ndarray]]:
+    """World poses and twists (body axes) of all bodies."""
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    poses, twists = {"ground": Pose.identity(NUMPY)}, {"ground": np.zeros(6)}
+    for link, state in zip(tree.links, tree.states(q, u), strict=True):
+        poses[link.body], twists[link.body] = state.X_WB, state.V
+    return poses, twists
+
+
+def accelerations_in_world(
+    coordinates: Coordinates, q: np.ndarray, u: np.ndarray, du: np.ndarray, t: float = 0.0
+) -> np.ndarray:
+    """For each body of the model in order: angular acceleration and acceleration of its origin, world axes."""
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).at(t)
+    found: dict[str, np.ndarray] = {}
+    for link, state in zip(tree.links, tree.states(q, u, du), strict=True):
+        R, V, A = state.X_WB.R, state.V, state.A
+        found[link.body] = np.concatenate([R @ A[:3], R @ (A[3:] + so3.cross(V[:3], V[3:]))])
+    return np.array([found[name] for name in coordinates.flat.bodies])
+
+
+def _onto_positions(dynamics: Dynamics, q: np.ndarray, t: float, sizes: np.ndarray) -> np.ndarray:
+    """Newton's method with generous patience, so that over-constrained mechanisms (linear convergence) arrive too.
+
+    Next to the solution of those, what looks like one more independent equation is the distance from it: left out.
+    """
+    coordinates = dynamics.coordinates
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    for _ in range(60):
+        values = dynamics.residuals(t, q, np.zeros(dynamics.nv))
+        A = values.jacobian[: dynamics.holonomic] * sizes
+        rows = np.ones(len(A)) if np.all(sizes == 1) else np.abs(A).max(axis=1, initial=1e-300)
+        position = values.position / rows
+        if np.abs(position).max(initial=0.0) < 1e-13:
+            break
+        du = np.asarray(np.linalg.lstsq(A / rows[:, None], -position, rcond=1e-6)[0], dtype=float)
+        q = tree.normalize(tree.integrate(q, sizes * du * min(1.0, 0.3 / np.abs(du).max())))
+    return q
+
+
+def velocity_sizes(coordinates: Coordinates, q: np.ndarray, length: float) -> np.ndarray:
+    """The unit of every velocity for a unit of length: that length where bodies only slide, else 1."""
+    found = np.ones(coordinates.nv)
+    for i, u in enumerate(np.eye(coordinates.nv)):
+        twists = body_motion(coordinates, q, u)[1].values()
+        if all(np.abs(twist[:3]).max() == 0 for twist in twists):
+            found[i] = length
+    return found
+
+
+def consistent_state(
+    dynamics: Dynamics, seed: int, *, t: float = 0.0, spread: float = 0.15, length: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """A random state near the reference configuration, projected onto all constraints by the native retraction.
+
+    Args:
+        length: unit of length of the mechanism (m).
+
+    Raises:
+        DalembertError: no state is found.
+    """
+    rng = np.random.default_rng(seed)
+    coordinates = dynamics.coordinates
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    q = reference_coordinates(coordinates)
+    sizes = np.ones(coordinates.nv) if length == 1 else velocity_sizes(coordinates, q, length)
+    q = tree.integrate(q, sizes * spread * rng.uniform(-1, 1, coordinates.nv))
+    q = _onto_positions(dynamics, q, t, sizes)
+    problem, context = dynamics.problem()
+    y = np.concatenate([q, sizes * rng.normal(size=coordinates.nv), [0.0]])
+    if problem.retract(t, y, np.empty_like(y)) != 0:
+        raise DalembertError(context.failure())
+    return y[: coordinates.nq], y[coordinates.nq : -1]

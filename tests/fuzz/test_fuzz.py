@@ -1,0 +1,150 @@
+"""The fuzz suite itself: its cases are the same for the same seed, it finds what is wrong, and makes it small."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as da
+from dalembert.cli.app import app
+from dalembert.constraints import CONSTRAINTS
+from dalembert.forces import FORCES
+from dalembert.fuzz import fuzz, fuzzing, replay
+from dalembert.fuzz.case import draw_case, smaller_cases, try_case
+from dalembert.fuzz.check_models import Finding, Judged, check_model
+from dalembert.fuzz.hostile_files import FORMATS
+from dalembert.fuzz.random_mechanisms import draw_size, random_model
+from dalembert.fuzz.random_models import Size
+from dalembert.joints import JOINTS
+from dalembert.model import flatten
+from dalembert.model.document import from_document
+
+
+def test_random_models_hold_everything_there_is():
+    """All joints, forces, constraints, loops, sub-models and events within a hundred seeds."""
+    seen: set[str] = set()
+    for seed in range(100):
+        model = random_model(seed, draw_size(np.random.default_rng(seed)))
+        flat = flatten(model)
+        for section in (flat.joints, flat.forces, flat.constraints):
+            seen |= {element.kind for element, _ in section.values()}
+        seen |= {f"{sum(joint.cut for joint, _ in flat.joints.values())} loops"}
+        seen |= {"sub-models"} if model.submodels else set()
+        seen |= {"events"} if flat.events else set()
+        seen |= {"branches"} if flat.branches else set()
+    wanted = {*JOINTS, *FORCES, *CONSTRAINTS}
+    wanted |= {f"{n} loops" for n in range(5)} | {"sub-models", "events", "branches"}
+    assert wanted <= seen, wanted - seen
+
+
+def test_the_same_seed_gives_the_same_case():
+    for kind in ("models", "runs", "files"):
+        assert draw_case(kind, 7) == draw_case(kind, 7) != draw_case(kind, 8)
+
+
+@pytest.mark.parametrize("size", [Size(), Size(1e-3, 1e6), Size(1e3, 1e-6)], ids=str)
+def test_one_model_by_many_ways(size):
+    judged = check_model(random_model(42, size), 42, length=size.length, ways=1)
+    assert not judged.findings and judged.comparisons >= 7 and not judged.skipped
+
+
+def test_a_wrong_equation_is_found(monkeypatch):
+    """What is compared can differ: forces that are off by a millionth are seen by several checks."""
+    from dalembert.fuzz.newton_euler import Oracle
+
+    applied = Oracle.applied
+    monkeypatch.setattr(Oracle, "applied", lambda self: (1 + 1e-6) * applied(self))
+    found = {finding.check for finding in check_model(random_model(3), 3, ways=0).findings}
+    assert {"native code", "plain NumPy", "Newton-Euler"} <= found
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=pytest.mark.slow if form in ("result", "checkpoint") else ()) for form in FORMATS]
+)
+def test_hostile_files_get_words(form):
+    for i in range(4):
+        seed = 6 * (40 + i) + list(FORMATS).index(form)
+        case = draw_case("files", seed)
+        assert case["format"] == form
+        assert not try_case(case).findings
+
+
+def test_a_failing_case_is_made_smaller_kept_and_replayed(tmp_path, monkeypatch):
+    """A model 'fails' while it has a spring: everything else is left out."""
+
+    class Here:
+        def run(self, asked):
+            case = draw_case(*asked) if isinstance(asked, tuple) else asked
+            springs = [force for force in case["model"].get("forces", []) if force["kind"] == "spring"]
+            return case, Judged([Finding("spring", "one is there")] if springs else [])
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(fuzzing, "Worker", Here)
+    found = fuzz(seed=0, kinds=["models"], cases={"models": 12}, folder=tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert found.findings[0][1] == path and "dalembert bench --replay" in str(found)
+    case = json.loads(path.read_text())["case"]
+    assert len(case["model"]["forces"]) == 1 and len(case["model"]["bodies"]) <= 2
+    from_document(case["model"]).validate()
+    assert [finding.check for finding in replay(path).findings] == ["spring"]
+
+
+def test_files_are_made_smaller_too():
+    case = {**draw_case("files", 0), "content": "YWJjZA=="}
+    assert {one["content"] for one in smaller_cases(case)} >= {"Y2Q=", "YWI=", "YmNk"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("action", "words"), [("exit", "crash"), ("loop", "hang"), ("raise", "traceback: KeyError")])
+def test_the_process_sees_crashes_and_hangs(action, words, monkeypatch):
+    from dalembert.fuzz import fuzz_worker
+
+    monkeypatch.setenv("FUZZ_TEST", action)
+    monkeypatch.setattr(fuzz_worker, "_work", _broken)
+    worker = fuzz_worker.Worker()
+    try:
+        _, judged = worker.run({"kind": "files", "seed": 0})
+        assert words in judged.findings[0].check
+    finally:
+        worker.close()
+
+
+def _broken(pipe):
+    """What the process does instead of its work."""
+    from dalembert.fuzz import fuzz_worker
+
+    pipe.send("ready")
+    case = pipe.recv()
+    pipe.send(case)
+    if os.environ["FUZZ_TEST"] == "exit":
+        os._exit(3)
+    if os.environ["FUZZ_TEST"] == "loop":
+        fuzz_worker._limit_time(0.2)
+        while True:
+            pass
+    pipe.send(try_case({"kind": "files", "format": "x", "content": "", "number": 1}))
+
+
+def test_commands(tmp_path):
+    def said(*words: str) -> str:
+        return str(CliRunner().invoke(app, ["bench", *words]).exception)
+
+    (tmp_path / "no.json").write_text("{}")
+    assert "is no case of" in said("--replay", str(tmp_path / "no.json"))
+    assert "cannot be read" in said("--replay", str(tmp_path / "none.json"))
+    assert "models, runs, files" in said("--fuzz", "1", "--only", "cats")
+    with pytest.raises(da.DalembertError, match="positive number of seconds"):
+        fuzz(0.0)
+
+
+@pytest.mark.slow
+def test_a_short_session(tmp_path):
+    found = fuzz(seed=5, cases={"models": 1, "runs": 1, "files": 24}, folder=tmp_path)
+    assert not found.findings, str(found)
+    assert found.cases == {"models": 1, "runs": 1, "files": 24}

@@ -1,0 +1,111 @@
+"""Formulas that name points, orientations, distances and lengths of forces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.io import dumps, loads
+
+
+def swing() -> da.Model:
+    """A pendulum with a spring and a strut from its tip to the ground."""
+    model = da.Model("swing")
+    model.parameters(k=40.0)
+    model.body("rod", mass=1, com=(0.5, 0, 0), inertia=(0.01, 0.08, 0.08))
+    model.revolute("A", "ground", "rod", point=(0, 0, 0), axis="y")
+    model.point("tip", "rod", (1, 0, 0))
+    model.point("hook", "ground", (1, 0, 1))
+    for name, formula in {
+        "x": "x(tip)", "z": "z(tip)", "vx": "vx(tip)", "vz": "vz(tip)", "w": "wy(tip)", "d": "distance(tip, hook)",
+        "turn": "atan2(Rxz(rod), Rxx(rod))",
+    }.items():  # fmt: skip
+        model.output(name, formula)
+    model.initial("A", 0.3, 1.0)
+    return model
+
+
+def test_points_orientation_and_distances_are_those_of_the_motion():
+    run = da.simulate(swing(), 0.5)
+    q, u = run.values("q")[:, 0], run.values("u")[:, 0]
+    seen = {name: run.output(name).values for name in swing_outputs()}
+    exact = {
+        "x": np.cos(q), "z": -np.sin(q), "vx": -np.sin(q) * u, "vz": -np.cos(q) * u, "w": u,
+        "d": np.hypot(np.cos(q) - 1, -np.sin(q) - 1), "turn": q,
+    }  # fmt: skip
+    for name, values in exact.items():
+        assert seen[name] == pytest.approx(values, abs=1e-12), name
+
+
+def swing_outputs() -> list[str]:
+    return [output.name for output in swing().outputs]
+
+
+@pytest.mark.parametrize("formulation", ["recursive", "lagrange-multipliers", "newton-euler", "hamilton"])
+def test_a_strut_with_the_law_of_a_spring_is_a_spring(formulation: str):
+    ends = {"at": ((1, 0, 0), (1, 0, 1))}
+    one, other, third = swing(), swing(), swing()
+    one.spring("s", "rod", "ground", **ends, stiffness="k", damping=2, length=0.4)
+    other.strut("s", "rod", "ground", **ends, push="-k*(length - 0.4) - 2*rate")
+    third.force("pull", "rod", ("k*(distance(tip, hook) - 0.4)*(x(hook) - x(tip))/distance(tip, hook)", 0,
+                "k*(distance(tip, hook) - 0.4)*(z(hook) - z(tip))/distance(tip, hook)"), at=(1, 0, 0))  # fmt: skip
+    third.spring("c", "rod", "ground", **ends, damping=2)
+    runs = [da.simulate(m, 0.5, rtol=1e-10, atol=1e-10, formulation=formulation) for m in (one, other, third)]
+    assert all(run.certificate.trusted for run in runs)
+    for run in runs[1:]:
+        assert run.values("u")[-1] == pytest.approx(runs[0].values("u")[-1], rel=1e-8)
+
+
+def test_one_sided_laws_are_events_and_energy_balances():
+    model = swing()
+    model.strut("band", "rod", "ground", at=((1, 0, 0), (1, 0, 1)), push="-500*max(length - 1.2, 0)")
+    model.output("stretch", "length(band) - 1.2")
+    run = da.simulate(model, 1.0, rtol=1e-10, atol=1e-10)
+    assert run.certificate.trusted
+    assert "branch" in str(run.certificate)
+    total = run.values("kinetic") + run.values("potential") + 250 * np.maximum(run.output("stretch").values, 0) ** 2
+    assert np.abs(total - total[0]).max() < 1e-8 * run.values("kinetic").max()
+
+
+def test_points_stand_in_constraints_and_potentials_with_exact_derivatives():
+    model = da.Model("bead", gravity=(0, 0, -9.81))
+    model.body("plate", mass=1, inertia=(0.1, 0.2, 0.15), com=(0, 0, 0))
+    model.joint("free", "plate", "ground", "plate")
+    model.point("corner", "plate", (0.3, 0, 0))
+    model.constraint("slide", "z(corner) - 0.1*x(corner)**2 + 0.009")
+    model.potential("pull", "3*distance(corner, ground)**2")
+    run = da.simulate(model, 0.5, rtol=1e-10, atol=1e-10)
+    assert run.certificate.trusted
+    balance = run.values("balance")
+    assert np.abs(balance - balance[0]).max() < 1e-8
+
+
+def test_points_of_submodels_and_files():
+    outer = da.Model("outer", gravity=(0, 0, 0))
+    inner = swing()
+    inner.spring("s", "rod", "ground", at=((1, 0, 0), (1, 0, 1)), stiffness="k")
+    outer.add(inner, "left", pose=(0, 2, 0))
+    outer.output("y", "y('left.tip') + length('left.s')")
+    assert loads(dumps(outer)) == outer
+    run = da.simulate(outer, 0.1)
+    assert run.output("y").values == pytest.approx(2 + run.output("left.d").values, abs=1e-12)
+
+
+MESSAGES = [
+    (lambda m: m.output("o", "x(nothing)"), "unknown body 'nothing'"),
+    (lambda m: m.output("o", "length(nothing)"), "no spring or strut 'nothing'"),
+    (lambda m: m.point("rod", "rod", (0, 0, 0)), "a body has the same name"),
+    (lambda m: m.point("p", "nobody", (0, 0, 0)), "unknown body 'nobody'"),
+    (lambda m: m.strut("s", "rod", "rod", at=((0, 0, 0), (1, 0, 0)), push=1), "two different bodies"),
+    (lambda m: m.strut("s", "rod", "ground", at=((0, 0, 0), (1, 0, 0)), push="w*length"), "unknown parameter 'w'"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), MESSAGES, ids=[words for _, words in MESSAGES])
+def test_messages(change, words: str):
+    model = swing()
+    change(model)
+    with pytest.raises(da.ModelError) as caught:
+        model.validate()
+    assert words in str(caught.value)
