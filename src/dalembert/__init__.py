@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert.notebook import use
+
 __version__ = "0.1.0"
 
 # Where each public name lives; modules are imported when a name is first used, so that importing this one is instant.
@@ -189,6 +191,10 @@ if TYPE_CHECKING:
     from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
+
+
+# How a notebook shows a model; what makes the page is imported when one is shown.
+use("model", lambda model: import_module("dalembert.analyses.show_model").model_page(model))
 
 
 def __getattr__(name: str) -> Any:

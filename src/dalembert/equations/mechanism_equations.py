@@ -551,7 +551,11 @@ def _passing(motion: TreeMotion, event: Event) -> Any:
         friction, scope = flat.constraints[event.friction]
         side, on = values[f"{event.friction}.slip"], values[flat.switches[event.friction]]
         # Native code knows what it takes to break loose.
-        return side * friction.slip(motion.within(scope)) * (1 - on) + on * ASLEEP if event.sticks else motion.al.constant(ASLEEP)
+        return (
+            side * friction.slip(motion.within(scope)) * (1 - on) + on * ASLEEP
+            if event.sticks
+            else motion.al.constant(ASLEEP)
+        )
     if not isinstance(event, ContactEvent):
         return motion.evaluate(event.when)
     if event.side < 0:
