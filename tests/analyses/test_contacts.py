@@ -211,3 +211,20 @@ def test_in_files():
     model = make(kind="contact", young=(2e9, 2e9))
     model.limit("top", "q(guide)", upper=2, restitution=0.3)
     assert loads(dumps(model)) == model
+
+
+def test_a_run_that_chatters_says_so(monkeypatch):
+    """A ball between a wall and another one that comes nearer: more and more bounces, without end."""
+    from dalembert.analyses import drive
+
+    monkeypatch.setattr(drive, "CHATTER_EVENTS", 8)
+    monkeypatch.setattr(drive, "CHATTER_SHARE", 0.1)
+    model = da.Model("squeeze", gravity=(0, 0, 0))
+    for name, x in (("ball", 0.0), ("wall", 1.0)):
+        model.prismatic(f"{name} guide", model.ground, model.body(name, mass=1.0), point=(x, 0, 0), axis="x")
+    model.drive("wall guide", "-t")
+    model.limit("left", model.q("ball guide"), lower=0, restitution=1)
+    model.limit("right", 1 + model.q("wall guide") - model.q("ball guide"), lower=0, restitution=1)
+    model.initial("ball guide", value=0.3, rate=0.5)
+    run = da.simulate(model, 1.5, certify=False)
+    assert "chatters: 8 impacts" in run.certificate.message and run.time[-1] < 1

@@ -34,7 +34,8 @@ __all__ = ["WATCH_PERIOD", "Driver", "guard_spacing", "overlooked"]
 # A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
 MOST_EVENTS = 100_000
 QUICK_EVENTS, QUICK_TIME = 4, 1e-6
-CHATTER_EVENTS, CHATTER_TIME = 2000, 1e-6
+# So many impacts within this share of a run are chatter.
+CHATTER_EVENTS, CHATTER_SHARE = 1000, 1e-4
 WATCH_PERIOD = 0.05
 
 # At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
@@ -361,7 +362,7 @@ class Driver:
             return f"event {event.name!r}: {found.trouble}"
         self._note_hit(t, x, found)
         last = self.events[-CHATTER_EVENTS:]
-        if len(last) == CHATTER_EVENTS and t - last[0].time < CHATTER_TIME * (1.0 + abs(t)):
+        if len(last) == CHATTER_EVENTS and t - last[0].time < CHATTER_SHARE * (self.times[-1] - self.times[0]):
             return CHATTERS.format(name=event.contact, count=CHATTER_EVENTS, time=t - last[0].time)
         return None
 
