@@ -12,22 +12,26 @@ certificates cost over the library, by processor time.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dalembert as da
 from dalembert.analyses.drive import Driver
+from dalembert.fuzz.check_runs import difference
+from dalembert.integrators import INTEGRATORS
 
 KINDS = ("smooth", "kinks", "events", "stiff", "chaotic", "narrow")
-ADAPTIVE = ("auto", "dopri8", "tsit5", "radau", "bdf")
-FIXED = ("rk4", "generalized-alpha", "munthe-kaas")
+ADAPTIVE = ("auto", *(name for name, kind in INTEGRATORS.items() if kind.adaptive))
+FIXED = tuple(name for name, kind in INTEGRATORS.items() if not kind.adaptive)
+FOR_STIFF = ("auto", "radau", "bdf", "generalized-alpha")
 NEAR, UNSURE = 2.0, 0.3  # of the accuracy: errors that no estimate can tell apart, and doubt about the truth
 CERTIFIED = ("pendulum", "double-pendulum", "cart-pendulum", "four-bar", "crank-rocker", "slider-crank", "spinning-top",
              "rolling-disc", "rolling-sphere", "knife-edge", "snakeboard", "bicycle", "stewart-platform", "andrews",
@@ -142,7 +146,8 @@ PROBLEMS = (
 class Judged:
     """A run: what it was, its verdict, its error and the accuracy, both relative, doubt about the truth, and cost."""
 
-    problem: Problem
+    kind: str
+    integrator: str
     words: str
     trusted: bool
     finished: bool
@@ -174,80 +179,71 @@ def draw(rng: np.random.Generator, ranges: dict[str, tuple[float, float]]) -> di
     return {name: float(rng.uniform(*limits)) for name, limits in ranges.items()}
 
 
-def method(rng: np.random.Generator, stiff: bool, accuracies: bool) -> dict[str, Any]:
-    """Integrator, tolerance or step, and an accuracy if that is to be drawn too."""
-    if rng.random() < 0.8:
-        options: dict[str, Any] = {"integrator": str(rng.choice(("auto", "radau", "bdf") if stiff else ADAPTIVE))}
-        options["rtol"] = float(10 ** rng.uniform(-9 if options["integrator"] in ("radau", "bdf") else -11, -3))
+def method(rng: np.random.Generator, stiff: bool, accuracies: bool, name: str) -> dict[str, Any]:
+    """Tolerance or step of an integrator, and an accuracy if that is to be drawn too."""
+    options: dict[str, Any] = {"integrator": name}
+    if name in ADAPTIVE:
+        options["rtol"] = float(10 ** rng.uniform(-9 if name in ("radau", "bdf") else -11, -3))
         options["atol"] = options["rtol"] / 100
     else:
-        options = {
-            "integrator": str(rng.choice(FIXED[1:2] if stiff else FIXED)),
-            "step": float(10 ** rng.uniform(-3.3, -2)),
-        }
+        options["step"] = float(10 ** rng.uniform(-3.3, -2))
     if accuracies:
         least = max(10 * options.get("rtol", 1e-7), 1e-8)
         options["accuracy"] = float(10 ** rng.uniform(np.log10(least), -2))
     return options
 
 
-def difference(run: Any, truth: Any) -> float:
-    """Largest over outputs and entries, relative to sizes as the certificate takes them; not beside jumps."""
-    n = min(len(run.values("time")), len(truth.values("time")))
-    times, worst = truth.values("time")[:n], 0.0
-    if not truth.certificate.finished:  # what comes to rest by ever more bounces has no truth from there on
-        return np.inf
-    keep = np.ones(n, dtype=bool)
-    for event in truth.events:
-        keep &= np.abs(times - event.time) > 1e-3
-    if n < len(truth.values("time")):
-        return np.inf
-    for name in ("q", "u"):
-        a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
-        sizes = np.abs(b).max(axis=0, initial=0.0)
-        sizes = np.maximum(sizes, 0.01 * sizes.max(initial=0.0)) + 0.01
-        worst = max(worst, float((np.abs(a - b) / sizes).max(initial=0.0)))
-    return worst if np.isfinite(worst) else np.inf
-
-
-def judge(number: int, rng: np.random.Generator, accuracies: bool) -> Judged:
-    """Draw a run of a problem, and judge its certificate."""
+def judge(number: int, rng: np.random.Generator, accuracies: bool, name: str) -> Judged | None:
+    """Draw a run of a problem by an integrator, and judge its certificate; None where it cannot take the problem."""
     problem, dynamics = PROBLEMS[number], compiled(number)
     start: dict[str, Any] = {"initial": draw(rng, problem.start), "initial_rates": draw(rng, problem.rates)}
     start |= {"parameters": draw(rng, problem.values)}
-    options = method(rng, problem.stiff, accuracies)
+    options = method(rng, problem.stiff, accuracies, name)
     how = {"integrator": "radau"} if problem.stiff else {"integrator": "dopri8", "step": problem.reference}
     fine = (1e-11, 3e-12) if problem.stiff else (1e-12, 1e-13)
     other, truth = (
         da.simulate(dynamics, problem.duration, **start, **how, rtol=r, atol=r / 100, certify=False) for r in fine
     )
-    run = da.simulate(dynamics, problem.duration, **start, **options)
+    try:
+        run = da.simulate(dynamics, problem.duration, **start, **options)
+    except da.DalembertError as error:
+        if "variational" not in str(error) and name not in str(error):
+            raise
+        return None
     certificate, estimate = run.certificate, run.certificate.estimate
     accuracy = certificate.accuracy or 1e-3
     evaluations = certificate.counts["evaluations"]
     cost = estimate.evaluations / max(1, evaluations) if estimate else 0.0
     words = f"{problem.kind} {number} {options} {start}"
     return Judged(
-        problem, words, certificate.trusted, certificate.finished, difference(run, truth), accuracy,
+        problem.kind, name, words, certificate.trusted, certificate.finished, difference(run, truth), accuracy,
         difference(other, truth), cost, str(certificate),
     )  # fmt: skip
 
 
 def runs(count: int, seed: int, kind: str | None = None, accuracies: bool = False) -> Iterator[Judged]:
-    """So many random runs, the kinds in turn."""
+    """So many random runs, the kinds and the integrators in turn."""
     rng = np.random.default_rng(seed)
     by_kind = [[i for i, p in enumerate(PROBLEMS) if p.kind == k] for k in KINDS if kind in (None, k)]
-    for i in range(count):
-        choices = by_kind[i % len(by_kind)]
-        yield judge(int(rng.choice(choices)), rng, accuracies)
+    done = tried = 0
+    while done < count:
+        choices = by_kind[tried % len(by_kind)]
+        number = int(rng.choice(choices))
+        names = FOR_STIFF if PROBLEMS[number].stiff else (*ADAPTIVE, *FIXED)
+        found = judge(number, rng, accuracies, names[(tried // len(by_kind)) % len(names)])
+        tried += 1
+        if found is not None:
+            done += 1
+            yield found
 
 
 def table(found: list[Judged]) -> str:
-    """The confusion table, as Markdown."""
-    lines = ["| kind | runs | wrong | of them trusted | right | of them not trusted | of these far from the line |"]
+    """The confusion table by kinds of problems and by integrators, as Markdown."""
+    lines = ["| | runs | wrong | of them trusted | right | of them not trusted | of these far from the line |"]
     lines += ["|---|---|---|---|---|---|---|"]
-    for kind in (*KINDS, "all"):
-        some = [one for one in found if kind in (one.problem.kind, "all") and one.finished and one.decidable]
+    judged = [one for one in found if one.finished and one.decidable]
+    for kind in (*KINDS, *ADAPTIVE, *FIXED, "all"):
+        some = [one for one in judged if kind in (one.kind, one.integrator, "all")]
         if not some:
             continue
         wrong, right = ([one for one in some if one.wrong is value] for value in (True, False))
@@ -257,6 +253,22 @@ def table(found: list[Judged]) -> str:
             f"| {kind} | {len(some)} | {len(wrong)} | {len(missed)} | {len(right)} | {len(false)} | {len(far)} |"
         )
     return "\n".join(lines)
+
+
+def summary(found: list[Judged]) -> str:
+    """The table, and what it leaves out."""
+    stopped = sum(not one.finished for one in found)
+    unsure = sum(one.finished and not one.decidable for one in found)
+    median = statistics.median(one.cost for one in found)
+    return (
+        f"{table(found)}\n\nOf {len(found)} runs {stopped} stopped early and said why, and of {unsure} the truth is "
+        f"not known well enough. Certificates cost, in the median, {median:.2f} of the run's evaluations."
+    )
+
+
+def kept(path: Path) -> list[Judged]:
+    """What ``--save`` wrote."""
+    return [Judged(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def cost(duration: float = 3.0, repeats: int = 2) -> None:
@@ -296,6 +308,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--accuracies", action="store_true", help="draw accuracies too, instead of the default ones")
+    parser.add_argument("--save", type=Path, help="keep what was found, for docs/verify.py")
     parser.add_argument("--cost", action="store_true")
     given = parser.parse_args()
     if given.cost:
@@ -307,11 +320,9 @@ def main() -> None:
         if one.finished and one.decidable and one.trusted == one.wrong:
             print(f"{'MISSED' if one.wrong else 'false'}: error {one.error:.1e}, accuracy {one.accuracy:.1e}, "
                   f"truth known to {one.doubt:.0e}: {one.words}\n{one.certificate}\n", flush=True)  # fmt: skip
-    print(table(found))
-    stopped = Counter(one.problem.kind for one in found if not one.finished)
-    open_ = sum(not one.decidable for one in found)
-    print(f"stopped early: {dict(stopped)}; truth not known well enough: {open_}")
-    print(f"cost of certificates in evaluations, median: {statistics.median(one.cost for one in found):.2f}")
+    print(summary(found))
+    if given.save is not None:
+        given.save.write_text(json.dumps([asdict(one) for one in found]), encoding="utf-8")
 
 
 if __name__ == "__main__":

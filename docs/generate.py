@@ -372,6 +372,21 @@ def commands() -> str:
     return "\n".join(parts)
 
 
+# The gallery
+
+
+def gallery() -> str:
+    """Every mechanism of the library, with its living page."""
+    from dalembert import library
+
+    functions = {**library.LIBRARY, **library.PLANAR}
+    rows = [
+        [f'<a href="gallery/{name}.html">{name}</a>', summary(getattr(library, name.replace("-", "_")))]
+        for name in functions
+    ]
+    return table(["mechanism", "what it is"], rows)
+
+
 # The rooms of the source
 
 
@@ -403,6 +418,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "theory/joints.md": ("joints", joint_table),
     "reference/cli.md": ("commands", commands),
     "contributing/architecture.md": ("rooms", rooms),
+    "gallery.md": ("gallery", gallery),
 }
 
 

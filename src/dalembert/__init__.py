@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert.notebook import use
+
 __version__ = "0.1.0"
 
 # Where each public name lives; modules are imported when a name is first used, so that importing this one is instant.
@@ -48,6 +50,7 @@ _HOMES = {
     "compare": "dalembert.analyses",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
+    "eliminate": "dalembert.analyses",
     "equilibrium": "dalembert.analyses",
     "export_c": "dalembert.analyses",
     "export_fmu": "dalembert.analyses",
@@ -114,6 +117,7 @@ __all__ = [
     "compare",
     "compile",
     "derive",
+    "eliminate",
     "equilibrium",
     "export_c",
     "export_fmu",
@@ -157,6 +161,7 @@ if TYPE_CHECKING:
         Workspace,
         assemble,
         compare,
+        eliminate,
         equilibrium,
         export_c,
         export_fmu,
@@ -186,6 +191,10 @@ if TYPE_CHECKING:
     from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
+
+
+# How a notebook shows a model; what makes the page is imported when one is shown.
+use("model", lambda model: import_module("dalembert.analyses.show_model").model_page(model))
 
 
 def __getattr__(name: str) -> Any:

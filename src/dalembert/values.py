@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 __all__ = [
     "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE", "SET",
-    "TUPLE",
+    "TUPLE", "is_finite", "is_positive",
 ]  # fmt: skip
 
 Classes = tuple[type[Any], ...]
@@ -27,3 +28,13 @@ NUMBER: Classes = (int, float, np.number)
 SEQUENCE: Classes = (list, tuple)
 SET: Classes = (set, frozenset)
 TUPLE: Classes = (tuple,)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether it is a number, neither infinite nor NaN."""
+    return isinstance(value, NUMBER) and math.isfinite(value)
+
+
+def is_positive(value: Any) -> bool:
+    """Whether it is a finite number above zero."""
+    return is_finite(value) and bool(value > 0)

@@ -115,8 +115,12 @@ def test_any_number_of_samples_fills_lanes_and_blocks(samples: int, threads: int
 
 
 def test_fixed_steps_of_trees_run_in_lanes(monkeypatch: pytest.MonkeyPatch):
+    """Without the crew that drives runs one by one; more of them than a vector register has lanes."""
     monkeypatch.setattr(many, "_DriverCrew", None)
-    da.simulate_many(da.library.double_pendulum(), 0.1, initial={"elbow": [0.1, 0.2]}, integrator="rk4", step=STEP)
+    starts = [0.1, 0.2, 0.3]
+    batch = da.simulate_many(da.library.double_pendulum(), 0.1, initial={"elbow": starts}, integrator="rk4", step=STEP)
+    assert batch.q.shape[0] == len(starts) and np.all(np.isfinite(batch.q.values))
+    np.testing.assert_array_equal(batch.q.values[:, 0, 1], starts)
 
 
 @pytest.mark.parametrize("integrator", ["dopri8", "rk4", "auto"])

@@ -27,6 +27,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("notebook",),
     ("netcdf",),
     ("values",),
     ("native",),

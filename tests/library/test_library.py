@@ -35,6 +35,9 @@ FREEDOM = {
     "andrews": 1,
     "parallelogram": 1,
     "desk-lamp": 2,
+    "bouncing-ball": 3,
+    "cam-follower": 1,
+    "stick-slip": 1,
     "n-four-bar": 1,
     "sarrus": 1,
     "bennett": 1,
@@ -43,9 +46,9 @@ FREEDOM = {
     "quarter-car": 2,
 }
 # The same with the drives taken out.
-MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3}
+MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3, "cam-follower": 2, "stick-slip": 2}
 # By a motion, a force or a torque, or damped.
-DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp", "five-bar", "quarter-car"}
+DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp", "bouncing-ball", "five-bar", "quarter-car"}
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
@@ -69,6 +72,9 @@ CHANGES = {
     "andrews": {"torque": 0.05},
     "parallelogram": {"length": 1.3, "distance": 0.5},
     "desk-lamp": {"lower": 0.35, "head_mass": 0.6},
+    "bouncing-ball": {"height": 0.8, "restitution": 0.5},
+    "cam-follower": {"speed": 15.0, "mass": 0.3},
+    "stick-slip": {"speed": 0.2, "stiffness": 20.0},
     "n-four-bar": {"length": 0.8, "mass": 2.0},
     "sarrus": {"width": 0.5, "stiffness": 400.0},
     "bennett": {"height": 0.4, "density": 3.0},

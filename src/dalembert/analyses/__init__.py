@@ -4,6 +4,7 @@ from dalembert.analyses.assemble_branches import Branches
 from dalembert.analyses.assemble_many import States
 from dalembert.analyses.assemble_model import assemble
 from dalembert.analyses.compare import Comparison, Entry, compare
+from dalembert.analyses.eliminated import eliminate
 from dalembert.analyses.equilibrium import equilibrium
 from dalembert.analyses.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.export_fmu import export_fmu
@@ -50,6 +51,7 @@ __all__ = [
     "Workspace",
     "assemble",
     "compare",
+    "eliminate",
     "equilibrium",
     "export_c",
     "export_fmu",

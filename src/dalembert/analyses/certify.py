@@ -13,6 +13,7 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.certify_contacts import contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
+from dalembert.expressions import switches_in
 from dalembert.integrators.base import Result, Status
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
@@ -37,6 +38,7 @@ BRANCHES = "a drive without a jolt; where the position is singular, a start that
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
+MOST_NAMED = 4  # elements, in one remark
 CONFLICTING = 1e-6  # of redundant equations: more is worth a remark
 
 # How a time loop ends, in words.
@@ -60,6 +62,9 @@ REMARKS = {
     "conflict": "redundant constraints contradict each other by up to {conflict}",
     "jumped": "velocities jumped: the mechanism passed a singular position and left its branch of the motion",
     "near": "a nearly singular position was met (pivot {pivot}): there the motion may change its branch",
+    "written": "formulas of {names} have branches (if, abs, sign, min, max) that are evaluated as they are written: "
+    "where one goes over to another within a step, only the looks between outputs see it. Fix: an event that switches, "
+    "or a short step",
     "passed": "a singular position was passed between two outputs: there the motion may change its branch",
 }
 
@@ -316,7 +321,23 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> l
             remarks.append(REMARKS["near"].format(pivot=f"{pivot:.1e}"))
         elif any(check.name == "conditioning" and not check.passed for check in checks):
             remarks.append(REMARKS["passed"])
+    written = branches_as_written(dynamics)
+    if written:
+        names = ", ".join(map(repr, written[:MOST_NAMED])) + (" …" if len(written) > MOST_NAMED else "")
+        remarks.append(REMARKS["written"].format(names=names))
     return remarks
+
+
+def branches_as_written(dynamics: Dynamics) -> list[str]:
+    """Elements whose formulas have branches that the run does not choose by events: constraints and drives always,
+    forces of models that have too many, or that are too large."""
+    flat = dynamics.flat
+    elements = {**flat.constraints, **({} if dynamics.kernels.n_branches else flat.forces)}
+    return [name for name, (element, _) in elements.items() if _branching(element)]
+
+
+def _branching(element: Any) -> bool:
+    return any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
 
 
 def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:

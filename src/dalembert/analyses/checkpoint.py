@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +16,7 @@ from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
 from dalembert.trajectory.outcome import Happening
-from dalembert.values import DICT
+from dalembert.values import DICT, is_finite
 
 if TYPE_CHECKING:
     from dalembert.analyses.drive import Driver
@@ -48,7 +47,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, interval: float, recipe: Recipe, fingerprint: str):
         self.path, self.interval, self.recipe, self.fingerprint = Path(path), interval, recipe, fingerprint
-        if not (isinstance(interval, (int, float)) and math.isfinite(interval) and interval >= 0):
+        if not (is_finite(interval) and interval >= 0):
             raise DalembertError(f"checkpoint_interval must be a number of seconds, not negative, got {interval!r}")
         if not self.path.parent.is_dir():
             raise DalembertError(f"cannot write checkpoint {self.path}: no folder {self.path.parent}")
@@ -113,7 +112,8 @@ class Checkpoint:
                 f"Fix: the same call as before, another name, or delete the file"
             )
         counts, written, given = np.array(notes["counts"]), notes["written"], notes["parameters"]
-        if counts.shape != run.counts.shape or not isinstance(given, DICT) or not 0 < written <= len(run.out):
+        fits = counts.shape == run.counts.shape and counts.dtype == run.counts.dtype and isinstance(given, DICT)
+        if not (fits and type(written) is int and 0 < written <= len(run.out)):
             raise ValueError("its notes are not those of a run")
         run.parameters = {str(name): float(value) for name, value in given.items()}
         run.segments = [(start, values) for start, values in notes["segments"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
 from dalembert.integrators import INTEGRATORS, Integrator
-from dalembert.values import NUMBER, SEQUENCE
+from dalembert.values import SEQUENCE, is_positive
 
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
@@ -86,7 +85,7 @@ def _numbers(**given: float | None) -> dict[str, Any]:
     for key, value in given.items():
         if value is None:
             continue
-        if not (isinstance(value, NUMBER) and math.isfinite(value) and value > 0):
+        if not is_positive(value):
             raise DalembertError(f"{key} must be a positive number, got {value!r}")
         options[key] = float(value)
     return options

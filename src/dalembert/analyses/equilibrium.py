@@ -26,7 +26,7 @@ from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
-from dalembert.values import MAPPING, NUMBER
+from dalembert.values import MAPPING, is_finite
 
 __all__ = ["equilibrium"]
 
@@ -127,7 +127,7 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
     state = assemble_state(dynamics.relative, given, rates, parameters, 0.0)
     q, u = state.to(dynamics.coordinates)
     for name, value in single.items():
-        if not isinstance(value, NUMBER) or not np.isfinite(value):
+        if not is_finite(value):
             raise DalembertError(f"guess: {name!r} must be a finite number, got {value!r}")
         if name.endswith(".d"):
             u[dynamics.u_names.index(name.removesuffix(".d"))] = value

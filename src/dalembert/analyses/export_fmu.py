@@ -51,7 +51,7 @@ def export_fmu(
         version: of FMI, 3 or 2.
         platforms: for which shared libraries are compiled, such as ``"linux-x86-64"``; ``"all"``; by default this one,
             if there is a compiler. The source is always there.
-        inputs: parameters that importers may change at any time; all others are tunable.
+        inputs: parameters that become inputs, besides the inputs of the model (``model.input``); all others are tunable.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         …: the options of the run; method and tolerance are those of Co-Simulation. See ``Options``.
 
@@ -133,14 +133,14 @@ def _endings() -> list[Ending]:
         Ending(begin, native_start.CONTRADICTION, "the velocities at the start contradict the constraints"),
         Ending(begin, native_run.NOT_A_NUMBER, "a formula has no value with these parameters"),
         Ending(acted, native_events.ENDLESS, "an event happens faster and faster: what bounces comes to rest"),
-        Ending(acted, native_events.NOT_CLOSED, "an event switches on a constraint that does not hold in this position"),
-        Ending(acted, native_events.MASSLESS, "after an event some direction of motion has neither mass nor constraint"),
+        Ending(acted, native_events.NOT_CLOSED, "an event switches on a constraint that does not hold in this place"),
+        Ending(acted, native_events.MASSLESS, "after an event a direction of motion has neither mass nor constraint"),
         Ending(acted, native_events.CONFLICTING, "the velocities that an event asks for contradict the constraints"),
-        Ending(native_device.OTHER_FREEDOM, -1, "the mechanism has another number of freedoms here: its constraints are "
+        Ending(native_device.OTHER_FREEDOM, -1, "the mechanism has another number of freedoms here: constraints are "
                "singular, and Model Exchange cannot go on; take Co-Simulation"),
         Ending(int(Status.STEP_TOO_SMALL), -1, "the step became too small: the motion is near a singularity, or stiff"),
         Ending(int(Status.NO_CONVERGENCE), -1, "the equations of a step could not be solved"),
         Ending(int(Status.NO_HEADWAY), -1, "time hardly passes any more: something switches back and forth"),
-        Ending(int(Status.TOO_MANY_STEPS), -1, "all steps that are allowed between two communication points are used up"),
+        Ending(int(Status.TOO_MANY_STEPS), -1, "all steps allowed between two communication points are used up"),
     ]  # fmt: skip
     return found + [Ending(int(Status.FAILED), code, text) for code, text in FAILURES.items()]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from dalembert.equations import Level
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.state import State
 
-__all__ = ["Followed", "Following", "MotionFollower"]
+__all__ = ["FINER", "FINEST", "Followed", "Following", "MotionFollower", "with_halved_steps", "with_middles"]
 
 STAGE = 0.25  # how far (rad, m) a quantity is led at once at the start
 FINER = 8  # parts of an interval that was too long for Newton's method
@@ -194,16 +194,7 @@ class Following:
         if not self.record.integrates:
             states, du = self.walk(times, y, FINEST)
             return self.result(states, du, None)
-        states, du = self.walk(times, y, 0)
-        change, fine = np.inf, times
-        for _ in range(MOST_HALVINGS):
-            fine = np.sort(np.concatenate([fine, (fine[1:] + fine[:-1]) / 2]))
-            step = (len(fine) - 1) // max(len(times) - 1, 1)
-            more, rates = self.walk(fine, y, 0)
-            change = float(np.abs(more[::step] - states).max())
-            states, du = more[::step], rates[::step]
-            if change <= INTEGRATED * (1.0 + np.abs(states).max()):
-                break
+        (states, du), change = with_halved_steps(lambda fine: self.walk(fine, y, 0), times, MOST_HALVINGS)
         return self.result(states, du, change)
 
     def result(self, states: np.ndarray, du: np.ndarray, change: float | None) -> Followed:
@@ -217,7 +208,7 @@ class Following:
         states, du = np.empty((n, d.nq + d.nv)), np.empty((n, d.nv))
         done = 0
         while True:
-            wanted = self.wanted(_with_middles(times[done:]) if self.record.integrates else times[done:])
+            wanted = self.wanted(with_middles(times[done:]) if self.record.integrates else times[done:])
             states[done] = y
             status, more = follow(self.record, times[done:], wanted, states[done:], du[done:])
             done += more
@@ -300,7 +291,23 @@ def _rank(J: np.ndarray) -> int:
     return int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
 
 
-def _with_middles(times: np.ndarray) -> np.ndarray:
+def with_halved_steps(
+    walk: Callable[[np.ndarray], tuple[np.ndarray, ...]], times: np.ndarray, most: int
+) -> tuple[tuple[np.ndarray, ...], float]:
+    """What is integrated through these times, with steps that are halved until the states, which come first, stay as
+    they are, or so many times at most; and how much they changed last."""
+    found, change, fine = walk(times), np.inf, times
+    for _ in range(most):
+        fine = with_middles(fine)
+        step = (len(fine) - 1) // max(len(times) - 1, 1)
+        more = tuple(part[::step] for part in walk(fine))
+        change, found = float(np.abs(more[0] - found[0]).max()), more
+        if change <= INTEGRATED * (1.0 + np.abs(found[0]).max()):
+            break
+    return found, change
+
+
+def with_middles(times: np.ndarray) -> np.ndarray:
     """The times and those half-way between."""
     both = np.empty(2 * len(times) - 1)
     both[::2], both[1::2] = times, (times[1:] + times[:-1]) / 2

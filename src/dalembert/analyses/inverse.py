@@ -29,7 +29,7 @@ from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
-from dalembert.values import TUPLE
+from dalembert.values import TUPLE, is_positive
 
 __all__ = ["inverse_dynamics"]
 
@@ -159,7 +159,7 @@ def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarra
     for name, value in weights.items():
         if name not in names:
             raise DalembertError(f"weights: unknown {name!r}; the unknowns are {', '.join(names)}")
-        if not (isinstance(value, (int, float)) and value > 0 and np.isfinite(value)):
+        if not is_positive(value):
             raise DalembertError(f"weights: {name!r} must be a positive number, got {value!r}")
     return np.array([float(weights.get(name, 1.0)) for name in names])
 

@@ -22,6 +22,7 @@ import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.allocate import Allocation, allocate
+from dalembert.analyses.follow import FINER, FINEST, with_halved_steps, with_middles
 from dalembert.analyses.friction import Friction, solve_sizes
 from dalembert.analyses.signals import Signals, signal_of
 from dalembert.analyses.system_inverse import Quality, Reversal, SystemInverse
@@ -48,9 +49,7 @@ from dalembert.numerics.following import (
 __all__ = ["inverse_system"]
 
 STANDS = 1e-9  # a velocity below this part of its largest value is zero
-FINER, FINEST = 8, 3
 MOST_HALVINGS = 10  # of the steps of integrated variables
-INTEGRATED = 1e-11
 RANK = 1e-8
 START_STEPS, STARTED = 60, 1e-11  # of Newton's method at the first instant; its residual, relative
 HIGHEST = 2  # order up to which prescribed functions are differentiated
@@ -392,14 +391,7 @@ class _Run:
         """All variables at all instants; how much halving the steps changed, where something is integrated."""
         if not self.record.integrates:
             return self.walk(times, y, FINEST), None
-        found, change, fine = self.walk(times, y, 0), np.inf, times
-        for _ in range(MOST_HALVINGS):
-            fine = np.sort(np.concatenate([fine, (fine[1:] + fine[:-1]) / 2]))
-            step = (len(fine) - 1) // max(len(times) - 1, 1)
-            more = self.walk(fine, y, 0)[::step]
-            change, found = float(np.abs(more - found).max()), more
-            if change <= INTEGRATED * (1.0 + np.abs(found).max()):
-                break
+        (found,), change = with_halved_steps(lambda fine: (self.walk(fine, y, 0),), times, MOST_HALVINGS)
         return found, change
 
     def walk(self, times: np.ndarray, y: np.ndarray, finer: int) -> np.ndarray:
@@ -407,9 +399,7 @@ class _Run:
         n, done = len(times), 0
         states = np.empty((n, len(self.owner.state) + len(self.owner.top)))
         while True:
-            at = times[done:]
-            if self.record.integrates:
-                at = np.sort(np.concatenate([at, (at[1:] + at[:-1]) / 2]))
+            at = with_middles(times[done:]) if self.record.integrates else times[done:]
             states[done] = y
             status, more = follow_states(self.record, times[done:], self.wanted(at), states[done:])
             done += more

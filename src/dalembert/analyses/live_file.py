@@ -13,8 +13,7 @@ from dalembert.analyses import companion
 from dalembert.analyses.check_values import check_values
 from dalembert.analyses.drive import ENDLESS, OVERLOOKED
 from dalembert.analyses.live import Living, column_offsets, make_living, start_place
-from dalembert.atomic import write_atomic
-from dalembert.errors import DalembertError, ModelError, ViewError
+from dalembert.errors import DalembertError, ModelError
 from dalembert.export import native_events, native_run, native_start
 from dalembert.export.geometry import geometry_kernel
 from dalembert.export.live_page import LiveSlider, engine_data, field_address, live_html
@@ -22,6 +21,7 @@ from dalembert.export.module import Packed
 from dalembert.export.native_watch import MEASURED
 from dalembert.integrators import Status
 from dalembert.native import Real
+from dalembert.notebook import Page
 from dalembert.numerics.context import FAILURES
 from dalembert.values import NUMBER, SEQUENCE
 from dalembert.view.run_scene import scene as scene_of
@@ -55,12 +55,12 @@ Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
 
 def write_live(
     run: Trajectory,
-    path: str | Path,
+    path: str | Path | None,
     parameters: Ranges = None,
     initial: Ranges = None,
     initial_rates: Ranges = None,
-) -> Path:
-    """Write the page (see ``Trajectory.live``)."""
+) -> Path | Page:
+    """Write the page, or return it (see ``Trajectory.live``)."""
     drawing = scene_of(run)
     kernel, places = geometry_kernel(run, drawing)
     numbers, starts = _parameters(run, parameters), _starts(run, initial, initial_rates)
@@ -68,7 +68,8 @@ def write_live(
     engine, packed = engine_data(living.live)
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
     live = {**_layout(living, places, drawing), **_words(run, living), "companion": _companion(living, packed)}
-    return write_atomic(path, live_html(drawing, _sources(run, drawing), live, sliders, engine), ViewError)
+    page = Page(live_html(drawing, _sources(run, drawing), live, sliders, engine), run.dynamics.model.name)
+    return page if path is None else page.save(path)
 
 
 # Sliders

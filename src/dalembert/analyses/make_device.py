@@ -123,16 +123,19 @@ def quantities(made: Made, inputs: Sequence[str]) -> list[Quantity]:
     if unknown:
         raise DalembertError(f"inputs: unknown {unknown}; the parameters are {', '.join(names) or 'none'}.  "
                              "Fix: name parameters that a force, a drive or a formula uses")  # fmt: skip
+    # Inputs of the model that are formulas of time are part of its equations.
+    signals = {*inputs, *d.flat.inputs}
     found: list[Quantity] = []
     for index, name in enumerate(d.parameter_names):
         if name in names:
-            kind, value = "input" if name in inputs else "parameter", float(living.parameters[index])
+            kind, value = "input" if name in signals else "parameter", float(living.parameters[index])
             found.append(Quantity(name, kind, living.parameters, index, value, f"{kind} {name}"))
     for place, velocity in made.starts:
         moved = () if velocity else ((living.live.start, "moved"),)
         letter, what = ("u0", "velocity") if velocity else ("q0", "coordinate")
-        found.append(Quantity(f"{letter}({place.label})", "start", place.array, place.row, place.value,
-                              f"{what} of joint {place.label} at the start", place.unit, place.masks, moved))  # fmt: skip
+        about = f"{what} of joint {place.label} at the start"
+        found.append(Quantity(f"{letter}({place.label})", "start", place.array, place.row, place.value, about,
+                              place.unit, place.masks, moved))  # fmt: skip
     for k in range(device.n_states):
         about = _meaning(d, device, k)
         found.append(Quantity(f"state.{k + 1}", "state", device.states, k, 0.0, about))

@@ -23,7 +23,7 @@ from dalembert.integrators import Integrator
 from dalembert.model import Model
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
-from dalembert.values import MAPPING, NUMBER
+from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
@@ -115,9 +115,9 @@ class Options:
         return replace(options or cls(), **given)
 
     def __post_init__(self) -> None:
-        if not _finite(self.start):
+        if not is_finite(self.start):
             raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
-        if self.accuracy is not None and not _positive(self.accuracy):
+        if self.accuracy is not None and not is_positive(self.accuracy):
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
         if not isinstance(self.certify, bool):
             raise DalembertError(f"certify must be True or False, got {self.certify!r}")
@@ -129,10 +129,10 @@ class Options:
 
     def times(self, duration: float, outputs: int) -> np.ndarray:
         """When results are wanted: every ``output_step``, by default so many times, and at the end."""
-        if not _positive(duration):
+        if not is_positive(duration):
             raise DalembertError(f"duration must be a positive number of seconds, got {duration!r}")
         step = duration / outputs if self.output_step is None else self.output_step
-        if not _positive(step):
+        if not is_positive(step):
             raise DalembertError(f"output_step must be a positive number of seconds, got {step!r}")
         count = math.floor(duration / step * (1 + 1e-12))
         if count > MOST_OUTPUTS:
@@ -207,14 +207,6 @@ def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any],
     last = State(float(run.values("time")[-1]), q, u, run.dynamics.coordinates, run.segments[-1][1])
     relative = dynamics.relative.coordinates
     return State(start, *last.to(relative), relative, parameters)
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, NUMBER) and math.isfinite(value)
-
-
-def _positive(value: Any) -> bool:
-    return _finite(value) and bool(value > 0)
 
 
 def show_options(kind: type[Any]) -> Callable[[F], F]:

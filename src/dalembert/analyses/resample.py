@@ -20,7 +20,7 @@ from dalembert.trajectory import Certificate, Check, Trajectory
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import record
 from dalembert.trajectory.recorded import Recorded
-from dalembert.values import NUMBER
+from dalembert.values import is_positive
 
 __all__ = ["resample"]
 
@@ -59,7 +59,7 @@ def _wanted(run: Trajectory, times: Iterable[float] | float | None, step: float 
     if (times is None) == (step is None):
         raise DalembertError("resample takes either times or step=…")
     if step is not None:
-        if not (isinstance(step, NUMBER) and math.isfinite(step) and step > 0):
+        if not is_positive(step):
             raise DalembertError(f"step must be a positive number of seconds, got {step!r}")
         count = math.floor((last - first) / step * (1 + 1e-12))
         if count > MOST_TIMES:

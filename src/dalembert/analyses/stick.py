@@ -16,6 +16,7 @@ __all__ = ["settle_friction"]
 
 STILL = 1e-9  # a velocity (against the fastest one) that is none
 TORN = 1e-7  # an acceleration (against the largest one) that what sticks does not have
+TOGETHER = 1e-9  # what is that near to slipping when something else slips does so too
 MORE = 1e-12  # by which a force must exceed what friction holds, relative
 
 
@@ -43,7 +44,7 @@ def settle_friction(
             values |= {flat.switches[name]: 1.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
         else:
             values |= {flat.switches[name]: 0.0, f"{name}.slip": float(np.sign(slip))}
-    first = loose
+    breaking = [loose, *_breaking(d, t, x, parameters)] if loose else []
     for _ in range(len(still) + 1):
         try:
             du, forces = d.solve(q, u, t=t, parameters=values)
@@ -60,16 +61,25 @@ def settle_friction(
             values |= {flat.switches[worst]: 0.0, f"{worst}.slip": float(np.sign(moving[worst]))}
             continue
         over = {name: abs(force) - sizes[flat.frictions.index(name)] * (1.0 + MORE) for name, force in held.items()}
-        worst = first if first in held else max(over, key=lambda name: over[name], default="")
-        if not worst or (worst != first and over[worst] <= 0.0):
+        worst = next((name for name in breaking if name in held), max(over, key=lambda name: over[name], default=""))
+        if not worst or (worst not in breaking and over[worst] <= 0.0):
             break
-        first = ""
         values |= {flat.switches[worst]: 0.0, f"{worst}.slip": -float(np.sign(held[worst])) or 1.0}
     return values, None
 
 
+def _breaking(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> list[str]:
+    """What sticks and is about to slip at the same instant."""
+    flat = d.flat
+    _, forces = d.solve(x[: d.nq], x[d.nq : d.nq + d.nv], t=t, parameters=parameters)
+    sizes = np.array(d.evaluation(parameters).friction.outputs).reshape(-1, 2)[:, 1]
+    held = [(i, name) for i, name in enumerate(flat.frictions) if parameters.get(flat.switches[name])]
+    return [name for i, name in held if abs(forces[d.rows.of([name])[0]]) >= (1.0 - TOGETHER) * sizes[i]]
+
+
 def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:
     """A u̇ + γ of all rows, relative to the largest acceleration."""
-    tree = d.coordinates.place(NUMPY, {**d.flat.parameters, **parameters})
-    rates = Equations(tree, t, x[: d.nq], x[d.nq : d.nq + d.nv]).acceleration_residual(du)
-    return np.asarray(rates, dtype=float) / (1.0 + np.abs(du).max(initial=0.0))
+    q, u = x[: d.nq], x[d.nq : d.nq + d.nv]
+    blocks = d.dynamics_kernel(t, q, u, d.parameters(parameters), np.zeros(d.nv))
+    rates = np.asarray(blocks.jacobian)[: len(d.rows)] @ du + np.asarray(blocks.gamma)[: len(d.rows)]
+    return rates / (1.0 + np.abs(du).max(initial=0.0))

@@ -24,6 +24,7 @@ __all__ = ["Hit", "begin_contacts", "hit", "settle"]
 
 # A gap as small as this (m or rad) is closed, if its rate (m/s or rad/s, against the fastest velocity) is none either.
 CLOSED, STILL = 1e-9, 1e-9
+LEAST_PUSH = 1e-12  # of what is closed, against forces of inertia
 # What bounces comes to rest when all its flights to come take less than this (s, and relative to t); a single flight
 # must be longer than the time that events look ahead.
 REST, SHORTEST = 2e-7, 4e-8
@@ -52,7 +53,7 @@ class _Contacts:
 
     def __init__(self, d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]):
         self.d, self.t, self.q, self.u = d, t, x[: d.nq], x[d.nq : d.nq + d.nv]
-        self.given = parameters
+        self.size = 1.0  # of forces
         self.parameters = {**parameters, **{d.flat.switches[name]: 0.0 for name in d.flat.contacts}}
         values = {**d.flat.parameters, **self.parameters}
         self.equations = Equations(d.coordinates.place(NUMPY, values), t, self.q, self.u)
@@ -102,6 +103,8 @@ class _Contacts:
     def pressed(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """λ and g̈ of those gaps that are closed; None if there is no solution. The other gaps stay open."""
         free, _ = self.d.solve(self.q, self.u, t=self.t, parameters=self.parameters)
+        M = self.d.mass_matrix(self.q, parameters=self.parameters)
+        self.size = 1e-300 + float(np.abs(M @ free).max(initial=0.0))
         J = self.jacobian(np.arange(len(self.gap)))
         a = J @ free + self.bias
         if not len(at):
@@ -124,7 +127,7 @@ def settle(
     found = c.pressed(at) if len(at) else None
     if found is None:
         return c.on(())
-    least = 1e-12 * max(found[0].max(initial=0.0), 1e-300)
+    least = LEAST_PUSH * c.size
     return c.on([int(k) for k, push in zip(at, found[0], strict=True) if push > least])
 
 

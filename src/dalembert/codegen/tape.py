@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,8 +32,21 @@ BINARY = (
 MANY_ZEROS = 64  # outputs
 _COMMUTATIVE = frozenset(["add", "mul", "eq", "ne", "and", "or", "fmin", "fmax", "hypot"])
 
-_NAME_OF = {getattr(ca, f"OP_{name.upper()}"): name for name in (*UNARY, *BINARY)}
+# Name of each operation, and whether it has two operands.
+_OPERATIONS: dict[int, tuple[str, bool]] = {
+    getattr(ca, f"OP_{name.upper()}"): (name, name in BINARY) for name in (*UNARY, *BINARY)
+}
 _ANY_NAME_OF = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+
+
+def _behind(method: str) -> Any:
+    """The function behind a method of CasADi's functions, where it is found: the method costs as much again."""
+    return getattr(sys.modules.get("casadi._casadi"), f"Function_{method}", None) or getattr(ca.Function, method)
+
+
+_code_of: Callable[[ca.Function, int], int] = _behind("instruction_id")
+_target_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_output")
+_operands_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_input")
 
 
 @dataclass(frozen=True)
@@ -204,24 +218,24 @@ def _read(name: str, function: ca.Function, places: array[int], n_results: int) 
         n_results: how many results these make; what the function gives besides follows them.
     """
     build = _Builder(int(function.nnz_in(0)))
-    slot = [0] * int(function.sz_w())
+    slot: list[int] = [0] * int(function.sz_w())
     given = array("q", [0]) * int(function.nnz_out(0))
-    code_of, target_of, operands_of = function.instruction_id, function.instruction_output, function.instruction_input
-    value = build.value
     for k in range(function.n_instructions()):
-        code = code_of(k)
-        name_of_code = _NAME_OF.get(code)
-        if name_of_code is not None:
-            first, *more = operands_of(k)
-            slot[target_of(k)[0]] = value(name_of_code, slot[first], slot[more[0]] if more else -1)
+        code = _code_of(function, k)
+        known = _OPERATIONS.get(code)
+        if known is not None:
+            operation, binary = known
+            operands = _operands_of(function, k)
+            second = slot[operands[1]] if binary else -1
+            slot[_target_of(function, k)[0]] = build.value(operation, slot[operands[0]], second)
         elif code == ca.OP_OUTPUT:
-            given[target_of(k)[1]] = slot[operands_of(k)[0]]
+            given[_target_of(function, k)[1]] = slot[_operands_of(function, k)[0]]
         elif code == ca.OP_INPUT:
-            slot[target_of(k)[0]] = value("input", operands_of(k)[1])
+            slot[_target_of(function, k)[0]] = build.value("input", _operands_of(function, k)[1])
         elif code == ca.OP_CONST:
-            slot[target_of(k)[0]] = build.constant(function.instruction_constant(k))
+            slot[_target_of(function, k)[0]] = build.constant(function.instruction_constant(k))
         elif code == ca.OP_ASSIGN:
-            slot[target_of(k)[0]] = slot[operands_of(k)[0]]
+            slot[_target_of(function, k)[0]] = slot[_operands_of(function, k)[0]]
         else:
             raise CompileError(
                 f"kernel '{name}': operation '{_ANY_NAME_OF.get(code, code)}' cannot be compiled.  "

@@ -168,7 +168,7 @@ def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
         owners = ", ".join(kernels.rows.owners())
         raise ModelError(
             f"forward derivatives are for trees without constraints; model {kernels.flat.name!r} is constrained by "
-            f"{owners}.  Fix: which='inverse', and solve with the linearized constraints"
+            f"{owners}.  Fix: Dynamics.acceleration_derivatives, which takes constraints"
         )
     tree = equations.tree
     if not isinstance(tree, TreeKinematics):

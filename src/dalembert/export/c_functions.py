@@ -80,6 +80,12 @@ _NAMES = re.compile(r"%[\w.]+")
 _ACCESS = re.compile(r"%[\w.]+ = load \S+, ptr %[\w.]+$|store [^%]*(?:%[\w.]+)?, ptr %[\w.]+$")
 
 
+def _is_access(text: str, kind: str, name: str) -> bool:
+    """True for an instruction that reads or writes a variable and does nothing else with its address."""
+    stored = text.startswith(f"store {kind} {name},")
+    return text.endswith(f", ptr {name}") and _ACCESS.match(text) is not None and not stored
+
+
 @dataclass
 class _Line:
     """An instruction: its result, what it reads, and its statement in C with {0}, {1} … for the values read."""
@@ -386,13 +392,8 @@ class _Body:
                 uses[name].append(text)
         for match in found:
             name, kind = match[1], match[2]
-            read, written = f"ptr {name}", f"store {kind} {name},"
-            plain = (
-                text == match[0]
-                or (text.endswith(f", {read}") and _ACCESS.match(text) and not text.startswith(written))
-                for text in uses[name]
-            )
-            if kind in _LOADS and all(plain):
+            plain = all(text == match[0] or _is_access(text, kind, name) for text in uses[name])
+            if kind in _LOADS and plain:
                 self.locals[name] = kind
             else:
                 size = int(match[3]) * _SIZES[match[4]] if match[3] else _SIZES[kind]

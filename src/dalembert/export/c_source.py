@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ class CProgram:
         arena_bytes: memory for arrays of native functions.
     """
 
-    def __init__(self, root: Record, entries: dict[str, tuple[Native, tuple[Type, ...]]], arena_bytes: int):
+    def __init__(self, root: Record, entries: Mapping[str, tuple[Native, tuple[Type, ...]]], arena_bytes: int):
         self.root = root
         program = Program()
         first, _ = next(iter(entries.values()))
@@ -114,7 +115,10 @@ def arena_needed(function: Native, *args: Any) -> int:
 
 def run_program(live: Live, arena_bytes: int) -> CProgram:
     """Whole runs, and the right-hand side by itself."""
-    entries = {"run": (run_live, ()), "rates": (evaluate_rates, (FLOAT, vector(), vector()))}
+    entries: dict[str, tuple[Native, tuple[Type, ...]]] = {
+        "run": (run_live, ()),
+        "rates": (evaluate_rates, (FLOAT, vector(), vector())),
+    }
     return CProgram(live, entries, arena_bytes)
 
 

@@ -64,10 +64,9 @@ def _text(root: ET.Element) -> bytes:
 
 def _root(d: Described, version: int) -> ET.Element:
     token = {2: "guid", 3: "instantiationToken"}[version]
-    return ET.Element(
-        "fmiModelDescription", fmiVersion=f"{version}.0", modelName=_plain(d.title), description=_plain(d.about),
-        generationTool="dalembert", variableNamingConvention="flat", **{token: d.token},
-    )  # fmt: skip
+    given = {"fmiVersion": f"{version}.0", "modelName": _plain(d.title), "description": _plain(d.about)}
+    given |= {"generationTool": "dalembert", "variableNamingConvention": "flat", token: d.token}
+    return ET.Element("fmiModelDescription", given)
 
 
 def _units(root: ET.Element, variables: list[Variable]) -> None:
@@ -75,7 +74,7 @@ def _units(root: ET.Element, variables: list[Variable]) -> None:
     if used:
         definitions = ET.SubElement(root, "UnitDefinitions")
         for unit in used:
-            ET.SubElement(ET.SubElement(definitions, "Unit", name=unit), "BaseUnit", **_UNITS[unit])
+            ET.SubElement(ET.SubElement(definitions, "Unit", name=unit), "BaseUnit", _UNITS[unit])
 
 
 def _experiment(root: ET.Element, d: Described) -> None:
@@ -109,8 +108,8 @@ def _third(d: Described, variables: list[Variable]) -> bytes:
     root = _root(d, 3)
     shared = {"modelIdentifier": d.identifier, "canGetAndSetFMUState": "true", "canSerializeFMUState": "true",
               "providesDirectionalDerivatives": "true"}  # fmt: skip
-    ET.SubElement(root, "ModelExchange", needsCompletedIntegratorStep="true", **shared)
-    ET.SubElement(root, "CoSimulation", canHandleVariableCommunicationStepSize="true", **shared)
+    ET.SubElement(root, "ModelExchange", shared | {"needsCompletedIntegratorStep": "true"})
+    ET.SubElement(root, "CoSimulation", shared | {"canHandleVariableCommunicationStepSize": "true"})
     _units(root, variables)
     _experiment(root, d)
     listed = ET.SubElement(root, "ModelVariables")
@@ -124,7 +123,8 @@ def _third(d: Described, variables: list[Variable]) -> bytes:
     structure = ET.SubElement(root, "ModelStructure")
     for tag, found in (
         ("Output", groups["output"]), ("ContinuousStateDerivative", groups["rate"]),
-        ("InitialUnknown", sorted([*groups["output"], *groups["rate"], *states])), ("EventIndicator", groups["indicator"]),
+        ("InitialUnknown", sorted([*groups["output"], *groups["rate"], *states])),
+        ("EventIndicator", groups["indicator"]),
     ):  # fmt: skip
         for k in found:
             ET.SubElement(structure, tag, valueReference=str(k))

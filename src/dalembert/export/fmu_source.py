@@ -90,8 +90,8 @@ def fmu_source(
     assert isinstance(d, Device)
     places = {
         "BYTES": program.end, "IO": program.io, "VARIABLES": len(variables), "STATES": d.n_states,
-        "INDICATORS": d.n_indicators, "OVER": ops.OVER, "NO_START": NO_START, "ACTED": ACTED, "TIME": program.field(d, "time"),
-        "TARGET": program.field(d, "target"), "CHANGED": program.field(d, "changed"),
+        "INDICATORS": d.n_indicators, "OVER": ops.OVER, "NO_START": NO_START, "ACTED": ACTED,
+        "TIME": program.field(d, "time"), "TARGET": program.field(d, "target"), "CHANGED": program.field(d, "changed"),
         "AGAIN": program.field(d, "again"), "EXCHANGE": program.field(d, "exchange"),
         "STATES_AT": program.address(d.states), "RATES_AT": program.address(d.rates),
         "INDICATORS_AT": program.address(d.indicators) if d.n_indicators else 0,

@@ -1,7 +1,7 @@
 """A mechanism as others drive it, as native code: its states for a foreign integrator, and steps of our own.
 
 Model Exchange: an importer integrates ``states``. Without loops and quaternions they are (q, u); otherwise independent
-coordinates and velocities, which are chosen anew where the choice wears out (``formulations.shared.partitioned_states``).
+coordinates and velocities, which are chosen anew where the choice wears out (``formulations.shared``).
 Co-Simulation: ``live`` goes from one communication point to the next, with projection, error control and events.
 """
 
@@ -49,8 +49,8 @@ class Device(Record):
         again: states mean something else now, or have jumped.
         x, y: the state; slope, since: rates of y at the last completed step, and its time.
         was: indicators at the last completed step.
-        seen: all that is observed; turns, speeds, turned_at: of angles that poses tell up to whole turns only, when they
-            were last looked at; counting: they were.
+        seen: all that is observed; turns, speeds, turned_at: of angles that poses tell up to whole turns only, when
+            they were last looked at; counting: they were.
         problem: of Model Exchange; live: of Co-Simulation, with the start, the events and what is observed.
     """
 

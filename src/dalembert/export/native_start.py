@@ -14,6 +14,7 @@ import numpy as np
 from dalembert.native import Flag, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Vector, native
 from dalembert.numerics.context import Closure
 from dalembert.numerics.linear import orthogonal_factors, pseudo_solve
+from dalembert.numerics.reflections import largest_size
 
 __all__ = ["CONTRADICTION", "OPEN", "READY", "Start", "assemble_natively"]
 
@@ -98,14 +99,6 @@ class Start(Record):
 
 
 @native
-def _largest(x: np.ndarray) -> float:
-    largest = 0.0
-    for v in x:
-        largest = max(largest, abs(v))
-    return largest
-
-
-@native
 def _any(mask: np.ndarray) -> bool:
     found = False
     for v in mask:
@@ -153,7 +146,7 @@ def _system(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray, resid
 @native
 def _newton(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray) -> int:
     """The closest q that closes the loops and meets the targets, in place; OPEN if there is none."""
-    size, error = 1.0 + _largest(q), math.inf
+    size, error = 1.0 + largest_size(q), math.inf
     residual, A = np.empty(s.holonomic + s.n_v), np.empty((s.holonomic + s.n_v, s.nv))
     du = np.zeros(s.nv)
     for _ in range(s.steps):
@@ -169,7 +162,7 @@ def _newton(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray) -> in
         if error <= s.exact * size or (error <= s.closed * size and error > 0.1 * previous):
             return READY
         _least(A[:n], residual[:n], du)
-        longest = _largest(du)
+        longest = largest_size(du)
         scale = min(1.0, 2.0 * s.largest_move / longest) if longest > 0.0 else 1.0
         q[:] = s.move(q, -scale * du, s.parameters)[: s.nq]
         _follow_windings(s, q)

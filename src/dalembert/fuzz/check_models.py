@@ -67,7 +67,7 @@ class _Instant:
         self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
             self.reference.coordinates, self.q, self.u
         )
-        self.oracle = Oracle(self.reference.flat, TIME, *self.motion, joints)
+        self.oracle = Oracle(self.reference.flat, TIME, *self.motion, joints, length)
         self.expected, _, self.redundant = self.oracle.solve()
         self.solved = self.reference.solve(self.q, self.u, t=TIME)
 

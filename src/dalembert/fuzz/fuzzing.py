@@ -157,7 +157,8 @@ def replay(path: str | Path) -> Judged:
         data: Any = json.loads(Path(path).read_bytes())
         case: Case = data["case"]
         wanted = {"files": ("format", "number", "content"), "runs": ("model", "options"), "models": ("model", "length")}
-        if data["dalembert_fuzz"] != _FORMAT or any(name not in case for name in wanted[case["kind"]]):
+        drawn = set(case) == {"kind", "seed"} and case["kind"] in wanted  # it did not get so far as to be drawn
+        if data["dalembert_fuzz"] != _FORMAT or not (drawn or all(name in case for name in wanted[case["kind"]])):
             raise KeyError
     except OSError as error:
         raise DalembertError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -165,6 +166,6 @@ def replay(path: str | Path) -> Judged:
         raise DalembertError(f"{path} is no case of dalembert bench --fuzz") from None
     worker = Worker()
     try:
-        return worker.run(case)[1]
+        return worker.run((case["kind"], int(case["seed"])) if drawn else case)[1]
     finally:
         worker.close()

@@ -110,10 +110,17 @@ class Oracle:
     Args:
         poses, twists: of all bodies, as the package has them (twists in body axes).
         joint_q: unwound coordinates of joints.
+        length: unit of length of the mechanism (m).
     """
 
     def __init__(
-        self, flat: Flat, t: float, poses: dict[str, Any], twists: dict[str, Any], joint_q: dict[str, np.ndarray]
+        self,
+        flat: Flat,
+        t: float,
+        poses: dict[str, Any],
+        twists: dict[str, Any],
+        joint_q: dict[str, np.ndarray],
+        length: float = 1.0,
     ):
         self.flat, self.t, self.poses, self.joint_q = flat, t, poses, joint_q
         self.mechanism = Mechanism(flat, NUMPY, dict(flat.parameters))
@@ -124,7 +131,7 @@ class Oracle:
         self.rows: list[np.ndarray] = []
         self.rhs: list[float] = []
         self.owners: list[tuple[str, np.ndarray | None]] = []
-        self.condition = 1.0
+        self.condition, self.length = 1.0, length
         self._scope: Any = None
 
     # Kinematics
@@ -227,8 +234,13 @@ class Oracle:
 
     def _joint_rows(self) -> None:
         for name, joint in self.joints.items():
-            N = np.asarray(scipy.linalg.null_space(joint.S.T), dtype=float) if joint.S.size else np.eye(6)
-            for column in N.T:
+            # Twists in units of length about the joint itself, so that rows do not mix small numbers with large ones.
+            units = np.array([1.0] * 3 + [1 / self.length] * 3)
+            shift = np.eye(6)
+            shift[3:, :3] = -skew(joint.p_S)
+            S = units[:, None] * (shift @ joint.S)
+            N = np.asarray(scipy.linalg.null_space(S.T), dtype=float) if S.size else np.eye(6)
+            for column in (N.T * units) @ shift:
                 row = np.zeros(6 * self.n)
                 self._add(row, joint.second, column)
                 self._add(row, joint.first, -column)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +16,9 @@ __all__ = ["Label", "match", "split_rate", "with_rate"]
 
 ROOT: tuple[str, ...] = ()
 
+_KNOWN: weakref.WeakValueDictionary[tuple[tuple[str, ...], str, int, int], Label] = weakref.WeakValueDictionary()
+_LOCK = threading.Lock()
+
 
 class Label:
     """The name of a row or a column; never changed once it is made.
@@ -22,32 +27,30 @@ class Label:
         path: names of the parts from the system to the owner, e.g. ``("L", "B")``.
         name: of the variable or invariant inside its owner, e.g. ``p.x``.
         order: order of the variable: x has 0, ẋ and the quasi-velocity v have 1, ẍ and v̇ have 2.
-        base: order at which the variable was declared; how it is printed, no part of what it is.
+        base: order at which the variable was declared; how it is printed.
     """
 
-    __slots__ = ("_hash", "base", "name", "order", "path")
+    __slots__ = ("__weakref__", "base", "name", "order", "path")
 
-    def __init__(self, path: tuple[str, ...], name: str, order: int, base: int = 0):
-        self.path, self.name, self.order, self.base = path, name, order, base
-        self._hash = hash((path, name, order))  # labels are keys everywhere
+    path: tuple[str, ...]
+    name: str
+    order: int
+    base: int
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Label):
-            return NotImplemented
-        return (
-            self._hash == other._hash
-            and self.name == other.name
-            and self.order == other.order
-            and self.path == other.path
-        )
+    def __new__(cls, path: tuple[str, ...], name: str, order: int, base: int = 0) -> Label:
+        # Labels are keys everywhere: equal ones are one object, so that dictionaries need not ask us.
+        key = (path, name, order, base)
+        found = _KNOWN.get(key)
+        if found is None:
+            with _LOCK:
+                found = _KNOWN.get(key)
+                if found is None:
+                    found = _KNOWN[key] = super().__new__(cls)
+                    found.path, found.name, found.order, found.base = path, name, order, base
+        return found
 
     def __reduce__(self) -> tuple[type[Label], tuple[tuple[str, ...], str, int, int]]:
-        return Label, (self.path, self.name, self.order, self.base)  # hashes of text differ between processes
+        return Label, (self.path, self.name, self.order, self.base)
 
     def __str__(self) -> str:
         return with_rate(self.text, self.order - self.base)

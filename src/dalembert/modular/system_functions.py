@@ -25,6 +25,7 @@ from dalembert.numerics.context import (
 )
 from dalembert.numerics.elimination_plan import Plan
 from dalembert.numerics.linear import solve_constrained
+from dalembert.numerics.reflections import largest_size
 from dalembert.numerics.tree_elimination import solve_hierarchy
 
 __all__ = ["SystemContext", "solve_tops", "system_events", "system_jacobian", "system_retract", "system_rhs"]
@@ -171,14 +172,6 @@ def system_events(c: SystemContext, t: float, y: np.ndarray, g: np.ndarray) -> i
 
 
 @native
-def _largest(values: np.ndarray) -> float:
-    found = 0.0
-    for value in values:
-        found = max(found, abs(value))
-    return found
-
-
-@native
 def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     """y back onto the invariants, the lowest order first, each by the shortest way in the variables of its order."""
     if c.lower == 0:
@@ -189,11 +182,11 @@ def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarra
         begin, end = c.column_start[order], c.column_start[order + 1]
         if last == first:
             continue
-        size = 1.0 + _largest(y[begin:end])
+        size = 1.0 + largest_size(y[begin:end])
         n, before = end - begin, np.inf
         eye, step = np.eye(n), np.empty(n)
         for _ in range(NEWTON_STEPS):
-            missed = _largest(e.h[first:last])
+            missed = largest_size(e.h[first:last])
             if not missed < before or missed <= TOLERANCE * size:
                 break
             before = missed
@@ -204,7 +197,7 @@ def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarra
             for j in range(n):
                 y[begin + j] += step[j]
             e = LowerInvariants.of(c, c.invariants(t, y, c.parameters))
-        missed = _largest(e.h[first:last])
+        missed = largest_size(e.h[first:last])
         if not missed <= 1e-9 * size:
             return _refuse(c, NO_CONVERGENCE if order == 0 else CONFLICT)
     c.statistics.projections += 1
@@ -224,5 +217,5 @@ def solve_tops(c: SystemContext, times: np.ndarray, states: np.ndarray, x: np.nd
             for j in range(c.n):
                 s += e.A[i, j] * c.x[j]
             worst = max(worst, abs(s))
-        residual[k] = worst / (1.0 + _largest(c.x))
+        residual[k] = worst / (1.0 + largest_size(c.x))
     return OK

@@ -34,7 +34,7 @@ def consistent(
     """
     x = np.array(start, dtype=float)
     best, least, patience = x, np.inf, 0
-    left = np.zeros(0)
+    kept: np.ndarray | None = None
     for _ in range(STEPS):
         value, jacobian = residual(x, fixed)
         left = np.asarray(value).reshape(-1)
@@ -46,7 +46,7 @@ def consistent(
                 break
             continue
         if size < least:
-            best, least, patience = x, size, 0
+            best, kept, least, patience = x, left, size, 0
         else:
             patience += 1
         if size < CLOSE or patience > 12:
@@ -54,15 +54,20 @@ def consistent(
         step = _least_change(jacobian, left, free)
         length = float(np.abs(step).max(initial=0.0))
         x = x - step * min(1.0, 1.0 / length if length else 1.0)
-    return best, np.asarray(residual(best, fixed)[0]).reshape(-1)
+    return best, np.asarray(residual(best, fixed)[0]).reshape(-1) if kept is None else kept
 
 
 def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The smallest step that removes the residuals to first order."""
     if max(jacobian.shape) <= DENSE:
         dense = (np.asarray(jacobian.full()) if hasattr(jacobian, "full") else np.asarray(jacobian)) * free
-        found: Any = scipy.linalg.lstsq(dense, left, cond=1e-10, lapack_driver="gelsy", check_finite=False)
-        return found[0]
+        m, n = dense.shape
+        right = np.zeros((max(m, n), 1))
+        right[:m, 0] = left
+        # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
+        lapack: Any = scipy.linalg.lapack
+        found = lapack.dgelsy(dense, right, np.zeros((n, 1), dtype=np.int32), 1e-10, 4 * (m + n) + 64)
+        return found[1][:n, 0]
     J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
     J = J @ scipy.sparse.diags(free.astype(float))
     gram: Any = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()

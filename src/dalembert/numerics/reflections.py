@@ -20,7 +20,7 @@ import numpy as np
 
 from dalembert.native import native
 
-__all__ = ["Reflections", "Triangle", "basis", "dot", "dot_along", "reduce_rows", "reflect"]
+__all__ = ["Reflections", "Triangle", "basis", "dot", "dot_along", "largest_size", "reduce_rows", "reflect"]
 
 # Squares of lengths. A row is long enough if its rest is a tenth of the longest.
 LONG_ENOUGH = 1e-2
@@ -68,6 +68,15 @@ class Reflections(NamedTuple):
     places: np.ndarray
     starts: np.ndarray
     tau: np.ndarray
+
+
+@native
+def largest_size(x: np.ndarray) -> float:
+    """The largest entry of x in size."""
+    largest = 0.0
+    for value in x:
+        largest = max(largest, abs(value))
+    return largest
 
 
 @native
