@@ -17,7 +17,7 @@ from dalembert.algebra import Algebra
 
 __all__ = ["MOST_POINTS", "Curve", "TableCall", "call", "tables_in"]
 
-MOST_POINTS = 2000
+MOST_POINTS = 500  # each is a comparison in every evaluation; 2000 take minutes to compile
 MOST_KINKS = 40  # of a curve that a run steps onto; one with more is evaluated as it is
 STRAIGHT = 1e-12  # relative difference of slopes that is no kink
 CLOSED = 1e-9  # difference of first and last value of what repeats, relative to the largest
