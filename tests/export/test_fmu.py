@@ -13,7 +13,7 @@ from test_live_runs import bouncing_ball
 
 import dalembert as da
 from dalembert import library
-from dalembert.analyses.make_device import make_device
+from dalembert.analyses.simulation.make_device import make_device
 from dalembert.export import fmu_archive, native_device
 from dalembert.export.fmu_archive import PLATFORMS, this_platform
 from dalembert.export.native_device import serve
