@@ -56,6 +56,13 @@ def four_bar(path: Path) -> None:
         _photograph(page, path, (1280, 720), "#t=1.1")
 
 
+# Until the companion run has estimated the error.
+JUDGED = """new Promise((done) => {
+  const look = () => dalembert.live.run().line.startsWith("not checked") ? setTimeout(look, 100) : done(true);
+  look();
+})"""
+
+
 def living(name: str, duration: float, time: float, changed: dict[str, float], phone: bool = False) -> Any:
     """A page that simulates, with some sliders moved and the run before as a ghost."""
 
@@ -72,6 +79,7 @@ def living(name: str, duration: float, time: float, changed: dict[str, float], p
             browser.evaluate("dalembert.live.ready()")
             browser.evaluate(f"dalembert.live.set({json.dumps(changed)}).then(() => true)")
             browser.evaluate(f"dalembert.pause(), dalembert.setTime({time})")
+            browser.evaluate(JUDGED)
             # The camera flies to where all of the motion can be seen.
             browser.evaluate("new Promise((done) => setTimeout(done, 2000))")
             browser.settle()
