@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.cases import case
-from support.states import consistent_state
 
 import dalembert as da
+from dalembert.fuzz.physical_states import consistent_state
 
 
 @pytest.mark.parametrize("name", ["four-bar", "slider-crank-3d", "snakeboard", "three loops", "driven slider crank"])

@@ -14,12 +14,12 @@ import pytest
 from twins import Twins
 
 import dalembert as da
-from dalembert.analyses import drive
-from dalembert.analyses.assemble_given import read_wishes
-from dalembert.analyses.assemble_search import Search
-from dalembert.analyses.certify import look_for_singularity
-from dalembert.analyses.live import make_living
-from dalembert.analyses.make_device import make_device
+from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_search import Search
+from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation.certify import look_for_singularity
+from dalembert.analyses.simulation.live import make_living
+from dalembert.analyses.simulation.make_device import make_device
 from dalembert.dynamics import choose
 from dalembert.dynamics.assembly import settle_all
 from dalembert.export import native_device
