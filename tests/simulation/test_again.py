@@ -6,6 +6,7 @@ import copy
 import importlib
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -238,3 +239,10 @@ def test_a_start_that_was_assembled_before_is_taken_again(monkeypatch):
     begun(initial={"A": [0.8]})
     begun(initial={"A": [0.8]})
     assert len(calls) == 6  # what is not plain numbers is assembled each time
+
+
+def test_threads_that_share_equations_trace_them_once(traces):
+    dynamics = da.compile(own("four-bar", "of threads"))
+    with ThreadPoolExecutor(4) as pool:
+        kernels = list(pool.map(lambda _: dynamics.dynamics_kernel, range(4)))
+    assert all(kernel is kernels[0] for kernel in kernels) and traces == [dynamics.traced]

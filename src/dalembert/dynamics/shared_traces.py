@@ -13,6 +13,12 @@ __all__ = ["Made", "SharedTraces", "made_by_formulation", "made_of_blocks", "mad
 
 MOST_SHARED = 32  # models with coordinates, in each thread; some MB each at most
 
+# Threads may use the same equations; CasADi builds one graph at a time.
+_making = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A process that is forked while another thread traces would wait for that thread, which it does not have.
+    os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
+
 T = TypeVar("T")
 Made = dict[Any, Any]
 
@@ -39,9 +45,13 @@ class made_once(Generic[T]):
         for one, value in known:
             if one == maker:
                 return value
-        value = self.make(owner)
-        known.append((maker, value))
-        return value
+        with _making:
+            for one, value in known:
+                if one == maker:
+                    return value  # another thread was quicker
+            value = self.make(owner)
+            known.append((maker, value))
+            return value
 
 
 def made_by_formulation(make: Callable[[Any], T]) -> made_once[T]:

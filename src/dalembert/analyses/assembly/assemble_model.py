@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_branches import Branches, find_branches
@@ -23,6 +23,16 @@ __all__ = ["assemble"]
 Initial = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None
 
 
+class Ways(TypedDict, total=False):
+    """Options of all kinds of assembly, see ``assemble``."""
+
+    guess: Mapping[str, Any] | State | None
+    locked: Sequence[str]
+    weights: Mapping[str, float] | None
+    parameters: Mapping[str, Any] | None
+    time: float
+
+
 @overload
 def assemble(
     model: Model | Planar | Dynamics,
@@ -30,11 +40,7 @@ def assemble(
     initial_rates: Initial = None,
     *,
     branches: Literal["all"],
-    guess: Mapping[str, Any] | State | None = None,
-    locked: Sequence[str] = (),
-    weights: Mapping[str, float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    **ways: Unpack[Ways],
 ) -> Branches: ...
 @overload
 def assemble(
@@ -43,11 +49,7 @@ def assemble(
     initial_rates: Initial = None,
     *,
     branches: None = None,
-    guess: Mapping[str, Any] | State | None = None,
-    locked: Sequence[str] = (),
-    weights: Mapping[str, float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    **ways: Unpack[Ways],
 ) -> States: ...
 @overload
 def assemble(
@@ -56,11 +58,7 @@ def assemble(
     initial_rates: Initial = None,
     *,
     branches: None = None,
-    guess: Mapping[str, Any] | State | None = None,
-    locked: Sequence[str] = (),
-    weights: Mapping[str, float] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
+    **ways: Unpack[Ways],
 ) -> Any: ...
 def assemble(
     model: Model | Planar | Dynamics | Subsystem,
