@@ -1,4 +1,4 @@
-"""Derivatives of accelerations of robots with mimic joints: ours with constraints, Pinocchio's on reduced coordinates."""
+"""Derivatives of accelerations with mimic joints: ours with constraints, Pinocchio's on reduced coordinates."""
 
 from __future__ import annotations
 
