@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.analyses.options import Options
-from dalembert.analyses.sample_bench import Bench
+from dalembert.analyses.simulation.options import Options
+from dalembert.analyses.simulation.sample_bench import Bench
 
 REPEATS = 21
 DURATION, RTOL = 10.0, 1e-6

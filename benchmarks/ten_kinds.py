@@ -3,7 +3,7 @@
     python benchmarks/ten_kinds.py [KIND …]
 
 The reference is found without any formulation of the package: accelerations of free bodies in world axes, all joints
-being equations (``dalembert.fuzz.newton_euler``, dense, plain NumPy), integrated by SciPy's DOP853 at rtol 1e-13. Runs
+being equations (``dalembert.fuzz.oracle``, dense, plain NumPy), integrated by SciPy's DOP853 at rtol 1e-13. Runs
 are at rtol 1e-11; the error is the largest one of any body's position (m) or entry of its rotation matrix at the end,
 relative to the largest of the reference where that exceeds one.
 """
@@ -23,7 +23,7 @@ from dalembert.algebra import NUMPY
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.penalty import Penalty
-from dalembert.fuzz.newton_euler import Oracle
+from dalembert.fuzz.oracle import Oracle
 from dalembert.fuzz.physical_states import body_motion, equations_at
 from dalembert.fuzz.ways import PAIRS
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.analyses.drive import Driver
+from dalembert.analyses.simulation.drive import Driver
 from dalembert.fuzz.check_runs import difference
 from dalembert.integrators import INTEGRATORS
 

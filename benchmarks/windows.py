@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 from simulate import ExudynMechanism
 
 import dalembert as da
-from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.dynamics.evaluate import accelerations_along
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "windows.png"

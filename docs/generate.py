@@ -372,6 +372,21 @@ def commands() -> str:
     return "\n".join(parts)
 
 
+# The gallery
+
+
+def gallery() -> str:
+    """Every mechanism of the library, with its living page."""
+    from dalembert import library
+
+    functions = {**library.LIBRARY, **library.PLANAR}
+    rows = [
+        [f'<a href="gallery/{name}.html">{name}</a>', summary(getattr(library, name.replace("-", "_")))]
+        for name in functions
+    ]
+    return table(["mechanism", "what it is"], rows)
+
+
 # The rooms of the source
 
 
@@ -381,12 +396,11 @@ def rooms() -> str:
     import importlib
 
     order = ast.parse((DOCS.parent / "tests" / "architecture" / "test_architecture.py").read_text(encoding="utf-8"))
-    layers = next(
-        ast.literal_eval(node.value)
-        for node in order.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LAYERS"
-    )
+    found = {ast.unparse(node.targets[0]): node.value for node in order.body if isinstance(node, ast.Assign)}
+    layers, within = (ast.literal_eval(found[name]) for name in ("LAYERS", "ANALYSES"))
     names = [name for row in layers for name in row if not name.startswith("__")]
+    at = names.index("analyses") + 1
+    names[at:at] = [f"analyses.{name}" for row in within for name in row]
     rows = [[f"`{name}`", summary(importlib.import_module(f"dalembert.{name}"))] for name in names]
     return table(["room", "holds"], rows)
 
@@ -403,6 +417,7 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "theory/joints.md": ("joints", joint_table),
     "reference/cli.md": ("commands", commands),
     "contributing/architecture.md": ("rooms", rooms),
+    "gallery.md": ("gallery", gallery),
 }
 
 

@@ -49,7 +49,7 @@ def walk() -> str:
     import dalembert as da
 
     model = da.library.four_bar()
-    seen = Walk("dalembert.analyses.simulate", "simulate")
+    seen = Walk("dalembert.analyses.simulation.simulate", "simulate")
     sys.setprofile(seen)
     try:
         da.simulate(model, 0.1)
@@ -65,9 +65,12 @@ def walk() -> str:
 def _by_room(modules: list[str]) -> str:
     rooms: dict[str, list[str]] = {}
     for module in modules:
-        room, _, file = module.partition(".")
+        room, _, file = module.rpartition(".")
         rooms.setdefault(room, []).append(file)
-    return "; ".join(f"**{room}** {', '.join(files)}".strip() for room, files in rooms.items())
+    return "; ".join(
+        f"**{room}** {', '.join(files)}" if room else ", ".join(f"**{file}**" for file in files)
+        for room, files in rooms.items()
+    )
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert.notebook import use
+
 __version__ = "0.1.0"
 
 # Where each public name lives; modules are imported when a name is first used, so that importing this one is instant.
@@ -27,44 +29,44 @@ _HOMES = {
     "Recipe": "dalembert.dynamics",
     "Trajectory": "dalembert.trajectory",
     "Batch": "dalembert.trajectory",
-    "Branches": "dalembert.analyses",
+    "Branches": "dalembert.analyses.assembly.assemble_branches",
     "Certificate": "dalembert.trajectory",
-    "Comparison": "dalembert.analyses",
-    "Design": "dalembert.analyses",
-    "Equilibria": "dalembert.analyses",
-    "Equilibrium": "dalembert.analyses",
-    "LinearChart": "dalembert.analyses",
-    "LinearModel": "dalembert.analyses",
-    "Options": "dalembert.analyses",
-    "Inverse": "dalembert.analyses",
-    "Kinematics": "dalembert.analyses",
-    "Samples": "dalembert.analyses",
+    "Comparison": "dalembert.analyses.comparison.compare",
+    "Design": "dalembert.analyses.sweeps.sweep_design",
+    "Equilibria": "dalembert.analyses.statics.equilibrium_result",
+    "Equilibrium": "dalembert.analyses.statics.equilibrium_result",
+    "LinearChart": "dalembert.analyses.linearization.linear_chart",
+    "LinearModel": "dalembert.analyses.linearization.linear_model",
+    "Options": "dalembert.analyses.simulation.options",
+    "Inverse": "dalembert.analyses.motions.inverse_result",
+    "Kinematics": "dalembert.analyses.motions.kinematics_result",
+    "Samples": "dalembert.analyses.motions.signals",
     "State": "dalembert.state",
-    "States": "dalembert.analyses",
+    "States": "dalembert.analyses.assembly.assemble_many",
     "Subsystem": "dalembert.modular",
     "System": "dalembert.model",
-    "Workspace": "dalembert.analyses",
-    "assemble": "dalembert.analyses",
-    "compare": "dalembert.analyses",
+    "Workspace": "dalembert.analyses.motions.workspace",
+    "assemble": "dalembert.analyses.assembly.assemble_model",
+    "compare": "dalembert.analyses.comparison.compare",
     "compile": "dalembert.dynamics",
     "derive": "dalembert.derivation",
-    "eliminate": "dalembert.analyses",
-    "equilibrium": "dalembert.analyses",
-    "export_c": "dalembert.analyses",
-    "export_fmu": "dalembert.analyses",
-    "ignorable": "dalembert.analyses",
-    "integrable": "dalembert.analyses",
-    "inspect": "dalembert.analyses",
-    "inverse_dynamics": "dalembert.analyses",
-    "kinematics": "dalembert.analyses",
-    "linearize": "dalembert.analyses",
-    "linearize_over": "dalembert.analyses",
-    "redundancy": "dalembert.analyses",
-    "simulate": "dalembert.analyses",
-    "simulate_many": "dalembert.analyses",
-    "workspace": "dalembert.analyses",
-    "sweep": "dalembert.analyses",
-    "load": "dalembert.analyses",
+    "eliminate": "dalembert.analyses.structure.eliminated",
+    "equilibrium": "dalembert.analyses.statics.equilibrium",
+    "export_c": "dalembert.analyses.simulation.export_program",
+    "export_fmu": "dalembert.analyses.simulation.export_fmu",
+    "ignorable": "dalembert.analyses.structure.ignorable",
+    "integrable": "dalembert.analyses.structure.integrable",
+    "inspect": "dalembert.analyses.structure.inspect",
+    "inverse_dynamics": "dalembert.analyses.motions.inverse",
+    "kinematics": "dalembert.analyses.motions.kinematics",
+    "linearize": "dalembert.analyses.linearization.linearize",
+    "linearize_over": "dalembert.analyses.linearization.linearize",
+    "redundancy": "dalembert.analyses.structure.redundancy",
+    "simulate": "dalembert.analyses.simulation.simulate",
+    "simulate_many": "dalembert.analyses.simulation.many",
+    "workspace": "dalembert.analyses.motions.workspace",
+    "sweep": "dalembert.analyses.sweeps.sweep",
+    "load": "dalembert.analyses.saved",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
     "read_table": "dalembert.io",
@@ -143,40 +145,34 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dalembert import library
-    from dalembert.analyses import (
-        Branches,
-        Comparison,
-        Design,
-        Equilibria,
-        Equilibrium,
-        Inverse,
-        Kinematics,
-        LinearChart,
-        LinearModel,
-        Options,
-        Samples,
-        States,
-        Workspace,
-        assemble,
-        compare,
-        eliminate,
-        equilibrium,
-        export_c,
-        export_fmu,
-        ignorable,
-        inspect,
-        integrable,
-        inverse_dynamics,
-        kinematics,
-        linearize,
-        linearize_over,
-        load,
-        redundancy,
-        simulate,
-        simulate_many,
-        sweep,
-        workspace,
-    )
+    from dalembert.analyses.assembly.assemble_branches import Branches
+    from dalembert.analyses.assembly.assemble_many import States
+    from dalembert.analyses.assembly.assemble_model import assemble
+    from dalembert.analyses.comparison.compare import Comparison, compare
+    from dalembert.analyses.linearization.linear_chart import LinearChart
+    from dalembert.analyses.linearization.linear_model import LinearModel
+    from dalembert.analyses.linearization.linearize import linearize, linearize_over
+    from dalembert.analyses.motions.inverse import inverse_dynamics
+    from dalembert.analyses.motions.inverse_result import Inverse
+    from dalembert.analyses.motions.kinematics import kinematics
+    from dalembert.analyses.motions.kinematics_result import Kinematics
+    from dalembert.analyses.motions.signals import Samples
+    from dalembert.analyses.motions.workspace import Workspace, workspace
+    from dalembert.analyses.saved import load
+    from dalembert.analyses.simulation.export_fmu import export_fmu
+    from dalembert.analyses.simulation.export_program import export_c
+    from dalembert.analyses.simulation.many import simulate_many
+    from dalembert.analyses.simulation.options import Options
+    from dalembert.analyses.simulation.simulate import simulate
+    from dalembert.analyses.statics.equilibrium import equilibrium
+    from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
+    from dalembert.analyses.structure.eliminated import eliminate
+    from dalembert.analyses.structure.ignorable import ignorable
+    from dalembert.analyses.structure.inspect import inspect
+    from dalembert.analyses.structure.integrable import integrable
+    from dalembert.analyses.structure.redundancy import redundancy
+    from dalembert.analyses.sweeps.sweep import sweep
+    from dalembert.analyses.sweeps.sweep_design import Design
     from dalembert.coordinates import Generalized, Natural
     from dalembert.derivation import Derivation, derive
     from dalembert.dynamics import Dynamics, Recipe, compile
@@ -189,6 +185,10 @@ if TYPE_CHECKING:
     from dalembert.planar import Planar
     from dalembert.state import State
     from dalembert.trajectory import Batch, Certificate, Trajectory
+
+
+# How a notebook shows a model; what makes the page is imported when one is shown.
+use("model", lambda model: import_module("dalembert.analyses.simulation.show_model").model_page(model))
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from dalembert.algebra import NUMPY
 from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS
-from dalembert.fuzz.newton_euler import Oracle
+from dalembert.fuzz.oracle import Oracle
 from dalembert.spatial import Pose, so3
 
 # Same mechanics in other coordinates: only round-off differs, amplified by the constraints' condition (below 1e5).

@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assemble import assemble_state
+from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.dynamics.rolled import Rolled, rolled_rhs
 from dalembert.dynamics.rolled_closing import closed_approach, closed_retract, closed_rhs
 from dalembert.fuzz.random_models import HOLONOMIC, tree_model

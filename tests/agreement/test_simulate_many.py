@@ -11,9 +11,9 @@ import pytest
 import xarray as xr
 
 import dalembert as da
-from dalembert.analyses import many
-from dalembert.analyses.options import Options
-from dalembert.analyses.samples import read_samples
+from dalembert.analyses.simulation import many
+from dalembert.analyses.simulation.options import Options
+from dalembert.analyses.simulation.samples import read_samples
 from dalembert.errors import DalembertError, ModelError
 from dalembert.numerics.context import NOT_FINITE
 
@@ -162,7 +162,7 @@ def test_assembly_of_all_samples_at_once_is_that_of_each(model: da.Model, given:
     dynamics, n = da.compile(model), count(given)
     wanted = [da.assemble(model, part.get("initial"), parameters=part.get("parameters"))
               for part in (single(given, i) for i in range(n))]  # fmt: skip
-    monkeypatch.setattr("dalembert.analyses.samples.assemble_state", None)
+    monkeypatch.setattr("dalembert.analyses.simulation.samples.assemble_state", None)
     found = read_samples(dynamics, Options(**given), None, None)
     np.testing.assert_allclose(found.start, [np.concatenate([s.q, s.u]) for s in wanted], rtol=0, atol=1e-12)
 

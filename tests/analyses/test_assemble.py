@@ -10,8 +10,8 @@ import pytest
 from support.family import planar
 
 import dalembert as da
-from dalembert.analyses.assemble_given import read_wishes
-from dalembert.analyses.assemble_search import Search
+from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_search import Search
 
 CLOSED = 1e-9
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analyses.compare import Entry, label
+from dalembert.analyses.comparison.compare import Entry, label
 from dalembert.coordinates import COORDINATES, Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.formulations import FORMULATIONS

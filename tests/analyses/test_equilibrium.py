@@ -10,7 +10,7 @@ import sympy as sp
 from scipy.optimize import brentq
 
 import dalembert as da
-from dalembert.analyses.rank import Positions
+from dalembert.analyses.assembly.rank import Positions
 from dalembert.errors import DalembertError
 from dalembert.fuzz.random_models import loop_model, tree_model
 from dalembert.joints import JOINTS

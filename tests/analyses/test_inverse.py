@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import make_interp_spline
 
 import dalembert as da
-from dalembert.analyses.allocate import allocate
+from dalembert.analyses.motions.allocate import allocate
 
 ROUND_TRIP = 1e-8  # of positions after forward integration with the forces found
 

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import dalembert as da
-from dalembert.analyses.friction import solve_sizes
+from dalembert.analyses.motions.friction import solve_sizes
 
 LAW = "-(1 - gamma)*l2*(1 + 8*sin(2*pi*t)**2)/10"
 UNKNOWNS = ["u1", "Y", "Z"]

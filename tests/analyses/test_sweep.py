@@ -26,7 +26,7 @@ from dalembert.errors import DalembertError
 sys.path.insert(0, str(Path(__file__).parent))
 import sweep_work
 
-sweep_module: Any = importlib.import_module("dalembert.analyses.sweep")
+sweep_module: Any = importlib.import_module("dalembert.analyses.sweeps.sweep")
 
 OPTIONS: dict[str, Any] = {"rtol": 1e-6, "output_step": 0.05, "certify": False}
 WANTED = {"peak": "max: A.d", "x": "x(coupler)", "energy": sweep_work.peak}
@@ -234,7 +234,7 @@ def test_threads_and_dead_workers_give_the_same_numbers(four_bar: da.Dynamics):
 def test_a_job_that_was_sent_uses_equations_again(four_bar: da.Dynamics, monkeypatch: pytest.MonkeyPatch):
     import pickle
 
-    from dalembert.analyses import sweep_job
+    from dalembert.analyses.sweeps import sweep_job
 
     design = da.Design.lists({"crank": [0.4]})
     job, _ = sweep_module._job(four_bar, design, 0.1, da.Options(rtol=1e-6), {"D": "final: D"}, None)

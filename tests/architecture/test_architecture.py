@@ -27,6 +27,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = (
     ("errors",),
     ("atomic",),
+    ("notebook",),
     ("netcdf",),
     ("values",),
     ("native",),
@@ -59,6 +60,14 @@ LAYERS = (
     ("bench",),
     ("cli",),
     ("__init__", "__main__"),
+)
+# Likewise within the room of analyses.
+ANALYSES = (
+    ("assembly", "contacts"),
+    ("simulation",),
+    ("comparison", "linearization", "motions", "structure"),
+    ("statics", "sweeps"),
+    ("saved",),
 )
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 
@@ -160,6 +169,25 @@ def dependencies_run_one_way(path):
         for name, line in imports(path)
         if name in LEVEL and name != mine and LEVEL[name] >= LEVEL[mine] and mine != "__init__"
     ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "analyses").rglob("*.py")), ids=lambda path: path.stem)
+def test_analyses_stand_on_one_another_one_way(path):
+    """What the rooms within ``analyses`` import of each other runs one way too."""
+
+    def level(part: str) -> int:
+        return next(i for i, row in enumerate(ANALYSES) if part in row)
+
+    mine = path.relative_to(ROOT / "analyses").parts[0].removesuffix(".py")
+    if mine == "__init__":
+        return
+    wrong = [
+        f"{path.stem}:{node.lineno} imports {node.module}"
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dalembert.analyses.")
+        and (other := (node.module or "").split(".")[2]) != mine and level(other) >= level(mine)
+    ]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
 
 
 def test_no_file_name_occurs_twice():

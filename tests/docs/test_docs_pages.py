@@ -91,11 +91,11 @@ def test_modules_of_the_measured_walk_exist():
     page = (DOCS / "contributing" / "architecture.md").read_text(encoding="utf-8")
     walk = page.split("<!-- measured: walk -->")[1].split("<!-- end -->")[0]
     steps = re.findall(r"^\| `(\w+)\.(\w+)", walk, re.MULTILINE)
-    rooms = re.findall(r"\*\*(\w+)\*\*([\w, ]*)", walk)
+    rooms = re.findall(r"\*\*([\w.]+)\*\*([\w, ]*)", walk)
     entered = [(room, file) for room, files in rooms for file in files.strip().split(", ")]
     assert len(steps) > 5 and len(entered) > 30
     for room, file in {*steps, *entered}:
-        place = ROOT / "src" / "dalembert" / room / file
+        place = ROOT / "src" / "dalembert" / room.replace(".", "/") / file
         there = place.with_suffix(".py").exists() or (place / "__init__.py").exists()
         assert there, f"{room}.{file}: run python docs/walk.py"
 

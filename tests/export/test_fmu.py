@@ -13,7 +13,7 @@ from test_live_runs import bouncing_ball
 
 import dalembert as da
 from dalembert import library
-from dalembert.analyses.make_device import make_device
+from dalembert.analyses.simulation.make_device import make_device
 from dalembert.export import fmu_archive, native_device
 from dalembert.export.fmu_archive import PLATFORMS, this_platform
 from dalembert.export.native_device import serve
@@ -33,7 +33,8 @@ TIGHT = {"rtol": 1e-11, "atol": 1e-11}
 def cart(force: str = "push") -> da.Model:
     """A cart with a pendulum, pushed by a force."""
     model = da.Model("cart", gravity=(0, -9.81, 0))
-    model.parameters(push=0.0, mass=2.0)
+    model.parameters(mass=2.0)
+    model.input("push")
     body = model.body("cart", mass="mass", inertia=(1, 1, 1))
     pole = model.body("pole", mass=0.5, com=(0, -0.5, 0), inertia=(0.05, 0.01, 0.05))
     rail = model.prismatic("rail", model.ground, body, point=(0, 0, 0), axis="x")
@@ -46,7 +47,7 @@ def cart(force: str = "push") -> da.Model:
 CASES = {
     "pendulum": (lambda: library.build("pendulum"), {"integrator": "dopri8"}, {"q0(pivot)": 0.7, "length": 0.8}),
     "four-bar": (library.four_bar, {}, {"q0(A)": 0.6, "crank": 0.38}),
-    "cart": (cart, {"inputs": ["push"]}, {"push": 1.5}),
+    "cart": (cart, {"inputs": ["mass"]}, {"push": 1.5, "mass": 2.5}),
     "ball": (bouncing_ball, {}, {"q0(drop)": 0.2}),
 }
 VERSIONS = {"pendulum": 3, "four-bar": 3, "cart": 2, "ball": 2}

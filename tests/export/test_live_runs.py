@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert import library
-from dalembert.analyses.live import column_offsets, make_living
+from dalembert.analyses.simulation.live import column_offsets, make_living
 from dalembert.export.module import pack
 from dalembert.export.native_run import NO_START, run_live
 from dalembert.export.native_start import CONTRADICTION, OPEN

@@ -54,7 +54,7 @@ def test_one_model_by_many_ways(size):
 
 def test_a_wrong_equation_is_found(monkeypatch):
     """What is compared can differ: forces that are off by a millionth are seen by several checks."""
-    from dalembert.fuzz.newton_euler import Oracle
+    from dalembert.fuzz.oracle import Oracle
 
     applied = Oracle.applied
     monkeypatch.setattr(Oracle, "applied", lambda self: (1 + 1e-6) * applied(self))

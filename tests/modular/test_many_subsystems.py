@@ -2,65 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
-
 import numpy as np
 import pytest
-from sympy import cos, sin
+from support.many_subsystems import nest, row
 
 import dalembert as da
 from dalembert.modular.compiled_system import CompiledSystem, compiled
 from dalembert.modular.own_rows import COUNTS
 
 GROUP = 4
-
-
-def slider_crank(mark: str) -> da.Subsystem:
-    S = da.Subsystem("S")
-    m, inertia, r, l, _ = S.parameters(m=1.0, I=0.1, r=0.3, l=1.0, **{mark: 0})
-    th, ph, x = S.coordinates("th ph x")
-    S.invariants(r * cos(th) + l * cos(ph) - x, r * sin(th) - l * sin(ph))
-    S.effective_forces({x: -m * x.dd, th: -inertia * th.dd, ph: -0.1 * inertia * ph.dd})
-    S.guess({th: 0.6, ph: 0.17, x: 1.23})
-    return S
-
-
-def row(n: int, mark: str) -> tuple[da.Subsystem, list[da.Subsystem]]:
-    """n different slider-cranks in groups, each tied to the next."""
-    parts = [slider_crank(f"{mark}{k}") for k in range(n)]
-    root = da.Subsystem("row")
-    k = root.parameters(k=10.0)
-    groups = []
-    for g in range(0, n, GROUP):
-        group = da.Subsystem(f"group{g}")
-        stiffness = group.parameters(k=10.0)
-        views = [group.include(part, f"s{i}") for i, part in enumerate(parts[g : g + GROUP])]
-        for a, b in pairwise(views):
-            group.effective_forces({a.th: -stiffness * (a.th - b.th), b.th: -stiffness * (b.th - a.th)})
-        groups.append(root.include(group, f"g{g}", parameters={"k": k}))
-    return root, parts
-
-
-def nest(n: int) -> da.Subsystem:
-    """A chain of n links: each holds the next."""
-    link = da.Subsystem("link")
-    m, inertia, _a = link.parameters(m=1.0, I=0.1, a=1.0)
-    x, y, th = link.coordinates("x y th")
-    link.effective_forces({x: -m * x.dd, y: -m * y.dd - 9.8 * m, th: -inertia * th.dd})
-    inner: Any = None
-    for k in reversed(range(n)):
-        S = da.Subsystem(f"n{k}")
-        px, py = S.coordinates("p.x p.y")
-        p = S.include(link, "l")
-        S.invariants(p.x - px - p.a / 2 * cos(p.th), p.y - py - p.a / 2 * sin(p.th))
-        if inner is not None:
-            q = S.include(inner, "rest")
-            S.invariants(q.p.x - px - p.a * cos(p.th), q.p.y - py - p.a * sin(p.th))
-        S.guess({p.th: -1.0})
-        inner = S
-    inner.invariants(inner.p.x, inner.p.y)
-    return inner
 
 
 def work(S: da.Subsystem) -> tuple[int, int, int]:
@@ -74,13 +24,13 @@ def work(S: da.Subsystem) -> tuple[int, int, int]:
 
 
 def test_cost_grows_as_the_number() -> None:
-    small, large = work(row(8, "few")[0]), work(row(32, "more")[0])
+    small, large = work(row(8, "few", GROUP)[0]), work(row(32, "more", GROUP)[0])
     for a, b in zip(small, large, strict=True):
         assert b <= 4.2 * a
 
 
 def test_only_owners_of_a_change_are_derived_again() -> None:
-    root, parts = row(12, "again")
+    root, parts = row(12, "again", GROUP)
     before = root.equations()
     graphs, f_bar = before.casadi.composed, before.f_bar
     counts = dict(COUNTS)
@@ -110,7 +60,7 @@ def test_parameters_that_change_a_choice_are_looked_at_again() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_deep() -> None:
-    S = nest(100)
+    S, _ = nest(100)
     eq = S.equations()
     assert eq.degrees_of_freedom == 100
     rows = [len(one.B.rows) for one in eq.casadi.composed.values()]

@@ -14,13 +14,16 @@ import pytest
 from twins import Twins
 
 import dalembert as da
-from dalembert.analyses import drive
-from dalembert.analyses.assemble_given import read_wishes
-from dalembert.analyses.assemble_search import Search
-from dalembert.analyses.certify import look_for_singularity
-from dalembert.analyses.live import make_living
+from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_search import Search
+from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation.certify import look_for_singularity
+from dalembert.analyses.simulation.live import make_living
+from dalembert.analyses.simulation.make_device import make_device
 from dalembert.dynamics import choose
 from dalembert.dynamics.assembly import settle_all
+from dalembert.export import native_device
+from dalembert.export.native_device import serve
 from dalembert.export.native_run import evaluate_rates, run_live
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.augmented_lagrangian import AugmentedLagrangian
@@ -133,6 +136,12 @@ def methods() -> Iterator[Work]:
     yield "stages, dopri8", partial(simulate, four_bar, integrator="dopri8", stabilization="stages", **LOOSE)
     for name in ("index-1", "ggl"):
         yield name, partial(simulate, four_bar, integrator="radau", stabilization=name, **LOOSE)
+    yield (
+        "mixed variables",
+        partial(simulate, four_bar.model, formulation="canonical", stabilization="index-2", **LOOSE),
+    )
+    basic = CanonicalAugmented(alpha=1e3, form="basic")
+    yield "penalties beside the momenta", partial(simulate, four_bar.model, formulation=basic, **FIXED)
     # A Jacobian by differences multiplies rounding; with one velocity there are no sums that have an order.
     yield "radau in other variables", partial(simulate, rod(), formulation="canonical", integrator="radau", **LOOSE)
     yield "another time", lambda: simulate(four_bar, **FIXED).resample([SHORT / 4])
@@ -243,12 +252,35 @@ def programs() -> Iterator[Work]:
     ball.prismatic("drop", ball.ground, ball.body("ball", mass=1, inertia=(1, 1, 1)), point=(0, 0, 0), axis="z")
     ball.event("bounce", "q(drop) + 1e-4", direction="falling", rates={"drop": "-e*u(drop)"}, set={"e": "0.9*e"})
     begun = {"initial": {"A": 0.7}, "initial_rates": {"A": 2.0}}
+    yield "a ball that others integrate", partial(integrated_by_others, simulate(ball, **FIXED))
+    yield "a ball in steps", partial(stepped, simulate(ball, **FIXED))
     for model, options in ((top, {}), (ball, {}), (four_bar, {"coordinates": "absolute", **begun})):
         live = make_living(simulate(model, output_step=STEP / 4, **options, **FIXED), []).live
         live.watch.nearly = 1.0  # singular positions are looked for at every output
         yield f"{model.name} as a program", partial(run_live, live)
         x, rate = live.states[0].copy(), np.empty(live.nx)
         yield f"rates of {model.name} as a program", partial(evaluate_rates, live, 0.0, x, rate)
+
+
+def integrated_by_others(run: da.Trajectory) -> None:
+    """Model Exchange: rates, indicators, an event that acts."""
+    device = make_device(run).device
+    device.exchange = True
+    for what in (native_device.BEGIN, native_device.RATES, native_device.INDICATE, native_device.OBSERVE):
+        assert serve(device, what) == 0
+    device.time, device.states[:] = STEP, (-2e-4, -0.1)
+    assert serve(device, native_device.COMPLETE) == 0 and device.again
+    assert serve(device, native_device.EVENTS) == 0 and device.states[1] > 0.0
+    assert serve(device, native_device.EXPOSE) == 0
+
+
+def stepped(run: da.Trajectory) -> None:
+    """Co-Simulation: from one communication point to the next, and with a parameter that was changed."""
+    device = make_device(run).device
+    assert serve(device, native_device.BEGIN) == 0
+    for k in range(3):
+        device.target, device.changed = (k + 1) * STEP, k == 2
+        assert serve(device, native_device.STEP) == 0 and device.time == device.target
 
 
 def undetermined() -> Iterator[Work]:

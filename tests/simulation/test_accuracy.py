@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analyses import companion
-from dalembert.analyses.companion import accuracy_of
+from dalembert.analyses.simulation import companion
+from dalembert.analyses.simulation.companion import accuracy_of
 from dalembert.integrators import INTEGRATORS
 from dalembert.trajectory import Certificate
 

@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assemble import assemble_state
-from dalembert.analyses.rank import hold_rank
+from dalembert.analyses.assembly.assemble import assemble_state
+from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
 from dalembert.model.contents import contents
@@ -222,7 +222,7 @@ def test_quaternions_of_rotations():
 def test_a_start_that_was_assembled_before_is_taken_again(monkeypatch):
     """Only for the same numbers; and nobody can change what is kept."""
     dynamics, calls = da.compile(da.library.four_bar()), []
-    module = importlib.import_module("dalembert.analyses.options")
+    module = importlib.import_module("dalembert.analyses.simulation.options")
     monkeypatch.setattr(module, "assemble_state", lambda *given: calls.append(given) or assemble_state(*given))
 
     def begun(**options):

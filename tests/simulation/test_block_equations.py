@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 
 import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.choose_integrator import Choice
-from dalembert.analyses.drive import Driver
+from dalembert.analyses.simulation.choose_integrator import Choice
+from dalembert.analyses.simulation.drive import Driver
 from dalembert.dynamics import KernelSet
 from dalembert.dynamics.make_problem import make_problem
 from dalembert.equations import BlockEquations, Level, Row

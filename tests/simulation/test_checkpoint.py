@@ -14,7 +14,7 @@ import pytest
 from support.pauses import leave_checkpoint, pause_every
 
 import dalembert as da
-from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.integrators import INTEGRATORS, loop
 from dalembert.integrators.base import Stepwise
 
@@ -26,7 +26,7 @@ import signal
 import sys
 import pytest
 import dalembert as da
-from dalembert.analyses.checkpoint import Checkpoint
+from dalembert.analyses.simulation.checkpoint import Checkpoint
 from support.pauses import pause_every
 
 model, duration, name, kept, step = sys.argv[1:]

@@ -11,8 +11,8 @@ import pytest
 from support.pauses import pause_every
 
 import dalembert as da
-from dalembert.analyses.checkpoint import Checkpoint
-from dalembert.analyses.drive import Driver
+from dalembert.analyses.simulation.checkpoint import Checkpoint
+from dalembert.analyses.simulation.drive import Driver
 from dalembert.integrators import loop
 from dalembert.integrators.base import Monitor, Stepwise
 

@@ -23,7 +23,7 @@ from dalembert.errors import DalembertError, InputError
         ({"parameters": {"density": -1.0}}, "with density = -1: body 'crank'"),
         ({"progress": 3}, "progress must be a function"),
         ({"checkpoint": 3}, "checkpoint must be the path"),
-        ({"inputs": {"u": 1}}, "those of subsystems"),
+        ({"inputs": {"u": 1}}, "has no input 'u'"),
     ],
 )
 def test_wrong_options_of_a_run(options, words):

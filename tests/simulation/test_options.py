@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analyses.options import MethodOptions, Options, RunOptions
+from dalembert.analyses.simulation.options import MethodOptions, Options, RunOptions
 from dalembert.cli.run_options import _FIELDS, _PAIRS
 
 CALLS = ((da.simulate, RunOptions), (da.simulate_many, RunOptions), (da.compare, MethodOptions))

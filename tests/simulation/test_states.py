@@ -11,9 +11,9 @@ from support.pauses import pause_every
 
 import dalembert as da
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses import drive
-from dalembert.analyses.checkpoint import Checkpoint
-from dalembert.analyses.choose_integrator import Choice
+from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation.checkpoint import Checkpoint
+from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.dynamics.make_context import project_states
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.canonical_augmented import CanonicalAugmented

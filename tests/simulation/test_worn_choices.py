@@ -105,7 +105,7 @@ def test_single_evaluations_do_not_fail_at_a_dead_point():
 
 
 def test_a_checkpoint_remembers_the_choice(tmp_path: Path):
-    from dalembert.analyses.drive import Driver
+    from dalembert.analyses.simulation.drive import Driver
 
     class Killed(Exception):
         pass

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from dalembert.analyses import inspect
+from dalembert.analyses.structure.inspect import inspect
 from dalembert.fuzz.random_mechanisms import drawn_coordinate
 from dalembert.fuzz.random_models import (
     HOLONOMIC,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dalembert as da
-from dalembert.analyses.drive import Driver
+from dalembert.analyses.simulation.drive import Driver
 
 __all__ = ["leave_checkpoint", "pause_every"]
 

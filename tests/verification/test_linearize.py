@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.analyses.rank import Positions
+from dalembert.analyses.assembly.rank import Positions
 from dalembert.bench import reference_data
 from dalembert.spatial.so3 import hat
 from dalembert.state import State

@@ -17,7 +17,7 @@ RENDERER = ("space.js", "solids.js", "renderer.js")
 # A mechanism, what is moved by its sliders, and the same for da.simulate; size of its page (kB).
 MECHANISMS = {
     "four-bar": ({"p:crank": 0.45, "u:A": 6.5}, {"parameters": {"crank": 0.45}, "initial_rates": {"A": 6.5}}, 200),
-    "bicycle": ({"p:speed": 5.2, "p:w": 1.1}, {"parameters": {"speed": 5.2, "w": 1.1}}, 215),
+    "bicycle": ({"p:speed": 5.2, "p:w": 1.1}, {"parameters": {"speed": 5.2, "w": 1.1}}, 200),
     "stewart-platform": ({"p:travel": 0.11, "p:height": 1.3}, {"parameters": {"travel": 0.11, "height": 1.3}}, 400),
     "spinning-top": ({"p:spin": 110.0, "p:tilt": 0.5}, {"parameters": {"spin": 110.0, "tilt": 0.5}}, 200),
     "snakeboard": ({"p:force": 3.0, "p:length": 0.7}, {"parameters": {"force": 3.0, "length": 0.7}}, 200),

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from dalembert.analyses.live_file import write_live
-from dalembert.analyses.resample import resample
-from dalembert.analyses.system_inverse import INVERSE, SystemInverse
+from dalembert.analyses.motions.system_inverse import INVERSE, SystemInverse
+from dalembert.analyses.simulation.live_file import write_live
+from dalembert.analyses.simulation.resample import resample
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed
 from dalembert.trajectory import Trajectory

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.analyses import linearize, simulate
+from dalembert.analyses.linearization.linearize import linearize
+from dalembert.analyses.simulation.simulate import simulate
 from dalembert.dynamics import Dynamics
 from dalembert.library import LIBRARY
 from dalembert.model import Model

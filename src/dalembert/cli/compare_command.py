@@ -23,7 +23,7 @@ def compare_model(
     """Run, print the table, write files; True if some run can be trusted."""
     console = Console(highlight=False)
     model = get_model(name)
-    from dalembert.analyses import compare
+    from dalembert.analyses.comparison.compare import compare
 
     with _progress(messages(quiet)) as update:
         found = compare(model, duration, progress=update, **options)

@@ -23,7 +23,7 @@ TABLE_WIDTH = 180
 
 def equilibrium_model(name: str, options: dict[str, Any], plot: Path | None, table: Path | None, quiet: bool) -> None:
     """Search, print a line for each solution and the reactions of the first, write files."""
-    from dalembert.analyses import equilibrium
+    from dalembert.analyses.statics.equilibrium import equilibrium
 
     console = Console(highlight=False, soft_wrap=True)
     with working(f"looking where {escape(name)} rests", messages(quiet)):

@@ -28,7 +28,7 @@ def inverse_model(
     smoothing: float | None,
 ) -> bool:
     """Compute, print the sizing report, write files by their suffix; True if the result can be trusted."""
-    from dalembert.analyses import inverse_dynamics
+    from dalembert.analyses.motions.inverse import inverse_dynamics
 
     console = Console(highlight=False, soft_wrap=True)
     with working(f"inverse dynamics of {escape(name)}", messages()):
@@ -62,7 +62,7 @@ def motion_of(text: str, smoothing: float | None) -> tuple[str, Any]:
     value = value.strip()
     if not value.startswith("@"):
         return name.strip(), value
-    from dalembert.analyses import Samples
+    from dalembert.analyses.motions.signals import Samples
 
     return name.strip(), Samples(*_table(Path(value[1:])), smoothing)
 

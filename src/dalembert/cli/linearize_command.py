@@ -25,7 +25,7 @@ def linearize_model(
 ) -> None:
     """Linearize, print modes, write files."""
     console = Console(highlight=False, soft_wrap=True)
-    from dalembert.analyses import linearize, linearize_over
+    from dalembert.analyses.linearization.linearize import linearize, linearize_over
 
     model = get_model(name)
     written: list[Path] = []

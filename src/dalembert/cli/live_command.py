@@ -26,7 +26,7 @@ def live_model(
     """Simulate once, write the page, print where it is; True if the certificate of the run is good."""
     aside, ranges = messages(quiet), {what: _ranges(what, given) for what, given in sliders.items()}
     with working(f"simulating {escape(name)}", aside):
-        from dalembert.analyses import simulate
+        from dalembert.analyses.simulation.simulate import simulate
 
         model = get_model(name)
         run = simulate(model, duration, **options)
@@ -52,7 +52,8 @@ def export_model(
     """
     long = {} if duration is None else {"duration": duration}
     with working(f"translating {escape(name)}", messages(quiet)):
-        from dalembert.analyses import export_c, export_fmu
+        from dalembert.analyses.simulation.export_fmu import export_fmu
+        from dalembert.analyses.simulation.export_program import export_c
 
         if out.suffix == ".fmu":
             files = [export_fmu(get_model(name), out, version=unit["fmi"], platforms=unit["platforms"],

@@ -20,9 +20,9 @@ __all__ = ["assemble_model", "kinematics_of_model"]
 
 def assemble_model(name: str, *, options: dict[str, Any], branches: bool, plot: Path | None) -> None:
     """Assemble, print coordinates and velocities of all joints, draw."""
-    from dalembert.analyses import assemble
-    from dalembert.analyses.assemble_branches import Branches
-    from dalembert.analyses.assemble_search import Closures
+    from dalembert.analyses.assembly.assemble_branches import Branches
+    from dalembert.analyses.assembly.assemble_model import assemble
+    from dalembert.analyses.assembly.assemble_search import Closures
 
     console = Console(highlight=False, soft_wrap=True)
     with working(f"assembling {escape(name)}", messages()):
@@ -66,7 +66,7 @@ def kinematics_of_model(
     name: str, *, motion: list[str], duration: float, options: dict[str, Any], files: list[Path]
 ) -> bool:
     """Follow the drives, print what is remarkable, write files by their suffix; True if the result can be trusted."""
-    from dalembert.analyses import kinematics
+    from dalembert.analyses.motions.kinematics import kinematics
 
     console = Console(highlight=False, soft_wrap=True)
     with working(f"kinematics of {escape(name)}", messages()):

@@ -54,7 +54,7 @@ def run_model(
     console, aside = Console(highlight=False), messages(quiet)
     with working(f"reading {escape(name)}", aside):
         model = get_model(name)
-        from dalembert.analyses import simulate
+        from dalembert.analyses.simulation.simulate import simulate
     stem = Path(name).stem if Path(name).suffix else Path(name).name.replace("_", "-")
     if files:
         _writable(folder)

@@ -47,7 +47,7 @@ def show_inspection(name: str, parameters: dict[str, float]) -> None:
     """Print the structure of a model."""
     console = Console(highlight=False, soft_wrap=True)
     with working(f"inspecting {escape(name)}", messages()):
-        from dalembert.analyses import inspect
+        from dalembert.analyses.structure.inspect import inspect
 
         found = inspect(get_model(name), parameters)
     console.print(f"[bold]{found.name}[/]: {found.bodies} bodies, {len(found.joints)} joints, {len(found.loops)} loops")
@@ -82,8 +82,8 @@ def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, 
     """Print what is redundant, which reactions are unique, and how to make the mechanism isostatic."""
     console = Console(highlight=False, soft_wrap=True)
     with working(f"inspecting {escape(name)}", messages()):
-        from dalembert.analyses import assemble, redundancy
-        from dalembert.analyses.redundancy import COMPONENTS, freedoms
+        from dalembert.analyses.assembly.assemble_model import assemble
+        from dalembert.analyses.structure.redundancy import COMPONENTS, freedoms, redundancy
 
         model = get_model(name)
         found = redundancy(model, assemble(model, initial, parameters=parameters))

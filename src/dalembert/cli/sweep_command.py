@@ -25,7 +25,7 @@ def sweep_model(
     files: list[Path], quiet: bool,
 ) -> bool:  # fmt: skip
     """Compute, print the numbers of all samples in short, write files by their suffix; False if a sample failed."""
-    from dalembert.analyses import sweep
+    from dalembert.analyses.sweeps.sweep import sweep
     from dalembert.atomic import atomic_file
 
     writers = (".nc", ".png", ".csv")
@@ -62,7 +62,7 @@ def sweep_model(
 
 
 def _design(over: list[str], how: str, samples: int | None, seed: int) -> Any:
-    from dalembert.analyses import Design
+    from dalembert.analyses.sweeps.sweep_design import Design
 
     if how not in HOW:
         raise DalembertError(f"--how {how!r}: expected one of {', '.join(HOW)}")

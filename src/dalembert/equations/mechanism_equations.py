@@ -29,6 +29,9 @@ from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics,
 
 __all__ = ["Equations", "mechanism_of", "not_a_mechanism", "part_of", "residuals"]
 
+# The value of an event that cannot happen now: it never passes through zero, and is no size to compare others with.
+ASLEEP = 1e-200
+
 
 class Equations:
     """One mechanism at (t, q, u); these are ``BlockEquations``.
@@ -548,12 +551,16 @@ def _passing(motion: TreeMotion, event: Event) -> Any:
         friction, scope = flat.constraints[event.friction]
         side, on = values[f"{event.friction}.slip"], values[flat.switches[event.friction]]
         # Native code knows what it takes to break loose.
-        return side * friction.slip(motion.within(scope)) * (1 - on) + on if event.sticks else motion.al.constant(1)
+        return (
+            side * friction.slip(motion.within(scope)) * (1 - on) + on * ASLEEP
+            if event.sticks
+            else motion.al.constant(ASLEEP)
+        )
     if not isinstance(event, ContactEvent):
         return motion.evaluate(event.when)
     if event.side < 0:
-        return motion.al.constant(1)
+        return motion.al.constant(ASLEEP)
     contact, scope = flat.constraints[event.contact]
     gap = contact.gaps(motion.within(scope))[event.side]
     is_open = contact.is_open(values[flat.switches[event.contact]])
-    return gap * is_open + (1 - is_open)
+    return gap * is_open + (1 - is_open) * ASLEEP

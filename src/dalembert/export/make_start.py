@@ -21,7 +21,7 @@ __all__ = ["Limits", "Wanted", "make_start"]
 
 @dataclass(frozen=True)
 class Limits:
-    """When loops count as closed, and how far Newton's method goes (see ``analyses.assemble``)."""
+    """When loops count as closed, and how far Newton's method goes (see ``analyses.assembly.assemble``)."""
 
     closed: float
     exact: float

@@ -1,6 +1,6 @@
 """What events do, as native code: parameters that change, constraints that are switched, velocities that jump.
 
-The same as ``analyses.impact`` and the driver of runs do, for programs that run without Python.
+The same as ``analyses.contacts.impact`` and the driver of runs do, for programs that run without Python.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Live(Record):
     Attributes:
         n_times: outputs; nx: length of (q, u, W).
         start, watch, events: what the parts of the run work on.
-        context, problem, memory, stepper: equations and method, as ``analyses.drive`` makes them.
+        context, problem, memory, stepper: equations and method, as ``analyses.simulation.drive`` makes them.
         stiff: what takes over where the problem turns out stiff is there: ``slow_…``.
         converted: kernel of (t, q, u, p): the start in other coordinates, if ``converts``, and the angles and
             quaternions that poses do not tell there.

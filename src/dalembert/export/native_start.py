@@ -1,4 +1,4 @@
-"""The start of a run as native code: assembly, as ``analyses.assemble`` does it, on kernels of one model.
+"""The start of a run as native code: assembly, as ``analyses.assembly.assemble`` does it, on kernels of one model.
 
 What may be wanted of joints, their coordinates and their velocities, stands in rows; masks tell which rows count: those
 of the model's own start, and those that were given. First the model's own start is led along a path from the drawing,
@@ -21,7 +21,7 @@ __all__ = ["CONTRADICTION", "OPEN", "READY", "Start", "assemble_natively"]
 # How it ends.
 READY, OPEN, CONTRADICTION = 0, 1, 2
 
-# As in ``analyses.assemble``, which hands them over where they can differ.
+# As in ``analyses.assembly.assemble``, which hands them over where they can differ.
 RANK = 1e-10
 DUST = 1e-13  # rows this small are rounding
 
@@ -47,7 +47,7 @@ class Start(Record):
     Attributes:
         nq, nv, rows, holonomic: sizes of the model in relative coordinates.
         n_q, n_v: rows of coordinates and velocities that can be wanted.
-        closed, exact, compatible, largest_move, steps: limits of ``analyses.assemble``.
+        closed, exact, compatible, largest_move, steps: limits of ``analyses.assembly.assemble``.
         own, given: masks of rows of velocities whose joints have wanted coordinates: by the model, by the caller.
         own_q, given_q: the same for rows of coordinates.
         own_rates, given_rates: masks of wanted velocities.

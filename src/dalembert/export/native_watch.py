@@ -1,6 +1,7 @@
 """What a run leaves open, as native code: everything that is recorded, and the numbers of its certificate.
 
-The same quantities as ``trajectory.record`` and ``analyses.certify`` find, for programs that run without Python.
+The same quantities as ``trajectory.record`` and ``analyses.simulation.certify`` find, for programs that run without
+Python.
 """
 
 from __future__ import annotations

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.analyses import inspect, load, simulate
+from dalembert.analyses.saved import load
+from dalembert.analyses.simulation.simulate import simulate
+from dalembert.analyses.structure.inspect import inspect
 from dalembert.errors import DalembertError
 from dalembert.expressions import parse, to_text
 from dalembert.fuzz.check_models import Finding, Judged

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS
-from dalembert.fuzz.newton_euler import Oracle, least_squares
+from dalembert.fuzz.oracle import Oracle, least_squares
 from dalembert.fuzz.physical_states import (
     accelerations_in_world,
     body_motion,

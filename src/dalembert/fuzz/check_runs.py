@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.analyses import load, simulate, simulate_many
+from dalembert.analyses.saved import load
+from dalembert.analyses.simulation.many import simulate_many
+from dalembert.analyses.simulation.simulate import simulate
 from dalembert.errors import DalembertError
 from dalembert.fuzz.check_models import Finding, Judged
 from dalembert.integrators import INTEGRATORS

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.fuzz.newton_euler import MOTIONS
+from dalembert.fuzz.oracle import MOTIONS
 from dalembert.joints import JOINTS
 from dalembert.model import Model
 

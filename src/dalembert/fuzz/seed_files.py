@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 
 from dalembert import library
-from dalembert.analyses import simulate
-from dalembert.analyses.drive import Driver
+from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.simulate import simulate
 from dalembert.fuzz.random_mechanisms import random_model
 from dalembert.io import dumps
 from dalembert.model import Model

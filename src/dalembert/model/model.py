@@ -16,6 +16,7 @@ from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import caller, checked, nearest
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
+from dalembert.notebook import shown
 from dalembert.values import SEQUENCE
 
 __all__ = ["Model", "model_of"]
@@ -327,6 +328,9 @@ class Model(ElementMethods):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "derived": []}
+
+    def _repr_html_(self) -> str:
+        return shown("model", self)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(getattr(self, key))} {key}" for key in SECTIONS if getattr(self, key))

@@ -218,7 +218,7 @@ class PlacedProgram:
         if al is CASADI:
             flat: Any = CASADI.from_sx(function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern))
         else:
-            flat = np.asarray(function(np.array(values, dtype=float))).reshape(-1).tolist()
+            flat = function([float(value) for value in values]).elements()
         parts: dict[str, dict[Label, dict[Label, Any]]] = {"A": {}, "b": {}, "f": {}}
         lower: list[tuple[Label, Any]] = []
         for (kind, row, column), value in zip(self.pattern, flat, strict=True):

@@ -65,7 +65,8 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
         right = np.zeros((max(m, n), 1))
         right[:m, 0] = left
         # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
-        found: Any = scipy.linalg.lapack.dgelsy(dense, right, np.zeros((n, 1), dtype=np.int32), 1e-10, 4 * (m + n) + 64)
+        lapack: Any = scipy.linalg.lapack
+        found = lapack.dgelsy(dense, right, np.zeros((n, 1), dtype=np.int32), 1e-10, 4 * (m + n) + 64)
         return found[1][:n, 0]
     J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
     J = J @ scipy.sparse.diags(free.astype(float))

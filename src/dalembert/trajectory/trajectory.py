@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
+from dalembert.notebook import Page, frame
 from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from dalembert.model import Model
 
 __all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_certificate", "run_of", "understood"]
+
+# Names of sliders, or ranges by name.
+Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
@@ -283,19 +287,34 @@ class Trajectory(Labeled):
 
         return write_html(scene(self), path)
 
+    def _repr_html_(self) -> str:
+        """The page of ``animate`` in a notebook."""
+        from dalembert.view import html
+        from dalembert.view.run_scene import scene
+
+        return frame(html(scene(self)))
+
+    @overload
+    def live(
+        self, path: str | Path, *, parameters: Ranges = None, initial: Ranges = None, initial_rates: Ranges = None
+    ) -> Path: ...
+    @overload
+    def live(
+        self, path: None = None, *, parameters: Ranges = None, initial: Ranges = None, initial_rates: Ranges = None
+    ) -> Page: ...
     def live(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         *,
-        parameters: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
-        initial: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
-        initial_rates: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
-    ) -> Path:
+        parameters: Ranges = None,
+        initial: Ranges = None,
+        initial_rates: Ranges = None,
+    ) -> Path | Page:
         """One self-contained HTML file that simulates: the page of ``animate`` with sliders. Equations, solver, time
         loop, assembly and certificate are in it as WebAssembly; it asks for nothing from anywhere.
 
         Args:
-            path: the file.
+            path: the file; without it the page itself is returned, which a notebook shows.
             parameters: names of parameters that get a slider, or their ranges by name; the first eight by default.
             initial, initial_rates: joints whose coordinates and velocities at the start get sliders, likewise.
         """

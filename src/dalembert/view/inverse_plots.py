@@ -14,8 +14,8 @@ from dalembert.view.run_scene import MOST_FRAMES, scene
 from dalembert.view.scene import PALETTE, Plot, Scene
 
 if TYPE_CHECKING:
-    from dalembert.analyses.inverse_result import Inverse
-    from dalembert.analyses.sizing import Sizing
+    from dalembert.analyses.motions.inverse_result import Inverse
+    from dalembert.analyses.motions.sizing import Sizing
 
 __all__ = ["figure", "inverse_scene", "sizing_figure"]
 

@@ -3,7 +3,16 @@
 /** A function that makes the run with the values it is given; `data` is what the page carries. */
 async function makeEngine(data) {
   const unpack = async (text) => {
-    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    // Five digits of base 85 are four bytes.
+    const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%/()*+-;,=.?@^_:{|}~";
+    const pad = (5 - (text.length % 5)) % 5;
+    const view = new DataView(new ArrayBuffer(((text.length + pad) / 5) * 4));
+    for (let i = 0; i < view.byteLength / 4; i += 1) {
+      let word = 0;
+      for (let k = 5 * i; k < 5 * i + 5; k += 1) word = 85 * word + (k < text.length ? digits.indexOf(text[k]) : 84);
+      view.setUint32(4 * i, word);
+    }
+    const bytes = new Uint8Array(view.buffer, 0, view.byteLength - pad);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };

@@ -472,11 +472,13 @@ class LivePage {
   }
 
   writeAddress(time = null) {
+    if (location.protocol === "about:") return; // a frame of a notebook has no address
     const parts = [time === null ? "" : `t=${six(time)}`, this.fragment()].filter(Boolean);
     history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname + location.search);
   }
 
   async share() {
+    if (location.protocol === "about:") return this.say("save the page to share it: run.live(\"x.html\")");
     this.writeAddress(this.viewer ? this.viewer.clock.time : null);
     let text = "the address of this page holds these values";
     try {

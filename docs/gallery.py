@@ -1,0 +1,47 @@
+"""The gallery: every mechanism of the library as a page that simulates, made when the documentation is built.
+
+    python docs/gallery.py FOLDER              all pages into a folder
+    python docs/gallery.py FOLDER four-bar     these
+
+``mkdocs build`` calls ``on_post_build``. Pages are some hundred kilobytes each and follow from the code, so that they
+are not kept with it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = "gallery"
+
+
+def names() -> list[str]:
+    """All mechanisms of the library."""
+    from dalembert import library
+
+    return [*library.LIBRARY, *library.PLANAR]
+
+
+def make(folder: Path, chosen: Sequence[str] | None = None) -> list[Path]:
+    """Write the pages."""
+    from dalembert import library, simulate
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        simulate(library.build(name), library.duration(name)).live(folder / f"{name}.html")
+        for name in (names() if chosen is None else chosen)
+    ]
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """The pages beside the built documentation."""
+    make(Path(config["site_dir"]) / FOLDER)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for page in make(Path(sys.argv[1]), sys.argv[2:] or None):
+        print(page)

@@ -1,0 +1,181 @@
+"""The call ``da.assemble``: one state, many at once, or all branches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+from dalembert.analyses.assembly.assemble import Assembler, Start
+from dalembert.analyses.assembly.assemble_branches import Branches, find_branches
+from dalembert.analyses.assembly.assemble_many import States, assemble_many, samples_of
+from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.errors import DalembertError
+from dalembert.model import Mechanism, Model, flatten
+from dalembert.modular import Subsystem
+from dalembert.modular.compiled_system import compiled
+from dalembert.planar import Planar
+from dalembert.planar.planar_names import POSITION, quantities
+from dalembert.state import State
+from dalembert.values import NUMBER, SEQUENCE
+
+__all__ = ["assemble"]
+
+Initial = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None
+
+
+@overload
+def assemble(
+    model: Model | Planar | Dynamics,
+    initial: Initial = None,
+    initial_rates: Initial = None,
+    *,
+    branches: Literal["all"],
+    guess: Mapping[str, Any] | State | None = None,
+    locked: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> Branches: ...
+@overload
+def assemble(
+    model: Model | Planar | Dynamics,
+    initial: Sequence[Mapping[Any, Any]],
+    initial_rates: Initial = None,
+    *,
+    branches: None = None,
+    guess: Mapping[str, Any] | State | None = None,
+    locked: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> States: ...
+@overload
+def assemble(
+    model: Model | Planar | Dynamics | Subsystem,
+    initial: Initial = None,
+    initial_rates: Initial = None,
+    *,
+    branches: None = None,
+    guess: Mapping[str, Any] | State | None = None,
+    locked: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> Any: ...
+def assemble(
+    model: Model | Planar | Dynamics | Subsystem,
+    initial: Initial = None,
+    initial_rates: Initial = None,
+    *,
+    branches: Literal["all"] | None = None,
+    guess: Mapping[str, Any] | State | None = None,
+    locked: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+) -> State | States | Branches | dict[str, float]:
+    """A state with the given values and all loops closed; several at once; or all branches.
+
+    Args:
+        model: the mechanism; or a ``da.Subsystem``, whose variables are found.
+        initial: values that are wanted as they are: coordinates by joint (rad, m; quaternions as four numbers, None
+            where one of several is free), poses of bodies (quaternion and place), outputs, formulas such as
+            ``"x(slider)"``, points ``("coupler", (x, y, z))``; of a planar mechanism ``"crank.angle"`` and the like.
+            With one array for each name, or a list of dictionaries, there is one state for each entry.
+        initial_rates: velocities by joint; the others follow, as small as the loops allow.
+        branches: ``"all"`` finds every way in which the loops close; all freedoms must be given then.
+        guess: where to begin instead of at the drawing; it may be far off, and nothing of it is kept. Or a state.
+        locked: joints and bodies that stay where they are at the beginning.
+        weights: how much it costs to move a joint, 1 where nothing is said: heavy ones move less.
+        parameters: values to use instead of the model's; arrays give several states.
+        time: for drives.
+
+    Returns:
+        a ``State``; ``States`` for several; ``Branches``; the values of all variables of a subsystem, by name.
+
+    Raises:
+        ModelError: naming the joints that stay open and by how much, or the values that contradict the constraints.
+    """
+    if branches not in (None, "all"):
+        raise DalembertError(f"branches must be 'all' or left out, got {branches!r}")
+    if isinstance(model, Subsystem):
+        if branches or guess is not None or locked or weights:
+            raise DalembertError(
+                f"subsystem {model.name!r} has variables, not joints: branches, guess, locked and weights are for "
+                f"mechanisms.  Fix: initial={{…}} by variable, and guess({{…}}) of the subsystem"
+            )
+        return _subsystem(model, initial, initial_rates, parameters, time)
+    for what, value in (("initial", initial), ("initial_rates", initial_rates)):
+        if value is not None and not isinstance(value, (Mapping, *SEQUENCE)):
+            raise DalembertError(f"{what} must be a dictionary by name, or a list of them, got {value!r}")
+    if guess is not None and not isinstance(guess, (Mapping, State)):
+        raise DalembertError(f"guess must be a dictionary by name, or a state, got {guess!r}")
+    if isinstance(model, Planar):
+        planar = _PlanarNames(model)
+        initial, guess = planar.named(initial), planar.named(guess)
+        locked = planar.locked(locked)
+        model = planar.model()
+    dynamics = model.relative if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
+    more: dict[str, Any] = {"guess": guess, "locked": locked, "weights": weights or {}, "native": True}
+    samples = samples_of(dynamics, initial, initial_rates, parameters)
+    if samples is not None:
+        if branches:
+            raise DalembertError("branches='all' takes one set of values; got several")
+        return assemble_many(dynamics, samples, more, time)
+    values = dict(parameters or {})
+    start = Start(_single(initial), _single(initial_rates), **more)
+    assembler = Assembler(dynamics, values, time, start)
+    return find_branches(assembler) if branches else assembler.run()
+
+
+def _single(given: Initial) -> Mapping[Any, Any]:
+    return given if isinstance(given, Mapping) else {}
+
+
+def _subsystem(
+    subsystem: Subsystem, initial: Any, rates: Any, parameters: Mapping[str, Any] | None, time: float
+) -> dict[str, float]:
+    """Values of all variables that meet the invariants; what is given stays."""
+    given: dict[str, float] = {}
+    for part, end in ((initial, ""), (rates, ".d")):
+        for key, value in dict(part or {}).items():
+            if not isinstance(value, NUMBER):
+                raise DalembertError(f"the initial value of {str(key)!r} must be a number, got {value!r}")
+            given[f"{getattr(key, 'name', key)}{end}"] = float(value)
+    system = compiled(subsystem.equations(), None, given)
+    y = system.start(float(time), given, system.parameters(dict(parameters or {})))
+    return {name: float(value) for name, value in zip(system.state, y, strict=True)}
+
+
+class _PlanarNames:
+    """Names of a planar mechanism's quantities as its model knows them."""
+
+    def __init__(self, planar: Planar):
+        self.planar = planar
+        self.asked: dict[str, None] = {}
+
+    def named(self, given: Any) -> Any:
+        if isinstance(given, SEQUENCE):
+            return [self.named(one) for one in given]
+        items: Any = getattr(given, "items", None)
+        return given if items is None else {self._name(key): value for key, value in items()}
+
+    def locked(self, names: Any) -> Any:
+        """Joints that close a loop have no coordinate of their own here: their quantity is locked."""
+        return [self._name(name) for name in names] if isinstance(names, SEQUENCE) else names
+
+    def _name(self, key: Any) -> Any:
+        name = getattr(key, "name", key)
+        known = quantities(self.planar)
+        joint = next((one for one in self.planar.joints if one.name == name), None)
+        if joint is not None:
+            own = [key for key in joint.quantities() if known[f"{name}.{key}"] == POSITION]
+            if Mechanism.nominal(flatten(self.planar.to_model())).joint(joint.name).joint.nq == len(own):
+                return name
+            name = f"{joint.name}.{own[0]}"
+        if name in known:
+            self.asked[name] = None
+        return name
+
+    def model(self) -> Model:
+        return self.planar.prescribed_model(self.asked, ()) if self.asked else self.planar.to_model()

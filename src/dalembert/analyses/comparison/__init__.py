@@ -1,0 +1,1 @@
+"""Comparison: one model by several formulations, side by side."""

@@ -1,0 +1,1 @@
+"""Contacts in a run: impacts, rest and release, stick and slip."""

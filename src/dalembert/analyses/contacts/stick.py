@@ -1,0 +1,85 @@
+"""Friction in a run: what sticks and what slips, at the start and wherever that may change.
+
+What is at rest sticks if the force that holds it is at most what friction gives; else it slips against that force.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.dynamics import Dynamics
+from dalembert.equations import Equations
+from dalembert.errors import DalembertError
+
+__all__ = ["settle_friction"]
+
+STILL = 1e-9  # a velocity (against the fastest one) that is none
+TORN = 1e-7  # an acceleration (against the largest one) that what sticks does not have
+TOGETHER = 1e-9  # what is that near to slipping when something else slips does so too
+MORE = 1e-12  # by which a force must exceed what friction holds, relative
+
+
+def settle_friction(
+    d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], stopped: str = "", loose: str = ""
+) -> tuple[dict[str, float], str | None]:
+    """Parameters that tell what sticks and which way the rest slips; and why there is no answer, if so.
+
+    Args:
+        stopped: friction that just came to a halt.
+        loose: friction that just broke loose.
+    """
+    flat, q, u = d.flat, x[: d.nq], x[d.nq : d.nq + d.nv]
+    motion = Equations(d.coordinates.place(NUMPY, {**flat.parameters, **parameters}), t, q, u).motion
+    values, still = dict(parameters), list[str]()
+    least = STILL * (1.0 + np.abs(u).max(initial=0.0))
+    for name in flat.frictions:
+        friction, scope = flat.constraints[name]
+        if friction.touches is not None and not values.get(flat.switches[friction.touches]):
+            values |= {flat.switches[name]: 0.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
+            continue
+        slip = float(friction.slip(motion.within(scope)))
+        if name in (stopped, loose) or abs(slip) <= least:
+            still.append(name)
+            values |= {flat.switches[name]: 1.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
+        else:
+            values |= {flat.switches[name]: 0.0, f"{name}.slip": float(np.sign(slip))}
+    breaking = [loose, *_breaking(d, t, x, parameters)] if loose else []
+    for _ in range(len(still) + 1):
+        try:
+            du, forces = d.solve(q, u, t=t, parameters=values)
+        except DalembertError as error:
+            return values, str(error)
+        sizes = np.array(d.evaluation(values).friction.outputs).reshape(-1, 2)[:, 1]
+        held = {name: float(forces[d.rows.of([name])[0]]) for name in still if values[flat.switches[name]]}
+        if held and np.abs(_rates(d, t, x, values, du)).max() > TORN:
+            # Not all of it can stick: what drives it moves it anyway.
+            free, _ = d.solve(q, u, t=t, parameters={**values, **{flat.switches[name]: 0.0 for name in held}})
+            rates = _rates(d, t, x, values, free)
+            moving = {name: float(rates[d.rows.of([name])[0]]) for name in held}
+            worst = max(moving, key=lambda name: abs(moving[name]))
+            values |= {flat.switches[worst]: 0.0, f"{worst}.slip": float(np.sign(moving[worst]))}
+            continue
+        over = {name: abs(force) - sizes[flat.frictions.index(name)] * (1.0 + MORE) for name, force in held.items()}
+        worst = next((name for name in breaking if name in held), max(over, key=lambda name: over[name], default=""))
+        if not worst or (worst not in breaking and over[worst] <= 0.0):
+            break
+        values |= {flat.switches[worst]: 0.0, f"{worst}.slip": -float(np.sign(held[worst])) or 1.0}
+    return values, None
+
+
+def _breaking(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> list[str]:
+    """What sticks and is about to slip at the same instant."""
+    flat = d.flat
+    _, forces = d.solve(x[: d.nq], x[d.nq : d.nq + d.nv], t=t, parameters=parameters)
+    sizes = np.array(d.evaluation(parameters).friction.outputs).reshape(-1, 2)[:, 1]
+    held = [(i, name) for i, name in enumerate(flat.frictions) if parameters.get(flat.switches[name])]
+    return [name for i, name in held if abs(forces[d.rows.of([name])[0]]) >= (1.0 - TOGETHER) * sizes[i]]
+
+
+def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:
+    """A u̇ + γ of all rows, relative to the largest acceleration."""
+    q, u = x[: d.nq], x[d.nq : d.nq + d.nv]
+    blocks = d.dynamics_kernel(t, q, u, d.parameters(parameters), np.zeros(d.nv))
+    rates = np.asarray(blocks.jacobian)[: len(d.rows)] @ du + np.asarray(blocks.gamma)[: len(d.rows)]
+    return rates / (1.0 + np.abs(du).max(initial=0.0))

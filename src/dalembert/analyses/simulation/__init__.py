@@ -1,0 +1,1 @@
+"""Simulation: runs in native time loops, their events and companions, certificates, checkpoints and living files."""

@@ -1,0 +1,363 @@
+"""Certification: measure what a run leaves open, and say in words how it ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from dalembert.algebra import NUMPY
+from dalembert.analyses.simulation.certify_contacts import contact_checks, contact_remarks
+from dalembert.dynamics import Context, Dynamics
+from dalembert.elements.base import formulas_in
+from dalembert.expressions import switches_in
+from dalembert.integrators.base import Result, Status
+from dalembert.numerics.context import NOT_FINITE
+from dalembert.numerics.linear import RANK_TOLERANCE
+from dalembert.numerics.singular_values import singular_values
+from dalembert.trajectory import Certificate, Check, Estimate
+from dalembert.trajectory.outcome import Outcome, pieces
+from dalembert.trajectory.record import solve_along
+from dalembert.trajectory.recorded import Recorded
+
+__all__ = ["CONDITION_LIMIT", "ENDINGS", "REMARKS", "acting_rows", "certify", "ending", "ending_words"]
+
+# What a run may leave open; positions in m or rad, velocities in m/s or rad/s.
+ACCELERATION_LIMIT = 1e-6  # or the accuracy, if that is more
+CORRECTION_LIMIT = 1e-4  # of velocities in one step, relative: more is a jump; or the accuracy, if that is more
+INVARIANT_LIMIT = 10.0  # times the accuracy, relative: energy and momentum cannot acquit a motion, but prove it wrong
+NORM_LIMIT = 1e-12
+OTHER_ANGLES = "better: coordinates=da.Generalized(sequence=…) with other axes, or rotations='quaternions'"
+STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors grow by it
+CONDITION_LIMIT = 1e5
+CLOSER = "stabilization='projection', or a tighter rtol"
+BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
+MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
+MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
+NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
+MOST_NAMED = 4  # elements, in one remark
+CONFLICTING = 1e-6  # of redundant equations: more is worth a remark
+
+# How a time loop ends, in words.
+ENDINGS = {
+    Status.FINISHED: "finished at t = {end} s",
+    Status.STEP_TOO_SMALL: "stopped at t = {end} s: the step became too small. The motion is near a singularity, or "
+    "the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
+    Status.FAILED: "stopped at t = {end} s: {failure}",
+    Status.NO_CONVERGENCE: "stopped at t = {end} s: the equations of a step could not be solved; try a smaller step",
+    Status.NO_HEADWAY: "stopped at t = {end} s: time hardly passes any more ({steps} steps, {rejected} rejected). "
+    "Something switches back and forth there, or grows without bound. Fix: a smooth law, such as tanh(u/0.001) instead "
+    "of sign(u), or an event that switches",
+    Status.TOO_MANY_STEPS: "stopped at t = {end} s: all allowed steps are used up; raise max_steps or loosen rtol",
+    Status.STOPPED: "stopped by the user at t = {end} s",
+}
+
+# What is remarked on the way, by what was seen.
+REMARKS = {
+    "redundant": "{missing} of {rows} constraint equations are redundant; reactions are those of least norm",
+    "lost": "the constraints lose rank on the way (from {high} to {low}): a singular position",
+    "conflict": "redundant constraints contradict each other by up to {conflict}",
+    "jumped": "velocities jumped: the mechanism passed a singular position and left its branch of the motion",
+    "near": "a nearly singular position was met (pivot {pivot}): there the motion may change its branch",
+    "written": "formulas of {names} have branches (if, abs, sign, min, max) that are evaluated as they are written: "
+    "where one goes over to another within a step, only the looks between outputs see it. Fix: an event that switches, "
+    "or a short step",
+    "passed": "a singular position was passed between two outputs: there the motion may change its branch",
+}
+
+
+def certify(
+    dynamics: Dynamics, outcome: Outcome, data: Recorded, context: Context, judged: tuple[float, Estimate | None] | None
+) -> Certificate:
+    """Measure what the trajectory leaves open.
+
+    Args:
+        judged: the accuracy that is asked for, and the error that companion runs found; None: nothing is measured.
+    """
+    result, checks, estimate = outcome.result, list[Check](), None
+    if judged is not None:
+        accuracy, estimate = judged
+        solved = solve_along(dynamics, data.__getitem__, outcome.segments)
+        checks = [
+            *([] if estimate is None else [estimate.check]),
+            *_constraint_checks(dynamics, data, context, outcome, solved, accuracy),
+            *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
+            *_norm_checks(dynamics, data),
+            *_angle_checks(dynamics, data),
+            *_momentum_checks(dynamics, data, accuracy),
+            *contact_checks(dynamics, data, outcome, accuracy),
+        ]
+    counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
+    touched = contact_remarks(dynamics, data, outcome) if judged is not None else []
+    remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
+    message = ending(dynamics, outcome, context)
+    return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
+
+
+def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
+    """How a run ended, in words."""
+    result = outcome.result
+    end = f"t = {result.end:.6g} s"
+    if outcome.ended_by is not None:
+        return f"ended by event {outcome.ended_by!r} at {end}"
+    if outcome.trouble is not None:
+        return f"stopped at {end}: {outcome.trouble}"
+    words = ending_words(result, context.failure() + _tables_left(dynamics, context))
+    if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
+        return words
+    involved = suspects(dynamics, outcome)
+    return f"{words}. {involved}" if involved else words
+
+
+def ending_words(result: Result, failure: str) -> str:
+    """How a time loop ended, in words; ``failure``: why native code gave up, if it did."""
+    return ENDINGS[result.status].format(
+        end=f"{result.end:.6g}", failure=failure, steps=result.steps, rejected=result.rejected
+    )
+
+
+def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
+    """The joints that are most involved where a run had to stop, in words."""
+    result = outcome.result
+    said: list[str] = []
+    q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
+    parameters = outcome.segments[-1][1]
+    if dynamics.rows and np.all(np.isfinite(result.last)):
+        A = dynamics.residuals(result.end, q, u, parameters).jacobian
+        A = A.toarray() if dynamics.is_large else np.asarray(A)
+        left, sizes, _ = np.linalg.svd(A, full_matrices=False)
+        weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
+        if weak.any():
+            weights = np.abs(left[:, weak]).max(axis=1)
+            strong: list[int] = [i for i in np.argsort(-weights).tolist() if weights[i] > 0.3]
+            owners = dict.fromkeys(dynamics.rows[i].owner for i in strong)
+            said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
+    if result.status == Status.NO_HEADWAY:
+        jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
+        said += [f"forces with jumps or kinks: {', '.join(jumping[:4])}"] if jumping else []
+    for turn in getattr(dynamics.coordinates, "turns", []):
+        if turn.steepness(q) < NEARLY_SINGULAR:
+            said.append(f"the angles of joint {turn.joint!r} are close to singular there; {OTHER_ANGLES}")
+    if dynamics.nv:
+        fastest = int(np.argmax(np.abs(np.nan_to_num(u, nan=np.inf))))
+        said.append(f"fastest: {dynamics.u_names[fastest]} ({u[fastest]:.3g})")
+    return "; ".join(said)
+
+
+def _jumps(element: Any) -> bool:
+    """Whether a formula of an element has a jump or a kink."""
+    kinks = (sp.sign, sp.Abs, sp.Piecewise, sp.Min, sp.Max)
+    return any(formula.atoms(*kinks) for *_, formula in formulas_in(element))
+
+
+def _constraint_checks(
+    dynamics: Dynamics, data: Recorded, context: Context, outcome: Outcome, solved: Any, accuracy: float
+) -> list[Check]:
+    if not dynamics.rows:
+        return []
+    q, u, t = data["q"], data["u"], data["time"]
+    position: list[float] = []
+    velocity: list[float] = []
+    acceleration: list[float] = []
+    passed, nearest = False, 1.0
+    for at, parameters in pieces(outcome.segments, len(t)):
+        values = dynamics.residuals(t[at], q[at], u[at], parameters)
+        position.append(_largest(values.position))
+        velocity.append(_largest(values.velocity))
+        if dynamics.is_large:
+            acceleration.append(context.statistics.largest_conflict)
+            continue
+        here, near = look_for_singularity(np.asarray(values.jacobian))
+        passed, nearest = passed or here, min(nearest, near)
+        blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
+        product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
+        acceleration.append(_largest(product + np.asarray(blocks.gamma)))
+    checks: list[Check] = []
+    if dynamics.holonomic:
+        about = "loops and drives closed: |φ|"
+        checks.append(Check("position residual", max(position), accuracy, "", about, CLOSER))
+    limit = accuracy * max(1.0, _largest(u))
+    checks.append(Check("velocity residual", max(velocity), limit, "", "|A u + b|", CLOSER))
+    scale = 1.0 + _largest(solved[0])
+    correction = context.statistics.largest_correction
+    about = "how far velocities were bent back onto the constraints in one step, relative"
+    if not outcome.projects:
+        limit = max(CORRECTION_LIMIT, accuracy)
+        checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
+    about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
+    pivot = context.statistics.smallest_pivot
+    if nearest > NEARLY_SINGULAR and len(t) > MANY_OUTPUTS:
+        # The motion keeps away from singular positions; stages off the constraints may not.
+        pivot = max(pivot, nearest)
+    conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
+    checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
+    limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
+    checks.append(Check("acceleration residual", max(acceleration) / scale, limit, "", "|A u̇ + γ|", fix))
+    return checks
+
+
+def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
+    """Whether the constraints lose rank between two outputs; and how near they come to it at outputs, as the smallest
+    singular value over the largest, 0 if that is not known.
+
+    The smallest singular value then comes down to a corner at zero: the lines through the two outputs before and the
+    two after its lowest one meet at zero or below.
+    """
+    if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
+        return False, 0.0
+    sizes = singular_values(jacobians)
+    sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
+    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
+    if rank == 0:
+        return False, 0.0
+    s = sizes[:, rank - 1]
+    low = s[2:-2]
+    corner = (low <= s[1:-3]) & (low <= s[3:-1]) & (low < NEARLY_SINGULAR)
+    down, up = s[1:-3] - s[:-4], s[4:] - s[3:-1]
+    # Left line at θ: s₋₁ + down (θ + 1); right line: s₊₁ + up (θ − 1).
+    steep = np.where(up - down > 0, up - down, np.inf)
+    theta = (s[1:-3] + down - s[3:-1] + up) / steep
+    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), float(s.min())
+
+
+def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
+    """The energy balance; without an accuracy it is only told, as fixed steps do not control the error of the work."""
+    balance, kinetic = data["balance"], data["kinetic"]
+    moved = max(np.ptp(kinetic), np.ptp(data["potential"]), np.ptp(data["work"]), kinetic.max())
+    drift = np.abs(balance - balance[0]).max()
+    relative = drift / moved if moved > 0 else drift
+    about, fix = "|Δ(T + V − W)| over the energy that moves", "a tighter rtol, or a drive or force without a jolt"
+    limit = None if accuracy is None else INVARIANT_LIMIT * accuracy
+    return [Check("energy balance", float(relative), limit, "", about, fix)]
+
+
+def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
+    worst, found = 0.0, False
+    for slot in dynamics.coordinates.slots:
+        joint = dynamics.coordinates.joint_at(slot)
+        if joint.nq > joint.nv:
+            found = True
+            some = data["q"][:: max(1, len(data["q"]) // 50), slot.q]
+            unit = np.array([joint.normalize(NUMPY, row) for row in some])
+            worst = max(worst, _largest(unit - some))
+    return [Check("quaternion norm", worst, NORM_LIMIT, "", "| |Q| − 1 |")] if found else []
+
+
+def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
+    """How near three angles came to where they do not describe rotations any more."""
+    turns = getattr(dynamics.coordinates, "turns", [])
+    if not turns or turns[0].described.by_quaternion or not np.any(np.isfinite(data["q"])):
+        return []
+    nearest = [float(np.nanmin(turn.steepness(data["q"]))) for turn in turns]
+    worst = int(np.argmin(nearest))
+    of_angle = turns[worst].described.rotations == "angles"
+    what = "1/cos or 1/sin of the second angle" if of_angle else "how steep the numbers became"
+    about = f"{what} of joint {turns[worst].joint!r}, by which its rates grow"
+    return [Check("steepness of angles", 1 / max(nearest[worst], 1e-300), STEEPNESS_LIMIT, "", about)]
+
+
+def _angle_remarks(dynamics: Dynamics, data: Recorded) -> list[str]:
+    """Joints whose angles came close to singular, or passed through."""
+    found: list[str] = []
+    for turn in getattr(dynamics.coordinates, "turns", []):
+        near, middle = turn.steepness(data["q"]), data["q"][:, turn.at.start + 1]
+        step = np.abs(np.diff(middle, prepend=middle[0]))
+        if np.any(near < np.maximum(step, NEARLY_SINGULAR)):
+            found.append(f"the angles of joint {turn.joint!r} came close to singular; {OTHER_ANGLES}")
+    return found
+
+
+def _momentum_checks(dynamics: Dynamics, data: Recorded, accuracy: float) -> list[Check]:
+    """Momenta that must be conserved because nothing outside acts."""
+    flat = dynamics.flat
+    held = any(
+        "ground" in data.bodies and dynamics.coordinates.nominal_joint(name).joint.nv < 6
+        for name, (data, _) in flat.joints.items()
+    )
+    changed = any(event.set or event.rates for event, _ in flat.events.values())
+    pulled = False
+    for force, _ in flat.forces.values():
+        ends = [*force.named("body"), *(body for name in force.named("joint") for body in flat.joints[name][0].bodies)]
+        pulled = pulled or not force.balanced or "ground" in ends
+    if held or flat.constraints or changed or pulled:
+        return []
+    gravity = dynamics.coordinates.nominal.gravity
+    momentum = data["momentum"]
+    linear = momentum[:, 1] - momentum[:1, 1]
+    if gravity.any():
+        along = gravity / np.linalg.norm(gravity)
+        linear = linear - np.outer(linear @ along, along)
+    size, limit, about = max(np.abs(momentum[:, 1]).max(), 1.0), INVARIANT_LIMIT * accuracy, "nothing outside acts"
+    checks = [Check("linear momentum", float(np.abs(linear).max() / size), limit, "", about, "a tighter rtol")]
+    if not gravity.any():
+        angular = momentum[:, 0] - momentum[:1, 0]
+        size = max(np.abs(momentum[:, 0]).max(), 1.0)
+        worst = float(np.abs(angular).max() / size)
+        checks.append(Check("angular momentum", worst, limit, "", about, "a tighter rtol"))
+    return checks
+
+
+def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> list[str]:
+    seen = context.statistics
+    pivot, low, high = seen.smallest_pivot, seen.lowest_rank, seen.highest_rank
+    rows, switched = acting_rows(dynamics, context)
+    remarks: list[str] = []
+    # What stages off the constraints saw is no news where the motion itself keeps away from singular positions.
+    conditioning = next((check.value for check in checks if check.name == "conditioning"), math.inf)
+    off = pivot < NEARLY_SINGULAR and conditioning < 1.0 / NEARLY_SINGULAR
+    if dynamics.rows and np.isfinite(low):
+        if high < rows:
+            remarks.append(REMARKS["redundant"].format(missing=rows - int(high), rows=rows))
+        if low < high - switched and not off:
+            remarks.append(REMARKS["lost"].format(high=int(high), low=int(low)))
+        if seen.largest_conflict > CONFLICTING and not off:
+            remarks.append(REMARKS["conflict"].format(conflict=f"{seen.largest_conflict:.1e}"))
+        if any(c.name == "velocity correction" and not c.passed for c in checks):
+            remarks.append(REMARKS["jumped"])
+        if pivot < NEARLY_SINGULAR and not off:
+            remarks.append(REMARKS["near"].format(pivot=f"{pivot:.1e}"))
+        elif any(check.name == "conditioning" and not check.passed for check in checks):
+            remarks.append(REMARKS["passed"])
+    written = branches_as_written(dynamics)
+    if written:
+        names = ", ".join(map(repr, written[:MOST_NAMED])) + (" …" if len(written) > MOST_NAMED else "")
+        remarks.append(REMARKS["written"].format(names=names))
+    return remarks
+
+
+def branches_as_written(dynamics: Dynamics) -> list[str]:
+    """Elements whose formulas have branches that the run does not choose by events: constraints and drives always,
+    forces of models that have too many, or that are too large."""
+    flat = dynamics.flat
+    elements = {**flat.constraints, **({} if dynamics.kernels.n_branches else flat.forces)}
+    return [name for name, (element, _) in elements.items() if _branching(element)]
+
+
+def _branching(element: Any) -> bool:
+    return any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
+
+
+def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
+    """Number of constraint equations that act all the time, and of those that events switch."""
+    flat = dynamics.flat
+    by_events = {name for event, _ in flat.events.values() for name in event.switch}
+    off = flat.off(dict(zip(dynamics.parameter_names, context.parameters, strict=True))) | by_events
+    acting = sum(row.rigid or row.owner not in off for row in dynamics.rows)
+    return acting, sum(row.owner in by_events and not row.rigid for row in dynamics.rows)
+
+
+def _largest(values: Any) -> float:
+    array = np.abs(np.asarray(values))
+    return float(array.max()) if array.size else 0.0
+
+
+def _tables_left(dynamics: Dynamics, context: Context) -> str:
+    """Tables that have no values outside their range, where something was not finite."""
+    tables = [table for table, _ in dynamics.flat.tables.values() if table.outside == "error"]
+    if context.statistics.failure != NOT_FINITE or not tables:
+        return ""
+    listed = ", ".join(f"table {one.name!r} is given from {one.x[0]:g} to {one.x[-1]:g}" for one in tables)
+    return f"; or for an argument outside its table: {listed}"

@@ -1,0 +1,381 @@
+"""How accurate a run is: companions run the same problem at another tolerance, and their differences tell.
+
+A loose companion is cheap and good to one decade: enough to acquit a run. In doubt a tighter one decides. Methods with
+fixed steps are compared with an adaptive run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.analyses.simulation.choose_integrator import LOOSE, Choice
+from dalembert.analyses.simulation.drive import Driver, guard_spacing
+from dalembert.dynamics import Dynamics
+from dalembert.errors import DalembertError
+from dalembert.integrators import Integrator, Status
+from dalembert.integrators.bdf import BackwardDifferences
+from dalembert.integrators.radau import Radau
+from dalembert.integrators.runge_kutta import DormandPrince8, Tsitouras5
+from dalembert.trajectory.certificate import Estimate
+from dalembert.trajectory.outcome import Happening, Outcome
+
+if TYPE_CHECKING:
+    from dalembert.modular.compiled_system import CompiledSystem
+
+__all__ = ["accuracy_of", "estimate_error", "estimate_motion", "motion_sizes"]
+
+# Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
+TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
+
+# So many outputs a loose companion is compared at, and at those where an entry changes most in each part of the run;
+# others at all outputs.
+COMPARED, PARTS = 120, 8
+
+# The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
+# which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
+# NONLINEAR of the size of the motion.
+TIGHT, LOOSEST = 1e-7, 1e-3
+LOOSER = {DormandPrince8: (1e5, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+# where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
+ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
+DEFECT = 0.1  # share of the largest defect of a step that counts as error
+SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in one of its steps
+FEWEST_STEPS = 200
+
+# The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
+# If it finds the error close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
+TIGHTER, SHOWN, MARGIN, FINEST = 10.0, 0.9, 1.3, 2e-14
+TIGHTEST, CLOSE, CLOSE_MARGIN = 100.0, 1.1, 1.05
+MORE_STEPS = 20
+
+# Of methods with fixed steps: the companion's tolerance as a share of the accuracy, and its bounds.
+# In doubt a far finer one decides: where disturbances grow, the first may be the worse of the two.
+FINER, FINEST_YET, BOUNDS = 1e-3, 1e-7, (1e-12, 1e-5)
+
+# Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides.
+LEAST_SHARE, LEAST_SIZE = 0.01, 0.01
+SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
+SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
+
+
+def accuracy_of(method: Integrator, given: float | None) -> float:
+    """Accuracy that a run is held to, relative to the size of the motion: given, or by the tolerance."""
+    if given is not None:
+        return given
+    rtol = getattr(method, "rtol", None) if method.adaptive else None
+    return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
+
+
+def motion_sizes(states: np.ndarray, groups: Sequence[slice], unit: Sequence[slice] = ()) -> np.ndarray:
+    """Sizes that errors of the states refer to.
+
+    Args:
+        groups: entries of one kind.
+        unit: entries whose size is 1, such as quaternions.
+    """
+    largest = np.abs(states).max(axis=0, initial=0.0)
+    sizes = largest.copy()
+    for group in groups:
+        sizes[group] = np.maximum(largest[group], LEAST_SHARE * largest[group].max(initial=0.0))
+    for part in unit:
+        sizes[part] = 1.0
+    return sizes
+
+
+class _Companion(Driver):
+    """A run beside another one: as far between its places to look at the equations, or nowhere if that is 0."""
+
+    def __init__(self, run: _Run, choice: Choice, spacing: float):
+        self.apart, self.short = spacing, run.outcome.result.evaluations < SHORT
+        super().__init__(run.dynamics, choice, run.times, run.start, run.outcome.segments[0][1])
+
+    def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
+        super().begin(t, x, written, happened, active)
+        self.problem.spacing = self.apart
+
+    def _advance(self) -> Status:
+        if not self.short:
+            return super()._advance()
+        return self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor)
+
+    def run(self) -> Outcome:
+        outcome = super().run()
+        if self.interrupted:
+            raise KeyboardInterrupt
+        return outcome
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that is judged.
+
+    Attributes:
+        at, times: outputs at which companions are compared with it: their numbers, and times.
+        method: the integrator at its end.
+        sizes: of the states, see ``motion_sizes``.
+        floor: added to all of them.
+    """
+
+    dynamics: Dynamics | CompiledSystem
+    choice: Choice
+    outcome: Outcome
+    wanted: np.ndarray
+    at: np.ndarray
+    method: Integrator
+    sizes: np.ndarray
+    accuracy: float
+
+    @property
+    def start(self) -> np.ndarray:
+        return self.outcome.result.states[0].copy()
+
+    @property
+    def times(self) -> np.ndarray:
+        return self.wanted[self.at]
+
+    @property
+    def spacing(self) -> float:
+        return guard_spacing(self.wanted)
+
+    @property
+    def span(self) -> float:
+        return float(self.wanted[-1] - self.wanted[0])
+
+    def thinned(self) -> _Run:
+        """With some of the outputs: evenly, and where something happens."""
+        n, states = len(self.wanted), self.outcome.result.states[:, : len(self.sizes)]
+        if n <= COMPARED:
+            return self
+        some = [np.linspace(0, n - 1, COMPARED + 1).round().astype(int)]
+        change = np.abs(np.diff(states[: len(self.wanted)], axis=0))
+        for part in np.array_split(np.arange(len(change)), PARTS):
+            if len(part):
+                some.append(part[0] + 1 + change[part].argmax(axis=0))
+        return replace(self, at=np.unique(np.concatenate(some)))
+
+    def acts(self, name: str) -> bool:
+        """Whether an event does more than to be noted."""
+        if not isinstance(self.dynamics, Dynamics):
+            return True  # those of subsystems always act
+        event, _ = self.dynamics.flat.events[name]
+        return bool(event.set or event.switch or event.rates or event.stop)
+
+    @property
+    def floor(self) -> float:
+        atol, rtol = (getattr(self.method, name, None) for name in ("atol", "rtol"))
+        return LEAST_SIZE if atol is None or rtol is None else min(max(atol / rtol, 1e-9), LEAST_SIZE)
+
+
+def estimate_motion(
+    dynamics: Dynamics, choice: Choice, outcome: Outcome, accuracy: float | None
+) -> tuple[float, Estimate | None]:
+    """The accuracy that the run of a mechanism is held to, and its error."""
+    nq, nv = dynamics.nq, dynamics.nv
+    unit: list[slice] = []
+    for slot in dynamics.coordinates.slots:
+        joint = dynamics.coordinates.joint_at(slot)
+        if joint.nq > joint.nv:
+            unit += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
+    sizes = motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit)
+    return estimate_error(dynamics, choice, outcome, sizes, accuracy)
+
+
+def estimate_error(
+    dynamics: Dynamics | CompiledSystem, choice: Choice, outcome: Outcome, sizes: np.ndarray, accuracy: float | None
+) -> tuple[float, Estimate | None]:
+    """The accuracy that a run is held to, and its error; None for a run that did not reach its end.
+
+    Args:
+        choice: how the run began.
+        sizes: of q and u, or of all states (see ``motion_sizes``).
+    """
+    times, method = outcome.times, outcome.method
+    assert times is not None and method is not None
+    wanted = accuracy_of(method, accuracy)
+    if not outcome.finished:
+        return wanted, None
+    run = _Run(dynamics, choice, outcome, times, np.arange(len(times)), method, sizes, wanted)
+    try:
+        found = _estimate(run)
+    except KeyboardInterrupt:
+        found = Estimate(np.inf, wanted, np.nan, float(times[0]), note="interrupted by the user")
+    return wanted, replace(found, rtol=getattr(method, "rtol", None) if method.adaptive else None)
+
+
+def _estimate(run: _Run) -> Estimate:
+    if not run.method.adaptive:
+        return _by_adaptive(run)
+    spent = 0
+    if getattr(run.method, "rtol", 1.0) <= TIGHT and type(run.method) in LOOSER:
+        found = _by_loose(run.thinned())
+        if found.acquitted:
+            return found
+        spent = found.evaluations
+    found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
+    spent += found.evaluations
+    doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
+    if doubt and getattr(run.method, "rtol", 0.0) / TIGHTEST >= FINEST:
+        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
+        spent += found.evaluations
+    return replace(found, evaluations=spent)
+
+
+def _by_loose(run: _Run) -> Estimate:
+    """By a cheap run at a looser tolerance; good enough to acquit."""
+    method: Any = run.method
+    factor, power = LOOSER[type(method)]
+    factor = min(factor, LOOSEST / method.rtol)
+    result = run.outcome.result
+    loosened = {"rtol": method.rtol * factor, "atol": method.atol * factor, "max_step": np.inf}
+    steps = max(FEWEST_STEPS, round(SHARE * result.evaluations / STAGES))
+    if isinstance(method, Radau):
+        loose: Integrator = replace(method, **loosened, max_steps=steps)
+    else:
+        loose = Tsitouras5(**loosened, max_steps=steps, watch_stiffness=True)
+    other = _Companion(run, replace(run.choice, method=loose, fallback=None), 0.0)
+    compared = _Compared(run, other.run())
+    scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
+    difference = compared.largest
+    error = max(scale * difference, DEFECT * result.defect * method.rtol)
+    acquitted = compared.whole and difference <= NONLINEAR and error <= run.accuracy
+    growth = difference / loosened["rtol"]
+    by = f"by a run at rtol {loosened['rtol']:.0e}"
+    return Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted)
+
+
+def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
+    """By a run at a tighter tolerance, which sees nearly all of the error; ``scale`` is a margin."""
+    method: Any = run.method
+    steps = MORE_STEPS * (run.outcome.result.steps + run.outcome.result.rejected) + FEWEST_STEPS
+    if isinstance(method, BackwardDifferences):
+        method = Radau(rtol=method.rtol, atol=method.atol, max_step=method.max_step)
+    elif type(method) not in LOOSER:
+        return _by_adaptive(run)
+    # Beyond the finest tolerance a looser run shows more than the error.
+    finer = method.rtol / tighter >= FINEST
+    factor, scale = (1 / tighter, scale) if finer else (TIGHTER, 1.0)
+    retuned = partial(_retuned, factor=factor, max_steps=steps)
+    fallback = run.choice.fallback
+    if type(run.choice.method) is type(method):
+        choice = replace(run.choice, method=retuned(run.choice.method), fallback=fallback and retuned(fallback))
+    elif fallback is not None and type(fallback) is type(method):  # it took over on the way
+        choice = replace(run.choice, method=retuned(run.choice.method), fallback=retuned(fallback))
+    else:
+        choice = replace(run.choice, method=retuned(method), fallback=None)
+    by = f"by a run at rtol {method.rtol * factor:.0e}"
+    return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor))
+
+
+def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
+    return replace(method, rtol=method.rtol * factor, atol=method.atol * factor, max_steps=max_steps)
+
+
+def _by_adaptive(run: _Run) -> Estimate:
+    """By an adaptive run that is much finer than asked."""
+    method: Any = run.method
+    if method.adaptive:  # not one of ours
+        return _by_automatic(run, method.rtol / TIGHTER, MARGIN)
+    found = _by_automatic(run, run.accuracy * FINER, 1.0)
+    if found.acquitted or not found.growth > 1.0 / FINER:
+        return found
+    again = _by_automatic(run, run.accuracy * FINEST_YET, 1.0)
+    return replace(again, evaluations=found.evaluations + again.evaluations)
+
+
+def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
+    """By a run as it would be chosen for this tolerance."""
+    rtol = min(max(rtol, BOUNDS[0]), BOUNDS[1])
+    result = run.outcome.result
+    most = MORE_STEPS * (result.steps + result.rejected) + FEWEST_STEPS
+    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol, "max_steps": most}
+    kind, large = Tsitouras5 if rtol >= LOOSE else DormandPrince8, run.dynamics.is_large
+    choice = replace(
+        run.choice,
+        method=kind(**tolerances, watch_stiffness=not large),
+        fallback=None if large else Radau(**tolerances),
+    )
+    return _decided(run, choice, scale, f"by {kind.name} at rtol {rtol:.0e}", rtol)
+
+
+def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float) -> Estimate:
+    """The verdict of a companion that sees the whole error, times ``scale``."""
+    try:
+        driver = _Companion(run, choice, run.spacing)
+        outcome = driver.run()
+    except DalembertError as error:  # such as a kernel that a model cannot give
+        note = f"it could not be run: {error}"
+        return Estimate(np.inf, run.accuracy, np.nan, float(run.times[0]), by, 0, False, note)
+    compared = _Compared(run, outcome)
+    error = scale * compared.largest if compared.whole else np.inf
+    horizon = compared.until(run.accuracy / scale)
+    note = "" if compared.whole else compared.trouble
+    growth = compared.largest / max(getattr(run.method, "rtol", rtol), rtol)
+    return Estimate(error, run.accuracy, growth, horizon, by, compared.evaluations, error <= run.accuracy, note)
+
+
+class _Compared:
+    """Differences of a companion from its run, relative to the size of the motion.
+
+    Attributes:
+        difference: at each output that both have, the largest of all entries; infinite from where events part them.
+        whole: the companion went as far as the run.
+        trouble: why it did not, in words.
+    """
+
+    def __init__(self, run: _Run, outcome: Outcome):
+        mine, other = run.outcome, outcome
+        self.evaluations, self.first = other.result.evaluations, float(run.times[0])
+        count = min(int(np.searchsorted(run.at, len(mine.result.time))), len(other.result.time))
+        times = run.times[:count]
+        if count and times[-1] > min(mine.result.end, other.result.end):
+            count, times = count - 1, times[:-1]
+        n = len(run.sizes)
+        a, b = mine.result.states[run.at[:count], :n], other.result.states[:count, :n]
+        difference = (np.abs(a - b) / (run.sizes + run.floor)).max(axis=1, initial=0.0)
+        difference[~np.isfinite(difference)] = np.inf
+        self.times, self.difference = times, self._events(run, times, difference, mine.events, other.events)
+        ended = other.ended_by == mine.ended_by if mine.ended_by else other.result.status == Status.FINISHED
+        self.end = float(mine.result.end)
+        self.whole = bool(ended and np.all(np.isfinite(self.difference)))
+        parted = f"its events differ from those of the run from t = {self.until(np.finfo(float).max):.4g} s on"
+        self.trouble = parted if ended else f"it stopped at t = {other.result.end:.4g} s"
+
+    @property
+    def largest(self) -> float:
+        return float(self.difference.max(initial=0.0))
+
+    def until(self, most: float) -> float:
+        """The last time before the difference exceeds ``most``."""
+        bad = np.flatnonzero(~(self.difference <= most))
+        if not len(bad):
+            return self.end if self.whole else float(self.times[-1]) if len(self.times) else self.first
+        return float(self.times[bad[0] - 1]) if bad[0] else self.first
+
+    @staticmethod
+    def _events(
+        run: _Run, times: np.ndarray, difference: np.ndarray, mine: Sequence[Happening], other: Sequence[Happening]
+    ) -> np.ndarray:
+        """Times of events count as differences too, relative to the duration; between the two times of an event that
+        acts, states differ for that reason alone."""
+        found, near = difference.copy(), SAME_EVENT * run.span
+        for name in sorted({event.name for event in (*mine, *other)}):
+            here, there = ([e.time for e in events if e.name == name] for events in (mine, other))
+            acts = run.acts(name)
+            for t1, t2 in zip(here, there, strict=False):
+                first, last = min(t1, t2), max(t1, t2)
+                if acts:
+                    found[(times >= first - near) & (times <= last + near)] = 0.0
+                late = times >= first
+                found[late] = np.maximum(found[late], (last - first) / run.span)
+            more = here[len(there) :] or there[len(here) :]
+            if more and acts:
+                gap = max(near, run.accuracy * run.span)
+                ends = min(run.outcome.result.end, float(times[-1]) if len(times) else run.outcome.result.end)
+                if more[0] < ends - gap:
+                    found[times >= more[0]] = np.inf
+        return found

@@ -1,0 +1,241 @@
+"""How a run is made: the options that ``simulate``, ``simulate_many``, ``compare`` and the command line share."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dalembert.analyses.assembly.assemble import assemble_state
+from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
+from dalembert.coordinates import CoordinateOptions
+from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.errors import DalembertError
+from dalembert.formulations import Formulation
+from dalembert.integrators import Integrator
+from dalembert.model import Model
+from dalembert.state import State
+from dalembert.trajectory import Trajectory
+from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
+
+__all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
+
+DEFAULT_OUTPUTS, MOST_OUTPUTS = 1000, 10_000_000
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class MethodOptions(TypedDict, total=False):
+    """Options of all runs of a comparison, as keyword arguments; see ``Options``."""
+
+    integrator: str | Integrator
+    stabilization: str
+    baumgarte: float | tuple[float, float] | None
+    drift: float | None
+    rtol: float | None
+    atol: float | None
+    step: float | None
+    output_step: float | None
+    accuracy: float | None
+    certify: bool
+    initial: Mapping[str, Any] | State | Trajectory | None
+    initial_rates: Mapping[str, Any] | None
+    parameters: Mapping[str, Any] | None
+
+
+class RunOptions(MethodOptions, total=False):
+    """Options of a run, as keyword arguments; see ``Options``."""
+
+    formulation: str | Formulation
+    coordinates: str | CoordinateOptions
+    start: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is made. Every field is also a keyword argument of ``simulate`` and ``simulate_many``.
+
+    Attributes:
+        formulation, coordinates, integrator: by name; ``auto`` chooses, and the result names what it chose. Or
+            objects with their own options, such as ``da.Generalized(sequence="zxz")``.
+        stabilization: how the motion stays on the constraints: ``projection`` after each step by the shortest way in
+            the metric of the mass matrix, ``stages`` and toward them before every evaluation (for singular positions),
+            ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
+            ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself, ``index-2`` that of
+            the formulation ``canonical``.
+        baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
+        drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
+            after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
+        rtol, atol: local error of adaptive integrators.
+        step: step of fixed-step integrators, longest step of adaptive ones (s).
+        output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
+        accuracy: error of the motion that is allowed at its end, relative to its size, by which the certificate judges;
+            default: 10⁴ rtol, 1e-6 with the default tolerance, 1e-3 from rtol 1e-7 to 1e-5 and for fixed steps.
+        certify: False: the run is not judged, which saves the companion runs that estimate its error.
+        initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
+            ``State`` instead, or a run, from whose end this one goes on.
+        parameters: values to use instead of the model's.
+        start: first time (s).
+    """
+
+    formulation: str | Formulation = "auto"
+    coordinates: str | CoordinateOptions = "auto"
+    integrator: str | Integrator = "auto"
+    stabilization: str = "auto"
+    baumgarte: float | tuple[float, float] | None = None
+    drift: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    step: float | None = None
+    output_step: float | None = None
+    accuracy: float | None = None
+    certify: bool = True
+    initial: Mapping[str, Any] | State | Trajectory | None = None
+    initial_rates: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] | None = None
+    start: float = 0.0
+
+    @classmethod
+    def of(cls, options: Options | None, given: Mapping[str, Any], kind: type[Any]) -> Options:
+        """Those of an object, changed by keyword arguments, which must be among those of ``kind``."""
+        for name in given:
+            if name not in kind.__annotations__:
+                near = difflib.get_close_matches(name, kind.__annotations__, 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"unexpected keyword argument {name!r}{hint}")
+        if not isinstance(options, Options | None):
+            raise DalembertError(f"options must be da.Options(…), got {options!r}")
+        return replace(options or cls(), **given)
+
+    def __post_init__(self) -> None:
+        if not is_finite(self.start):
+            raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
+        if self.accuracy is not None and not is_positive(self.accuracy):
+            raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
+        if not isinstance(self.certify, bool):
+            raise DalembertError(f"certify must be True or False, got {self.certify!r}")
+        for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
+            value = getattr(self, name)
+            if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):
+                continue
+            raise DalembertError(f"{name} must be a dictionary by name{more}, got {value!r}")
+
+    def times(self, duration: float, outputs: int) -> np.ndarray:
+        """When results are wanted: every ``output_step``, by default so many times, and at the end."""
+        if not is_positive(duration):
+            raise DalembertError(f"duration must be a positive number of seconds, got {duration!r}")
+        step = duration / outputs if self.output_step is None else self.output_step
+        if not is_positive(step):
+            raise DalembertError(f"output_step must be a positive number of seconds, got {step!r}")
+        count = math.floor(duration / step * (1 + 1e-12))
+        if count > MOST_OUTPUTS:
+            fix = "Fix: a longer output_step"
+            raise DalembertError(f"{count} outputs asked for, at most {MOST_OUTPUTS} are kept.  {fix}")
+        times = self.start + step * np.arange(count + 1)
+        if times[-1] < self.start + duration * (1 - 1e-12):
+            times = np.append(times, self.start + duration)
+        times[-1] = self.start + duration
+        return times
+
+    def equations(self, model: Model | Dynamics) -> Dynamics:
+        """The equations of a model, or those that were compiled before."""
+        if not isinstance(model, Dynamics):
+            return kept_dynamics(model, self.formulation, self.coordinates)
+        if (self.formulation, self.coordinates) != ("auto", "auto"):
+            raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
+        return model
+
+    def choice(self, dynamics: Dynamics) -> Choice:
+        """The integrator and the stabilization for these equations."""
+        numbers = {"rtol": self.rtol, "atol": self.atol, "step": self.step}
+        return choose_integrator(dynamics, self.integrator, numbers, self.stabilization, self.baumgarte, self.drift)
+
+    def state(self, dynamics: Dynamics) -> State:
+        """Where the run starts: assembled, unless it was given."""
+        if isinstance(self.initial, State):
+            return self.initial
+        if isinstance(self.initial, Trajectory):
+            return _last_state(self.initial, dynamics, dict(self.parameters or {}), self.start)
+        wanted = (self.initial, self.initial_rates, self.parameters)
+        asked = (self.start, *map(_in_numbers, wanted))
+        before = _BEGUN.get(dynamics)
+        if before is not None and before[0] == asked and None not in asked:
+            state = before[1]
+        else:
+            state = assemble_state(dynamics.relative, *wanted, self.start)
+            _BEGUN[dynamics] = asked, state
+        return replace(state, q=state.q.copy(), u=state.u.copy(), parameters=dict(state.parameters))
+
+    def __str__(self) -> str:
+        """What is not chosen by itself, in words: integrator, tolerances, stabilization."""
+        named = isinstance(self.integrator, str)
+        words = [f"{self.integrator} integrator" if named else repr(self.integrator)]
+        words += [f"{name} {getattr(self, name):g}" for name in ("rtol", "atol", "step") if getattr(self, name)]
+        alone = self.baumgarte is None
+        words.append(f"{self.stabilization} stabilization" if alone else f"baumgarte {self.baumgarte}")
+        return ", ".join(words)
+
+
+# The last start of each of the equations that was asked for in numbers: it is assembled once.
+_BEGUN: WeakKeyDictionary[Dynamics, tuple[tuple[Any, ...], State]] = WeakKeyDictionary()
+
+
+def _in_numbers(values: Any) -> tuple[Any, ...] | None:
+    """Names and numbers; None if there is anything else."""
+    if not values:
+        return ()
+    if not isinstance(values, MAPPING) or not all(isinstance(value, NUMBER) for value in values.values()):
+        return None
+    return tuple(values.items())
+
+
+def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any], start: float) -> State:
+    """Where a run ended, as a start of these equations."""
+    joints = run.dynamics.coordinates.flat.joints
+    if set(joints) != set(dynamics.coordinates.flat.joints):
+        raise DalembertError("initial: the run is of a model with other joints.  Fix: initial={…} by joint")
+    q, u = run.values("q")[-1], run.values("u")[-1]
+    if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u))):
+        raise DalembertError("initial: the run ended with values that are not finite")
+    last = State(float(run.values("time")[-1]), q, u, run.dynamics.coordinates, run.segments[-1][1])
+    relative = dynamics.relative.coordinates
+    return State(start, *last.to(relative), relative, parameters)
+
+
+def show_options(kind: type[Any]) -> Callable[[F], F]:
+    """List the options of ``kind`` one by one in the signature and in the docstring of a call, for ``help`` and the
+    reference: in the place of a line that begins with ``…:``, but for those that the docstring explains itself.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        listed = [
+            inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)
+            for entry in fields(Options)
+            if entry.name in kind.__annotations__
+        ]
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        function.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+        text = inspect.getdoc(function) or ""
+        told = {name for names, _ in _explained(text) for name in names}
+        lines: list[str] = []
+        for names, meaning in _explained(inspect.getdoc(Options) or ""):
+            names = [name for name in names if name in kind.__annotations__ and name not in told]
+            lines += [f"    {', '.join(names)}: {meaning}"] if names else []
+        function.__doc__ = re.sub(r"^    …:.*$", lambda _: "\n".join(lines), text, flags=re.MULTILINE)
+        return function
+
+    return decorate
+
+
+def _explained(docstring: str) -> list[tuple[list[str], str]]:
+    """Names and meaning of each argument or attribute of a docstring."""
+    found = re.findall(r"^    (\w[\w, ]*): ((?:.|\n        )*)", docstring, flags=re.MULTILINE)
+    return [(names.split(", "), meaning) for names, meaning in found]

@@ -1,0 +1,1 @@
+"""Statics: equilibria and steady motions, with their stability."""

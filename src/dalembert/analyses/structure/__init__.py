@@ -1,0 +1,1 @@
+"""Structure: degrees of freedom, redundant equations and remedies, integrability, ignorable coordinates."""
