@@ -214,6 +214,7 @@ def reference(model: da.Model) -> dict[str, np.ndarray]:
 
     def closed(t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The nearest state on the constraints: stages of the method are a little off."""
+        q = tree.normalize(q)
         for _ in range(3):
             seen = dynamics.residuals(t, q, u)
             if len(seen.position):

@@ -74,7 +74,8 @@ class MixedFunctions(Record):
     dae = Function(float, Vector, Vector)
 
 
-class Mixed(NamedTuple):
+@dataclass(frozen=True)
+class Mixed:
     """A differential-algebraic form of the same variables:  B ż = F(t, z),  z = (y, algebraic variables).
 
     Attributes:

@@ -69,9 +69,10 @@ class _Pass:
     def __init__(self, e: Equations, tree: TreeKinematics):
         self.links, self.states, n = tree.links, e.states, len(tree.links)
         wrenches, self.tau = e.applied()
-        J, self.gamma = e.acceleration_by_bodies()
+        J, gamma = e.acceleration_by_bodies()
+        self.gamma: Any = gamma
         self.J, self.J_q = [J[:, 6 * k : 6 * k + 6] for k in range(n)], J[:, 6 * n :]
-        self.K = np.zeros((len(J), len(J)))
+        self.K: Any = np.zeros((len(J), len(J)))
         self.own: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.shift: list[np.ndarray] = []
         for k, (link, s) in enumerate(zip(self.links, self.states, strict=True)):
@@ -95,7 +96,9 @@ class _Pass:
                 D, push = D + link.armature * np.eye(len(D)), push - s.rotor
             lead = Psi @ S + self.J_q[:, link.u]
             free = push - S.T @ (M @ c - g)
-            gain = np.linalg.solve(D, np.column_stack([free, lead.T, S.T @ M])) if len(D) else np.zeros((0, 7 + m))
+            gain = np.zeros((0, 7 + m))
+            if len(D):
+                gain = np.asarray(np.linalg.solve(D, np.column_stack([free, lead.T, S.T @ M])), dtype=float)
             self.pivots[k] = gain
             # q̈ = gain · (1, λ, −X a)
             self.K += lead @ gain[:, 1 : 1 + m]
@@ -138,7 +141,7 @@ def eliminate(model: Model | Dynamics, q: Any, u: Any, *, t: float = 0.0) -> Eli
         raise DalembertError("eliminate: armatures on joints that close loops are not eliminated joint by joint")
     work = _Pass(e, tree)
     felt = work.inward()
-    multipliers = -np.linalg.pinv(work.K, rcond=REDUNDANT, hermitian=True) @ work.gamma
+    multipliers = -np.asarray(np.linalg.pinv(work.K, rcond=REDUNDANT, hermitian=True), dtype=float) @ work.gamma
     du = work.outward(multipliers, dynamics.nv)
     bodies = {link.body: Reduced(*there, *own) for link, there, own in zip(work.links, felt, work.own, strict=True)}
     return Eliminated(bodies, work.K, work.gamma, multipliers, du)
