@@ -62,7 +62,7 @@ class Trajectory(Labeled):
         certificate: Certificate,
         dynamics: Dynamics,
         resampler: Callable[..., Trajectory],
-        writer: Callable[..., Path] | None = None,
+        writer: Callable[..., Path | Page] | None = None,
     ):
         self._data, self.certificate, self.dynamics = data, certificate, dynamics
         self._resampler = resampler  # the analysis behind ``resample``: it measures and certifies the motion again
@@ -355,7 +355,7 @@ def run_of(
     data: xr.Dataset,
     sealed: bool,
     resampler: Callable[..., Trajectory],
-    writer: Callable[..., Path] | None = None,
+    writer: Callable[..., Path | Page] | None = None,
 ) -> Trajectory:
     """The trajectory of a file, with the equations that were integrated: all options are as they were.
 
@@ -376,7 +376,11 @@ def run_of(
 
 
 def _run(
-    path: Path, version: int, data: xr.Dataset, resampler: Callable[..., Trajectory], writer: Callable[..., Path] | None
+    path: Path,
+    version: int,
+    data: xr.Dataset,
+    resampler: Callable[..., Trajectory],
+    writer: Callable[..., Path | Page] | None,
 ) -> Trajectory:
     from dalembert.io import loads
 
