@@ -45,7 +45,11 @@ def test_a_signal_while_the_loop_runs(monkeypatch):
 
     plain = da.simulate(da.library.four_bar(), 10.0)
     monkeypatch.setattr(Stepwise, "advance", advance)
-    run = da.simulate(da.library.four_bar(), 10.0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which programs in the background lack
+    try:
+        run = da.simulate(da.library.four_bar(), 10.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
     counts = run.certificate.counts
     assert counts["steps"] + counts["rejected"] == 2 * STEPS
     compare(run, plain)
