@@ -215,7 +215,7 @@ def test_in_files():
 
 def test_a_run_that_chatters_says_so(monkeypatch):
     """A ball between a wall and another one that comes nearer: more and more bounces, without end."""
-    from dalembert.analyses import drive
+    from dalembert.analyses.simulation import drive
 
     monkeypatch.setattr(drive, "CHATTER_EVENTS", 8)
     monkeypatch.setattr(drive, "CHATTER_SHARE", 0.1)

@@ -26,7 +26,8 @@ from dalembert.coordinates.generalized_kinematics import GeneralizedKinematics, 
 from dalembert.coordinates.generalized_maps import Elimination, MappedKinematics, find_elimination
 from dalembert.coordinates.generalized_velocities import check_velocities
 from dalembert.coordinates.relative import Relative
-from dalembert.errors import DalembertError, ModelError, Problem
+from dalembert.errors import DalembertError, ExpressionError, ModelError, Problem
+from dalembert.expressions import parse
 from dalembert.joints import Joint
 from dalembert.joints.product import Ball, Product, Translation
 from dalembert.joints.rated import ROTATIONS, Rated
@@ -85,9 +86,11 @@ class Generalized:
 
 def _formula(name: str, value: Any) -> sp.Expr:
     try:
-        return Equation.model_validate({"name": name, "formula": value, "level": "velocity"}).formula
-    except ValidationError as error:
-        said = "; ".join(part["msg"].removeprefix("Value error, ") for part in error.errors())
+        given = parse(value) if isinstance(value, str) else value  # without tables, which only a model has
+        return Equation.model_validate({"name": name, "formula": given, "level": "velocity"}).formula
+    except (ExpressionError, ValidationError) as error:
+        parts = error.errors() if isinstance(error, ValidationError) else [{"msg": str(error)}]
+        said = "; ".join(str(part["msg"]).removeprefix("Value error, ") for part in parts)
         raise ModelError(Problem(f"velocity {name!r}: {said}", f"velocities.{name}")) from None
 
 

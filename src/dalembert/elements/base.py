@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast, get_args, get_origin
 
 import numpy as np
@@ -33,6 +33,7 @@ __all__ = [
     "JointName",
     "Name",
     "ParameterName",
+    "PlainFormula",
     "RateName",
     "Record",
     "Vector",
@@ -52,13 +53,17 @@ _RATE = re.compile(rf"{_NAME.pattern}(\[[0-9]{{1,3}}\])?")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 
 
-def formula_of(value: Any) -> sp.Expr:
-    """A number, a text or a SymPy expression as a SymPy expression."""
+def formula_of(value: Any, tables: bool = True) -> sp.Expr:
+    """A number, a text or a SymPy expression as a SymPy expression.
+
+    Args:
+        tables: whoever takes it checks that unknown functions are tables of a model.
+    """
     if isinstance(value, sp.Expr):
         return value
     if isinstance(value, str):
         try:
-            return parse(value, tables=True)
+            return parse(value, tables)
         except ExpressionError as error:
             raise ValueError(str(error)) from None
     if isinstance(value, BOOLEAN) or not isinstance(value, NUMBER):
@@ -164,6 +169,13 @@ def _name_schema(word: str, pattern: re.Pattern[str] = _NAME) -> WithJsonSchema:
 
 
 Formula = Annotated[sp.Expr, BeforeValidator(formula_of), PlainSerializer(plain_formula), WithJsonSchema(_FORMULA)]
+# Where there are no tables.
+PlainFormula = Annotated[
+    sp.Expr,
+    BeforeValidator(partial(formula_of, tables=False)),
+    PlainSerializer(plain_formula),
+    WithJsonSchema(_FORMULA),
+]
 Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector), WithJsonSchema(_VECTOR)]
 Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia), WithJsonSchema(_INERTIA)]
 _NameField = BeforeValidator(_name)

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from dalembert.elements import Formula, Record
+from dalembert.elements import PlainFormula, Record
 from dalembert.elements.base import formula_of
 from dalembert.expressions import parameter
 
@@ -112,7 +112,9 @@ Word = Annotated[str, BeforeValidator(_word), _text("name")]
 NodeWord = Annotated[str, BeforeValidator(_node_word), _text("name")]
 NodeName = Annotated[str, BeforeValidator(_node_name), _text("node")]
 EndName = Annotated[str, BeforeValidator(_end_name), _text("body or node")]
-Point = Annotated[tuple[Formula, Formula], BeforeValidator(_point), WithJsonSchema({**_PAIR, "x-type": "point"})]
+Point = Annotated[
+    tuple[PlainFormula, PlainFormula], BeforeValidator(_point), WithJsonSchema({**_PAIR, "x-type": "point"})
+]
 Nodes = Annotated[dict[NodeWord, Point], BeforeValidator(_some)]
 Center = Annotated[
     str | tuple[sp.Expr, sp.Expr] | None,
@@ -121,7 +123,7 @@ Center = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, _PAIR], "x-type": "node or point"}),
 ]
 Direction = Annotated[
-    tuple[Formula, Formula],
+    tuple[PlainFormula, PlainFormula],
     BeforeValidator(_direction),
     WithJsonSchema({"anyOf": [_PAIR, {"enum": list(_AXES)}], "x-type": "direction"}),
 ]
@@ -160,11 +162,13 @@ class PlanarBody(Record):
 
     name: Word = Field(description="unique name")
     nodes: Nodes = Field(description="name and drawn place of each node (m)")
-    mass: Formula = Field(0, validate_default=True, description="mass (kg)")
-    inertia: Formula = Field(0, validate_default=True, description="moment of inertia about the center of mass (kg m²)")
+    mass: PlainFormula = Field(0, validate_default=True, description="mass (kg)")
+    inertia: PlainFormula = Field(
+        0, validate_default=True, description="moment of inertia about the center of mass (kg m²)"
+    )
     com: Center = Field(None, description="a node, or (γ, ρ); default: halfway between the first two nodes")
     force: Point | None = Field(None, description="force at the center of mass, world axes (N)")
-    torque: Formula | None = Field(None, description="torque (N m)")
+    torque: PlainFormula | None = Field(None, description="torque (N m)")
     color: str | None = Field(None, pattern=r"^#[0-9a-fA-F]{6}$", description="as #rrggbb")
 
     def __getattr__(self, key: str) -> Any:
@@ -205,7 +209,9 @@ class RevoluteJoint(PlanarJoint):
     turns = True
     kind: Literal["revolute"] = "revolute"
     nodes: tuple[NodeName, NodeName] = Field(description="a node of the first and one of the second body")
-    torque: Formula | None = Field(None, description="of the first on the second body (N m): an input, or a formula")
+    torque: PlainFormula | None = Field(
+        None, description="of the first on the second body (N m): an input, or a formula"
+    )
 
 
 class PrismaticJoint(PlanarJoint):
@@ -216,7 +222,7 @@ class PrismaticJoint(PlanarJoint):
     bodies: tuple[Word, EndName] = Field(description="first body, and the second or the node of it that slides")
     axis: Direction = Field(description="direction of the line as drawn")
     point: Point | None = Field(None, description="where the guide is drawn; default: at the node that slides (m)")
-    force: Formula | None = Field(None, description="of the first on the second body along the axis (N)")
+    force: PlainFormula | None = Field(None, description="of the first on the second body along the axis (N)")
 
 
 class PinInSlot(PlanarJoint):
@@ -229,8 +235,8 @@ class PinInSlot(PlanarJoint):
     axis: Direction | None = Field(
         None, description="direction of the slot as drawn; default: along the first two nodes of its body"
     )
-    force: Formula | None = Field(None, description="of the first on the second body along the slot (N)")
-    torque: Formula | None = Field(None, description="of the first on the second body (N m)")
+    force: PlainFormula | None = Field(None, description="of the first on the second body along the slot (N)")
+    torque: PlainFormula | None = Field(None, description="of the first on the second body (N m)")
 
 
 class ContactOnLine(Record):
@@ -239,7 +245,7 @@ class ContactOnLine(Record):
     kind: Literal["rolling-on-line"] = "rolling-on-line"
     name: Word = Field(description="unique name")
     center: NodeName = Field(description="the node at the center of the disc")
-    radius: Formula = Field(description="of the disc (m)")
+    radius: PlainFormula = Field(description="of the disc (m)")
     line: Word = Field(BASE, description="the body with the line")
     axis: Direction = Field(description="direction of the line; the disc rolls on its left side")
 
@@ -259,9 +265,9 @@ class NodeSpring(Record):
 
     name: Word = Field(description="unique name")
     nodes: tuple[NodeName, NodeName] = Field(description="its ends")
-    stiffness: Formula = Field(0, validate_default=True, description="k (N/m)")
-    damping: Formula = Field(0, validate_default=True, description="c (N s/m)")
-    length: Formula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
+    stiffness: PlainFormula = Field(0, validate_default=True, description="k (N/m)")
+    damping: PlainFormula = Field(0, validate_default=True, description="c (N s/m)")
+    length: PlainFormula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
 
 
 class NodeForce(Record):
@@ -276,7 +282,7 @@ class PlanarCoordinate(Record):
     """A coordinate of one's own, given by its rate:  q̇ = formula."""
 
     name: Word = Field(description="unique name")
-    rate: Formula = Field(description="q̇, linear in velocities")
+    rate: PlainFormula = Field(description="q̇, linear in velocities")
     start: float = Field(0.0, allow_inf_nan=False, description="its value as drawn")
 
 
@@ -284,16 +290,16 @@ class PlanarVelocity(Record):
     """A quasi-velocity of one's own:  p = formula, with a force and an inertia that belong to it."""
 
     name: Word = Field(description="unique name")
-    formula: Formula = Field(description="p, linear in velocities")
-    force: Formula | None = Field(None, description="whose power is force · p")
-    inertia: Formula = Field(0, validate_default=True, description="J of the kinetic energy ½ J p²")
+    formula: PlainFormula = Field(description="p, linear in velocities")
+    force: PlainFormula | None = Field(None, description="whose power is force · p")
+    inertia: PlainFormula = Field(0, validate_default=True, description="J of the kinetic energy ½ J p²")
 
 
 class PlanarConstraint(Record):
     """A formula that must vanish."""
 
     name: Word = Field(description="unique name")
-    formula: Formula = Field(description="must be zero")
+    formula: PlainFormula = Field(description="must be zero")
     level: Literal["position", "velocity"] = Field("position", description="'position' (holonomic) or 'velocity'")
 
 
@@ -301,7 +307,7 @@ class PlanarOutput(Record):
     """A quantity to record."""
 
     name: Word = Field(description="unique name")
-    formula: Formula = Field(description="any quantity of the motion")
+    formula: PlainFormula = Field(description="any quantity of the motion")
     unit: str = Field("", max_length=40, description="for labels")
 
 

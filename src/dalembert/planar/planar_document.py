@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dalembert.elements import Formula, Record
+from dalembert.elements import PlainFormula, Record
 from dalembert.errors import ModelError, Problem
 from dalembert.model.document import MAX_MESSAGE, _clip, _element, _explain, _kind_of, _plain
 from dalembert.model.fields import nearest
@@ -47,7 +47,7 @@ class PlanarDocument(Record):
     description: str = Field("", description="one line for lists")
     gravity: Point = Field((0, 0), validate_default=True, description="acceleration of free fall (m/s²)")
     parameters: dict[Word, float] = Field({}, description="name and nominal value of each parameter")
-    inputs: dict[Word, Formula] = Field({}, description="forces chosen from outside, and their laws in a run")
+    inputs: dict[Word, PlainFormula] = Field({}, description="forces chosen from outside, and their laws in a run")
     base: dict[NodeWord, Point] = Field({}, description="nodes of the base (m)")
     bodies: list[PlanarBody] = Field([], description="rigid bodies by their nodes")
     joints: list[RevoluteJoint | PrismaticJoint | PinInSlot] = Field([], description="pins, slides, pins in slots")
