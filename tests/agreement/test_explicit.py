@@ -65,7 +65,7 @@ def both(model: Model, seed: int, options: da.Generalized | None = None) -> tupl
     generalized, relative = GeneralizedCoordinates(flat, options), Relative(flat)
     q, u = 0.5 * rng.normal(size=generalized.nq), rng.normal(size=generalized.nv)
     for turn in generalized.turns:
-        if turn.described.axes is None:
+        if turn.described.by_quaternion:
             q[turn.at] /= np.linalg.norm(q[turn.at])
             u[turn.at] -= q[turn.at] * (q[turn.at] @ u[turn.at])
     mapped = Equations(generalized.place(NUMPY, dict(flat.parameters)), TIME, q, u)

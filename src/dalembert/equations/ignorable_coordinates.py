@@ -176,7 +176,7 @@ def _pool(coordinates: Any, names: list[str], ignorable: tuple[int, ...]) -> lis
     wherever the mechanism has mass. Rates of a quaternion are not, because of its length; ω stands for them.
     """
     lengths = {
-        i for turn in coordinates.turns if turn.described.axes is None for i in range(turn.at.start, turn.at.stop)
+        i for turn in coordinates.turns if turn.described.by_quaternion for i in range(turn.at.start, turn.at.stop)
     }
     labels = coordinates.labels()[1]
     first = [names.index(f"d/dt {name}") for i, name in enumerate(labels) if i not in lengths and i not in ignorable]
