@@ -254,7 +254,7 @@ def _context_of(dynamics: Dynamics) -> Context:
     parameters = np.array(dynamics.parameters(), dtype=float)
     context = Context(
         nq=dynamics.nq, nv=dynamics.nv, rows=len(dynamics.rows), holonomic=dynamics.holonomic, parameters=parameters,
-        n_parameters=len(parameters), n_windings=len(dynamics.coordinates.windings),
+        n_parameters=len(parameters), n_tail=dynamics.coordinates.tail,
         statistics=Statistics(smallest_pivot=1.0, lowest_rank=np.inf),
     )  # fmt: skip
     context.set(dynamics=dynamics.dynamics_kernel, constraints=dynamics.constraint_kernel)
