@@ -147,13 +147,27 @@ class Reader:
             return math.sqrt(self._group())
         if name == "begin":
             return self._matrix()
+        if name in ("max", "min"):
+            return (max if name == "max" else min)(self._several())
         if name in FUNCTIONS:
             power = self._group() if self._next("^") else 1
             return FUNCTIONS[name](self._argument()) ** power
         raise ValueError(f"unknown command {found[0]!r}")
 
+    def _several(self) -> list[float]:
+        """Arguments in parentheses."""
+        self._expect("(")
+        values = [self._sum()]
+        while self._next(","):
+            values.append(self._sum())
+        self._expect(")")
+        return values
+
     def _argument(self) -> float:
-        """In parentheses, or numbers and symbols side by side: functions end a product."""
+        """In parentheses or braces, or numbers and symbols side by side: functions end a product."""
+        self._space()
+        if self.text.startswith("{", self.at):
+            return self._group()
         if self._next("("):
             value = self._sum()
             self._expect(")")

@@ -98,8 +98,9 @@ def read_back(d: da.Derivation) -> int:
 
 
 def cases() -> list[Any]:
-    """All but the Delta robot: no random values were found at which all of its roots are real."""
-    names = [name for name in LIBRARY if name != "delta-robot"]
+    """All but two. Of the Delta robot no random values were found at which all of its roots are real; the road of the
+    quarter car, a table, is printed by cases whose numbers are rounded."""
+    names = [name for name in LIBRARY if name not in ("delta-robot", "quarter-car")]
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 

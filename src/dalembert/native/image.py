@@ -30,11 +30,18 @@ _ALIGNMENT = 64
 
 @dataclass
 class _Block:
-    """A piece of this process's memory, and where it is there."""
+    """A piece of this process's memory, and where it is there.
+
+    Attributes:
+        found: as which piece, counted from 0.
+        scratch: nobody reads what it holds between two calls.
+    """
 
     start: int
     stop: int
     written: bool
+    found: int
+    scratch: bool
     there: int = 0
 
 
@@ -70,14 +77,15 @@ class Image:
             for item in value:
                 self._walk(item)
 
-    def _memory(self, array: np.ndarray) -> None:
+    def _memory(self, array: np.ndarray, scratch: bool = False) -> None:
         start = array.__array_interface__["data"][0]
         if array.size == 0:
             self._empty.add(start)
             return
         reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
         low, high = sum(min(0, x) for x in reach), sum(max(0, x) for x in reach)
-        self._blocks.append(_Block(start + low, start + high + array.itemsize, array.flags.writeable))
+        stop, writeable = start + high + array.itemsize, array.flags.writeable
+        self._blocks.append(_Block(start + low, stop, writeable, len(self._blocks), scratch))
 
     def _record(self, record: Record) -> None:
         if id(record) in self._seen:
@@ -102,7 +110,7 @@ class Image:
             elif isinstance(item, Kernel):
                 self._pointers[place] = self._program.kernel(kept.kernel)
                 self._pointers[place + 8 * (SLOTS_OF_KERNEL - 1)] = kept.memory.ctypes.data
-                self._memory(kept.memory)
+                self._memory(kept.memory, scratch=True)
             elif isinstance(item, Kernels):
                 self._row_of_kernels(place, kept)
             elif isinstance(item, BatchKernel):
@@ -126,6 +134,8 @@ class Image:
             if merged and block.start < merged[-1].stop:
                 merged[-1].stop = max(merged[-1].stop, block.stop)
                 merged[-1].written = merged[-1].written or block.written
+                merged[-1].scratch = merged[-1].scratch and block.scratch
+                merged[-1].found = min(merged[-1].found, block.found)
             else:
                 merged.append(block)
         self._blocks = merged
@@ -134,8 +144,12 @@ class Image:
     # -- there --------------------------------------------------------------------------------------------------------
 
     def place(self, allocate: Callable[[int], int]) -> None:
-        """Find room for everything, by a function that gives the address of so many bytes."""
-        for block in self._blocks:
+        """Find room for everything, by a function that gives the address of so many bytes.
+
+        They are put by size, then in the order of the fields: an image does not depend on where things lie here, and
+        what is alike lies together, which packs well.
+        """
+        for block in sorted(self._blocks, key=lambda block: (block.stop - block.start, block.found)):
             lead = block.start % _ALIGNMENT
             room = allocate(block.stop - block.start + lead + _ALIGNMENT)
             block.there = -(-room // _ALIGNMENT) * _ALIGNMENT + lead
@@ -159,7 +173,8 @@ class Image:
     def copy_in(self, write: Callable[[int, bytes], None], numbers: dict[str, int]) -> None:
         """Write everything as it is now; ``numbers``: of the functions, by name."""
         for block in self._blocks:
-            write(block.there, ctypes.string_at(block.start, block.stop - block.start))
+            if not block.scratch:
+                write(block.there, ctypes.string_at(block.start, block.stop - block.start))
         for place, what in self._pointers.items():
             value = numbers[what] if isinstance(what, str) else self.there(what)
             write(self.there(place), value.to_bytes(8, "little"))
