@@ -15,7 +15,7 @@ from dalembert.constraints.base import Constraint
 from dalembert.elements import BodyName, Formula, FrameName, Motion, Site
 from dalembert.elements.allowed import POSITIONS
 from dalembert.elements.surfaces import Surface, check_pair, touching
-from dalembert.elements.travel import check_travel, travel_of, travel_sides
+from dalembert.elements.travel import Travel, check_travel, travel_sides
 
 __all__ = ["Limit", "OneSided", "RigidContact"]
 
@@ -61,7 +61,7 @@ class OneSided(Constraint):
             site.report("restitution", f"restitution must be from 0 to 1, got {e:g}", "restitution: 0.5")
 
 
-class Limit(OneSided):
+class Limit(Travel, OneSided):
     """End stops of a coordinate, or of any formula of the position: rigid, with restitution.
 
     With both bounds on a difference of coordinates it is a clearance: play between teeth, slack in a pin.
@@ -72,14 +72,6 @@ class Limit(OneSided):
     of: Annotated[Formula, POSITIONS] = Field(description="what is limited, e.g. q(knee); in Python also the joint")
     lower: Formula | None = Field(None, description="its smallest value (rad or m)")
     upper: Formula | None = Field(None, description="its largest value")
-
-    @classmethod
-    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "of": travel_of(fields.get("of"))}
-
-    @property
-    def sides(self) -> int:
-        return (self.lower is not None) + (self.upper is not None)
 
     def gaps(self, motion: Motion) -> list[Any]:
         return travel_sides(motion, self.of, self.lower, self.upper)

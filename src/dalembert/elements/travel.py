@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -12,7 +12,7 @@ from dalembert.elements.motion import Motion
 from dalembert.elements.site import Site
 from dalembert.expressions import Reference, reference, references
 
-__all__ = ["check_travel", "slope", "travel_of", "travel_sides"]
+__all__ = ["Travel", "check_travel", "slope", "travel_sides"]
 
 
 @lru_cache(maxsize=1000)
@@ -21,9 +21,22 @@ def slope(formula: sp.Expr, ref: Reference) -> sp.Expr:
     return cast(sp.Expr, formula.diff(reference(ref.quantity, ref.element, ref.index)))
 
 
-def travel_of(given: Any) -> Any:
-    """A joint stands for its first coordinate; formulas are left as they are."""
-    return reference("q", given.name) if isinstance(given, Element) else given
+class Travel:
+    """What elements with the fields ``of``, ``lower`` and ``upper`` share."""
+
+    if TYPE_CHECKING:  # each class describes these fields in its own words, and in its own order
+        lower: sp.Expr | None
+        upper: sp.Expr | None
+
+    @classmethod
+    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """A joint stands for its first coordinate; formulas are left as they are."""
+        given = fields.get("of")
+        return {**fields, "of": reference("q", given.name) if isinstance(given, Element) else given}
+
+    @property
+    def sides(self) -> int:
+        return (self.lower is not None) + (self.upper is not None)
 
 
 def travel_sides(motion: Motion, of: sp.Expr, lower: sp.Expr | None, upper: sp.Expr | None) -> list[Any]:

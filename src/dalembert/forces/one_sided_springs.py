@@ -16,7 +16,7 @@ from pydantic import Field
 from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site
 from dalembert.elements.allowed import POTENTIAL
 from dalembert.elements.surfaces import Surface, check_pair, curvature_radius, slipping, touching
-from dalembert.elements.travel import check_travel, slope, travel_of, travel_sides
+from dalembert.elements.travel import Travel, check_travel, slope, travel_sides
 from dalembert.expressions import reference, references
 from dalembert.forces.base import Force
 
@@ -91,7 +91,7 @@ def check_stiffness(site: Site, stiffness: Any) -> None:
         site.report("stiffness", f"stiffness must be positive, got {value:g}", "stiffness: 1e5")
 
 
-class Stop(OneSidedSpring):
+class Stop(Travel, OneSidedSpring):
     """End stops of a coordinate, or of any formula of the position, that give: a one-sided spring on either side.
 
     With both bounds on a difference of coordinates it is a backlash with stiffness.
@@ -103,14 +103,6 @@ class Stop(OneSidedSpring):
     stiffness: Formula = Field(description="k (N/m, or N m/rad)")
     lower: Formula | None = Field(None, description="where the lower stop begins (rad or m)")
     upper: Formula | None = Field(None, description="where the upper stop begins")
-
-    @classmethod
-    def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return {**fields, "of": travel_of(fields.get("of"))}
-
-    @property
-    def sides(self) -> int:
-        return (self.lower is not None) + (self.upper is not None)
 
     def check(self, site: Site) -> None:
         super().check(site)
