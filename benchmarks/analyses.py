@@ -1,6 +1,7 @@
 """What warm calls of the analyses cost, in processor time, and what a sweep adds to the integration of its samples.
 
     python benchmarks/analyses.py [samples of the sweep, 200]
+    python benchmarks/analyses.py 10000 --sweep      the sweep alone; for its ratio by the clock nothing else may run
 
 Warm: the model was asked once before. Of the calls the median of 21 is shown, with the least. The sweep runs four-bars
 of 10 s at rtol 1e-6 from different starts with different masses. *Integration* is the native loop alone, one sample
@@ -11,6 +12,7 @@ set. Memory is the growth of the process between the first tenth of the samples 
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import statistics
 import sys
@@ -106,15 +108,27 @@ def sweep(samples: int) -> None:
         f"  sweep             {processor:8.2f} s of all threads, {processor / alone:.2f} of it; "
         f"{wall:.2f} s by the clock"
     )
-    print(f"  memory            +{memory() - before:.0f} MB")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    print(
+        f"  ratio             {wall * cores / alone:8.2f} by the clock against the integration on {cores} cores "
+        f"(asked: 1.30), {processor / alone:.2f} by processor time"
+    )
+    print(f"  memory            +{memory() - before:.0f} MB after the first tenth of the samples")
 
 
 def main() -> None:
+    numbers = [word for word in sys.argv[1:] if word.isdigit()]
+    if "--sweep" not in sys.argv:
+        print_calls()
+    sweep(int(numbers[0]) if numbers else 200)
+
+
+def print_calls() -> None:
+    """Warm calls, with what they may take."""
     print(f"{'warm call':<48}{'median':>10}{'least':>10}{'asked':>10}   (ms of the processor)")
     for name, most, call in calls():
         middle, least = warm(call)
         print(f"{name:<48}{middle:>10.2f}{least:>10.2f}{most:>10}")
-    sweep(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
 
 
 if __name__ == "__main__":

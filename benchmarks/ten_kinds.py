@@ -270,7 +270,7 @@ def measure(kind: str) -> list[tuple[str, str, float, str]]:
         except DalembertError as error:
             rows.append((name, coordinates, np.nan, f"failed: {error}"))
             continue
-        poses, _ = body_motion(run.dynamics.coordinates, run.values("q")[-1], run.values("u")[-1])
+        poses, _ = body_motion(run.dynamics.coordinates, run.values("q")[-1], run.values("u")[-1], DURATION)
         worst = 0.0
         for body, expected in truth.items():
             X = poses[body]

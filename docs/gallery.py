@@ -30,9 +30,16 @@ def make(folder: Path, chosen: Sequence[str] | None = None) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        simulate(library.build(name), library.duration(name)).live(folder / f"{name}.html")
+        _page(simulate(library.build(name), library.duration(name)), folder / f"{name}.html")
         for name in (names() if chosen is None else chosen)
     ]
+
+
+def _page(run: Any, path: Path) -> Path:
+    """The page that simulates; of what needs Python, such as rigid contacts, the run that was recorded."""
+    from dalembert.export.portable import needs_python
+
+    return run.animate(path) if needs_python(run.dynamics.flat) else run.live(path)
 
 
 def on_post_build(config: Any, **_: Any) -> None:

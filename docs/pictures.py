@@ -88,11 +88,16 @@ def living(name: str, duration: float, time: float, changed: dict[str, float], p
     return make
 
 
-def ignorable(path: Path) -> None:
-    """Errors of four methods, from the tables of the example."""
-    with tempfile.TemporaryDirectory() as folder:
-        _run(str(ROOT / "examples" / "13_ignorable_coordinates" / "tables.py"), DALEMBERT_EXAMPLES_OUT=folder)
-        shutil.copy(Path(folder) / "tables.png", path)
+def ignorable(name: str) -> Callable[[Path], None]:
+    """Errors of four methods (``tables``), or motions (``figures``), from a script of the example."""
+
+    def make(path: Path) -> None:
+        script = ROOT / "examples" / "13_ignorable_coordinates" / f"{name}.py"
+        with tempfile.TemporaryDirectory() as folder:
+            _run(str(script), DALEMBERT_EXAMPLES_OUT=folder)
+            shutil.copy(Path(folder) / f"{name}.png", path)
+
+    return make
 
 
 def parts_to_whole(name: str) -> Callable[[Path], None]:
@@ -220,7 +225,8 @@ PICTURES = {
     "four-bar": Picture(four_bar, "seconds, Chromium"),
     "five-bar": Picture(parts_to_whole("five_bar_with_motors"), "seconds"),
     "friction": Picture(parts_to_whole("friction_in_a_guide"), "seconds"),
-    "ignorable": Picture(ignorable, "minutes"),
+    "ignorable": Picture(ignorable("tables"), "minutes"),
+    "ignorable-motion": Picture(ignorable("figures"), "seconds"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),
     "planar-rrr": Picture(planar_rrr, "seconds"),

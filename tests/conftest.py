@@ -5,7 +5,8 @@ In folders that look at many mechanisms, each a few times, kernels are compiled 
 
 Files with long tests come first, so that no worker is left with one of them when the others have nothing to do.
 
-What is there when all tests are collected stays until the end: garbage collection need not look at it again.
+What is there when all tests are collected stays until the end: garbage collection need not look at it again, and it
+looks at the rest seldom, as most of what tests make is gone soon without it.
 """
 
 import gc
@@ -14,12 +15,16 @@ import pytest
 
 from dalembert.native import checking
 
-MANY_MECHANISMS = {"agreement", "analyses", "io_robots", "library"}
+MANY_MECHANISMS = {"agreement", "analyses", "io_robots", "library", "model", "modular", "planar", "signals", "solids"}
 LONG = (
     "test_twins", "test_docs_examples", "test_examples", "test_rolled", "test_checkpoint", "test_view_browser",
     "test_derivation_textbook", "test_derivation_object", "test_verification_benchmarks", "test_loops",
     "test_library", "test_recipe", "test_natural",
 )  # fmt: skip
+
+
+# Objects made, less those gone, before garbage is looked for, then how often older ones are looked at.
+gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):

@@ -10,7 +10,7 @@ import numpy as np
 
 __all__ = [
     "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE", "SET",
-    "TUPLE", "is_finite", "is_positive",
+    "TUPLE", "finite_number", "is_finite", "is_positive",
 ]  # fmt: skip
 
 Classes = tuple[type[Any], ...]
@@ -28,6 +28,15 @@ NUMBER: Classes = (int, float, np.number)
 SEQUENCE: Classes = (list, tuple)
 SET: Classes = (set, frozenset)
 TUPLE: Classes = (tuple,)
+
+
+def finite_number(value: Any) -> float | None:
+    """Whatever ``float`` takes as a finite number, else None."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_finite(value: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.family import FAMILY
 from support.pairs import PAIRS
-from support.refusals import compiled, share_kernels
+from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 import dalembert as da
@@ -89,10 +89,10 @@ def expected(name: str, coordinates: str = "relative") -> tuple[np.ndarray, np.n
 
 
 def equations_by(name: str, formulation: str, coordinates: str) -> Dynamics:
-    """Formulations that take the same blocks share the kernel."""
+    """The equations by a formulation; those that take the same blocks share the kernel."""
     if formulation == "penalty":  # heavier than by default: one of the loops hardly resists
         return da.compile(model_of(name), formulation=Penalty(alpha=1e9), coordinates=coordinates)
-    return share_kernels(compiled(model_of(name), formulation, coordinates), placed(name, coordinates)[0])
+    return compiled(model_of(name), formulation, coordinates)
 
 
 def refused(formulation: str, name: str) -> bool:

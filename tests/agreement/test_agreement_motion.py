@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.cases import CASES, TREES, case, parallelogram
 from support.pairs import ANALYTICAL, PAIRS
-from support.refusals import compiled, share_kernels
+from support.refusals import compiled
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 
 from dalembert.algebra import NUMPY
@@ -35,9 +35,6 @@ EVERY_DAY = (
 THOROUGH = {("lagrange-multipliers", "relative"), ("lagrange-multipliers", "natural"), ("recursive", "relative")}
 
 
-MULTIPLIERS_IN = FORMULATIONS["lagrange-multipliers"].supports().coordinates
-
-
 def _combination(name: str, formulation: str, coordinates: str):
     often = EVERY_DAY[1:3] if formulation in ANALYTICAL else EVERY_DAY
     rare = (formulation, coordinates) not in THOROUGH and name not in often
@@ -46,10 +43,7 @@ def _combination(name: str, formulation: str, coordinates: str):
 
 @cache
 def dynamics_of(name: str, formulation: str, coordinates: str) -> Dynamics:
-    dynamics = compiled(case(name), formulation, coordinates)
-    if formulation == "lagrange-multipliers" or coordinates not in MULTIPLIERS_IN:
-        return dynamics
-    return share_kernels(dynamics, dynamics_of(name, "lagrange-multipliers", coordinates))
+    return compiled(case(name), formulation, coordinates)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cases import CASES, case, parallelogram
-from support.refusals import share_kernels
 from support.states import accelerations_in_world, body_motion, consistent_state, equations_at, transfer
 from test_agreement_motion import TIME, dynamics_of, state_in
 
@@ -57,7 +56,7 @@ def _nodes(dynamics: Dynamics) -> int:
 def test_every_node_of_a_mechanism_without_sub_models(name, coordinates):
     flat = dynamics_of(name, "lagrange-multipliers", coordinates)
     q, u = state_in(name, 0, flat.coordinates)
-    modular = share_kernels(Dynamics(case(name), EVERY_NODE[1], coordinates), flat)
+    modular = Dynamics(case(name), EVERY_NODE[1], coordinates)
     _assert_same(name, flat, modular, q, u)
 
 
@@ -67,7 +66,7 @@ def test_every_node_of_the_library(name):
     """At the start of each bundled mechanism, in absolute coordinates, where every joint is a row."""
     model = getattr(da.library, name.replace("-", "_"))()
     flat = Dynamics(model, "lagrange-multipliers", "absolute")
-    modular = share_kernels(Dynamics(model, EVERY_NODE[0], "absolute"), flat)
+    modular = Dynamics(model, EVERY_NODE[0], "absolute")
     _assert_same(name, flat, modular, *da.assemble(model).to(flat.coordinates))
 
 
@@ -147,7 +146,7 @@ def test_random_hierarchies_move_as_all_at_once(name):
         A = flat.residuals(TIME, q, u).jacobian
         assert depth == 1 or np.linalg.matrix_rank(A, tol=1e-8) < len(A)
         for formulation in (*EVERY_NODE, Modular()):
-            modular = share_kernels(Dynamics(model, formulation, coordinates), flat)
+            modular = Dynamics(model, formulation, coordinates)
             assert _nodes(modular) >= (1 if formulation.merge else depth)
             _assert_same(f"{coordinates}, {formulation}", flat, modular, q, u)
             got = accelerations_in_world(flat.coordinates, q, u, modular.solve(q, u, t=TIME)[0], TIME)
@@ -167,7 +166,7 @@ def test_nonholonomic_joints_in_sub_models():
         flat = Dynamics(whole, "lagrange-multipliers", coordinates)
         q, u = consistent_state(flat, 0, t=TIME)
         for formulation in EVERY_NODE:
-            modular = share_kernels(Dynamics(whole, formulation, coordinates), flat)
+            modular = Dynamics(whole, formulation, coordinates)
             _assert_same(coordinates, flat, modular, q, u)
 
 

@@ -152,6 +152,22 @@ def test_a_disc_stands_on_the_lowest_point_of_its_rim():
     assert float(run.joint("guide").q[-1]) == pytest.approx(0.2 * np.sin(tilt), rel=1e-12)
 
 
+@pytest.mark.parametrize("slots", [4, 6])
+def test_a_geneva_wheel_indexes(slots):
+    """While the pin is in a slot the wheel is at β = atan2(sin θ, c/r − cos θ); between, it rests."""
+    speed, distance = 2 * np.pi, 0.1
+    run = da.simulate(da.library.geneva_drive(slots=slots, speed=speed, distance=distance), 3.0)
+    assert run.certificate.trusted and np.ptp(run.energy.balance.values) < 1e-8
+    step, ratio = 2 * np.pi / slots, 1 / np.sin(np.pi / slots)
+    turns = speed * run.time.values / (2 * np.pi)
+    theta = 2 * np.pi * (turns - np.floor(turns)) - np.pi
+    within = np.abs(theta) < np.pi / 2 - np.pi / slots
+    beta = np.where(within, np.arctan2(np.sin(theta), ratio - np.cos(theta)), np.sign(theta) * step / 2)
+    wanted = -(np.floor(turns) * step + beta + step / 2)
+    assert np.abs(run.joint("turn").q.values.ravel() - wanted)[:-1].max() < 1e-8
+    assert [event.name for event in run.events] == ["in", "out"] * 3
+
+
 def make(**changes):
     """A model with one contact, or one limit, that is wrong."""
     model, guide, ball = falling()
@@ -228,3 +244,16 @@ def test_a_run_that_chatters_says_so(monkeypatch):
     model.initial("ball guide", value=0.3, rate=0.5)
     run = da.simulate(model, 1.5, certify=False)
     assert "chatters: 8 impacts" in run.certificate.message and run.time[-1] < 1
+
+
+@pytest.mark.parametrize("formulation", ["maggi", "kane", "hamilton", "canonical"])
+def test_formulations_that_choose_beforehand_refuse_what_closes_later(formulation):
+    """Silently they would fall through it."""
+    model = da.library.pendulum()
+    model.limit("stop", "q(pivot)", lower=-0.1)
+    with pytest.raises(da.ModelError, match="closes or sticks"):
+        da.simulate(model, 1.0, formulation=formulation)
+    d = da.compile(model, formulation=formulation)
+    state = da.assemble(d, {})
+    with pytest.raises(da.ModelError, match="closes or sticks"):
+        d.solve(state.q, state.u, parameters={"stop.on": 1.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import types
 
@@ -324,3 +325,29 @@ def test_a_mode_is_shown_with_its_loops_closed(tmp_path):
 def test_planar_mechanisms_are_linearized_as_models():
     planar = da.library.planar_pendulum()
     np.testing.assert_allclose(da.linearize(planar).A, da.linearize(planar.to_model()).A)
+
+
+def test_linear_models_and_equilibria_are_pickled():
+    model = da.library.four_bar()
+    linear = da.linearize(model, {"A": 0.8}, inputs=["A"])
+    again = pickle.loads(pickle.dumps(linear))
+    assert np.array_equal(again.A, linear.A) and again.states == linear.states
+    assert np.allclose(again.sensitivity("density")["density"], linear.sensitivity("density")["density"], rtol=1e-12)
+    found = da.equilibrium(model)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+    part = pickle.loads(pickle.dumps(da.linearize(da.library.bicycle(lean=0.0)).without("rear contact[0]")))
+    assert len(part.states) > 0
+
+
+def test_one_name_stands_for_a_list_and_nothing_to_do_is_said():
+    model = da.library.four_bar()
+    assert np.array_equal(da.linearize(model, inputs="A").B, da.linearize(model, inputs=["A"]).B)
+    with pytest.raises(da.DalembertError, match="no values of 'density'"):
+        da.linearize_over(model, "density", [])
+    with pytest.raises(da.DalembertError, match="unknowns: expected names"):
+        da.inverse_dynamics(model, {"A": "t"}, 0.1, unknowns=3)
+    with pytest.raises(da.DalembertError, match="expected a model"):
+        da.workspace(3, "coupler", {"A": (0, 1)})
+    with pytest.raises(da.DalembertError, match="samples must be"):
+        da.workspace(model, "coupler", {"A": (0, 1)}, samples=0)
+    assert len(da.workspace(da.compile(model), "coupler", {"A": (0, 1)}, samples=3).values) == 3

@@ -33,7 +33,7 @@ class Reader:
     """
 
     def __init__(self, text: str, values: Mapping[str, float]):
-        self.text, self.at, self.values = text, 0, values
+        self.text, self.at, self.values, self.within_bars = text, 0, values, False
         self.names = sorted(values, key=len, reverse=True)
 
     def read(self) -> Any:
@@ -126,8 +126,10 @@ class Reader:
             value = self._sum()
             self._expect(")")
             return value
-        if self._next("|"):
+        if not self.within_bars and self._next("|"):
+            self.within_bars = True
             value = self._sum()
+            self.within_bars = False
             self._expect("|")
             return abs(value)
         if self.text.startswith("{", self.at):

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 PROBLEMS = sorted((ROOT / "examples").glob("12_equations_by_hand/[0-9]*.py"))
 PARTS = sorted((ROOT / "examples").glob("14_parts_to_whole/*.py"))
-SLOW = {"07_stewart_platform.py"}  # its equations take some seconds to compile
+SLOW = {"07_stewart_platform.py", "linear_pendulums.py", "tricycle.py"}  # some seconds of compiling or linearizing
 FRESH = {"01_pendulum.py"}  # in a new interpreter; the others in one that has NumPy and the like imported
 
 
@@ -35,7 +35,9 @@ def test_problem(problem, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("example", PARTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "example", [pytest.param(p, id=p.name, marks=pytest.mark.slow if p.name in SLOW else ()) for p in PARTS]
+)
 def test_parts(example, tmp_path, monkeypatch, capsys):
     """Systems made of parts check their numbers themselves, print a short result and leave a picture."""
     monkeypatch.setenv("DALEMBERT_EXAMPLES_OUT", str(tmp_path))

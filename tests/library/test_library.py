@@ -38,6 +38,10 @@ FREEDOM = {
     "bouncing-ball": 3,
     "cam-follower": 1,
     "stick-slip": 1,
+    "rocking-block": 3,
+    "woodpecker": 3,
+    "clutch": 2,
+    "geneva-drive": 0,
     "n-four-bar": 1,
     "sarrus": 1,
     "bennett": 1,
@@ -46,9 +50,27 @@ FREEDOM = {
     "quarter-car": 2,
 }
 # The same with the drives taken out.
-MOBILITY = {"crank-rocker": 1, "stewart-platform": 6, "delta-robot": 3, "cam-follower": 2, "stick-slip": 2}
+MOBILITY = {
+    "crank-rocker": 1,
+    "stewart-platform": 6,
+    "delta-robot": 3,
+    "cam-follower": 2,
+    "stick-slip": 2,
+}
 # By a motion, a force or a torque, or damped.
-DRIVEN = {*MOBILITY, "andrews", "snakeboard", "desk-lamp", "bouncing-ball", "five-bar", "quarter-car"}
+DRIVEN = {
+    *MOBILITY,
+    "andrews",
+    "snakeboard",
+    "desk-lamp",
+    "bouncing-ball",
+    "five-bar",
+    "quarter-car",
+    "rocking-block",
+    "woodpecker",
+    "clutch",
+    "geneva-drive",
+}
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {
@@ -75,6 +97,10 @@ CHANGES = {
     "bouncing-ball": {"height": 0.8, "restitution": 0.5},
     "cam-follower": {"speed": 15.0, "mass": 0.3},
     "stick-slip": {"speed": 0.2, "stiffness": 20.0},
+    "rocking-block": {"tilt": 0.15, "friction": 0.9},
+    "woodpecker": {"stiffness": 0.006, "swing": -6.0},
+    "clutch": {"friction": 0.4, "torque": 60.0},
+    "geneva-drive": {"speed": 5.0, "inertia": 2e-4},
     "n-four-bar": {"length": 0.8, "mass": 2.0},
     "sarrus": {"width": 0.5, "stiffness": 400.0},
     "bennett": {"height": 0.4, "density": 3.0},

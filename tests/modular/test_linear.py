@@ -16,7 +16,8 @@ import dalembert as da
 from dalembert.bench import reference_data
 from dalembert.errors import ModelError
 from dalembert.modular import LeastSquares
-from dalembert.modular.linear_tree import LinearSystem, numbers_of, reference
+from dalembert.modular.linear_rows import numbers_of, reference
+from dalembert.modular.linear_tree import LinearSystem
 
 G = 9.8
 WHIPPLE = reference_data("whipple_bicycle")

@@ -7,6 +7,7 @@ import pytest
 from support.many_subsystems import nest, row
 
 import dalembert as da
+from dalembert.modular import compiled_system
 from dalembert.modular.compiled_system import CompiledSystem, compiled
 from dalembert.modular.own_rows import COUNTS
 
@@ -73,3 +74,23 @@ def test_a_hundred_deep() -> None:
     exact = eq.acceleration(state)
     found = [rate[system.state.index(f"{label.text}.d")] for label in eq.top]
     np.testing.assert_allclose(found, list(exact.values()), rtol=1e-8, atol=1e-8 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("kind", ["row", "nest"])
+def test_the_way_back_by_the_tree_is_the_shortest(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Onto the invariants from a state off them: by the tree what all rows at once give."""
+    S = row(8, "back", GROUP)[0] if kind == "row" else nest(8)[0]
+    eq = S.equations()
+    state = eq.consistent({})
+    off = np.array([state[str(label)] for label in eq.state])
+    off += 1e-3 * np.random.default_rng(4).normal(size=len(off))
+    found = []
+    for wide in (4, 10_000):
+        monkeypatch.setattr(compiled_system, "WIDE", wide)
+        problem, context = CompiledSystem(eq).problem(None, ("rhs",))
+        y = off.copy()
+        assert problem.retract(0.0, y, np.zeros(4)) == 0
+        assert context.by_tree == (wide == 4)
+        found.append(y)
+    assert np.abs(found[0] - off).max() > 1e-4
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-10)

@@ -177,3 +177,19 @@ def test_given_columns() -> None:
     found = eq.at(eq.consistent(chain_state("flat")), strategy=Pivoted())
     assert len(found.columns) == 3
     assert Given("x").given() == ("x",)
+
+
+@pytest.mark.parametrize("order", [("same", "other"), ("other", "same")])
+def test_parameters_that_an_owner_gives_by_one_symbol(order: tuple[str, str]) -> None:
+    """What is one symbol at the first place of a part need not be one at the second."""
+    part = da.Subsystem("part")
+    a, b = part.parameters(a=1.0, b=2.0)
+    x = part.coordinates("x")
+    part.effective_forces({x: -a * x.dd - b * x})
+    S = da.Subsystem("S")
+    k, l = S.parameters(k=3.0, l=5.0)
+    for name in order:
+        S.include(part, name, parameters={"a": k, "b": k if name == "same" else l})
+    eq = S.equations()
+    found = eq.acceleration({"same.x": 1.0, "other.x": 1.0})
+    assert [found[eq.label(f"{name}.x")] for name in ("same", "other")] == pytest.approx([-1.0, -5 / 3])

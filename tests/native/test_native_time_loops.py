@@ -150,8 +150,19 @@ def dae_start(r: Pendulum, t, z) -> int:
     return 0
 
 
+@native
+def impulses(r: Pendulum, t, given, out) -> int:
+    """A step from (q, u, W, h): velocities by the force at its start, then positions by them."""
+    h, s = given[5], force(r, given)
+    out[2], out[3] = given[2] - h * s * given[0], given[3] - h * (r.gravity + s * given[1])
+    out[:2] = given[:2] + h * out[2:4]
+    out[4] = given[4] - 0.3 * h * given[2] * given[2]
+    return 0
+
+
 FUNCTIONS = (
-    rhs, retract, events, jacobian, exponential, residual, multipliers, discrete, project, dae, dae_jacobian, dae_start,
+    rhs, retract, impulses, events, jacobian, exponential, residual, multipliers, discrete, project, dae, dae_jacobian,
+    dae_start,
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from dalembert.analyses.simulation import drive
 from dalembert.analyses.simulation.certify import look_for_singularity
 from dalembert.analyses.simulation.live import make_living
 from dalembert.analyses.simulation.make_device import make_device
-from dalembert.dynamics import choose
+from dalembert.dynamics import choose, rub
 from dalembert.dynamics.assembly import settle_all
 from dalembert.export import native_device
 from dalembert.export.native_device import serve
@@ -32,12 +32,11 @@ from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
-from dalembert.fuzz.random_models import tree_model
+from dalembert.fuzz.random_models import Size, loop_model, tree_model
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
-from dalembert.modular import system_functions
 from dalembert.modular.compiled_system import compiled
 from dalembert.native import FUNCTIONS, native
-from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System
+from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System, give_up
 from dalembert.numerics.solver_steps import null_space
 
 Work = tuple[str, Callable[[], Any]]
@@ -91,6 +90,9 @@ def formulations() -> Iterator[Work]:
         yield f"a hierarchy, {coordinates}", partial(simulate, da.library.n_four_bar(n=2), **every_node, **FIXED)
     yield "no inverse of M", partial(simulate, rod(), formulation="udwadia-kalaba", coordinates="absolute", **FIXED)
     yield "a cut joint that yields", partial(simulate, geared(), formulation="recursive", **FIXED)
+    vast = loop_model(5, ("revolute", "universal"), ("point-on-plane",), size=Size(1e4))
+    for name in ("lagrange-multipliers", "recursive", "woronetz"):
+        yield f"a vast mechanism, {name}", partial(simulate, vast, formulation=name, coordinates="relative", **FIXED)
 
 
 def rod() -> da.Model:
@@ -164,7 +166,7 @@ def subsystems() -> Iterator[Work]:
     system, start = compiled(P.equations()), {"x": 1.2, "y.d": 0.3}
     yield "a subsystem", partial(simulate, P, initial=start, **FIXED)
     yield "a subsystem, radau", partial(simulate, P, initial=start, integrator="radau", **LOOSE)
-    yield "a subsystem gives up", lambda: system_functions._refuse(system.problem({}, ("rhs",))[1], 1)
+    yield "a subsystem gives up", lambda: give_up(system.problem({}, ("rhs",))[1], 1)
 
 
 def events() -> Iterator[Work]:
@@ -183,6 +185,20 @@ def events() -> Iterator[Work]:
     branching.joint_force("push", "A", f"1 if t > {SHORT / 3} else abs(u(A))")
     for name in ("rk4", "radau"):
         yield f"branches, {name}", partial(simulate, branching, integrator=name, step=SHORT)
+    plain, windy = rod_that_rubs(), rod_that_rubs()
+    windy.output("load", 'reaction(tip, "normal")')
+    windy.force("wind", "rod", value=("-0.1*ax(rod)", 0, 0))
+    for name, rod in (("plain", plain), ("windy", windy)):
+        yield f"a rod that rubs, {name}", partial(simulate, rod, integrator="rk4", step=SHORT)
+    yield "a rod that rubs, radau", partial(simulate, windy, integrator="radau", **LOOSE)
+    passing = rod_that_rubs()
+    passing.event("passing", f"q(plane, 1) - {SHORT / 3}")
+    yield "a rod that rubs, by impulses", partial(simulate, passing, integrator="moreau-jean", step=SHORT)
+    yield "friction gives up", lambda: rub._gave_up(da.compile(plain).context())
+
+
+def rod_that_rubs() -> da.Model:
+    """A rod that slides on its end."""
     rod = da.Model("rod")
     body = rod.body("rod", mass=1.0, com=(0.3, 0, 0.4), inertia=(0.1, 0.1, 0.1))
     rod.planar("plane", rod.ground, body, point=(0.3, 0, 0.4), axis="y")
@@ -190,7 +206,7 @@ def events() -> Iterator[Work]:
     rod.rigid_contact("tip", rod.ground, body, surfaces=(floor, {"kind": "point"}))
     rod.contact_friction("rub", "tip", coefficient=0.3, along="x")
     rod.initial("plane", rate=(0, 1.0, 0))
-    yield "a rod that rubs", partial(simulate, rod, integrator="rk4", step=SHORT)
+    return rod
 
 
 def many() -> Iterator[Work]:

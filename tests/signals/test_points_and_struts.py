@@ -109,3 +109,65 @@ def test_messages(change, words: str):
     with pytest.raises(da.ModelError) as caught:
         model.validate()
     assert words in str(caught.value)
+
+
+def test_angles_between_features():
+    """At the corner of three points, and between axes of bodies: the angle of a hinge."""
+    model = swing()
+    model.point("pin", "ground", (0, 0, 0))
+    model.output("corner", "angle(tip, pin, hook)")
+    model.output("axes", 'angle(rod, "x", ground, "x")')
+    run = da.simulate(model, 0.5)
+    q = run.joint("A").q.values
+    assert run.output("axes").values == pytest.approx(np.abs(q), abs=1e-9)
+    assert run.output("corner").values == pytest.approx(np.abs(q + np.pi / 4), abs=1e-9)
+    for text in ("angle(tip, pin)", 'angle(rod, "x", ground, "w")'):
+        with pytest.raises(da.DalembertError, match="three points"):
+            model.output("other", text)
+
+
+def wheels(law: bool) -> da.Model:
+    """Two wheels on one axis with a coupling between them, as an element or on their joints."""
+    model = da.Model("coupling", gravity=(0, 0, 0))
+    for i, name in enumerate(("left", "right")):
+        model.body(name, mass=1.0, com=(0, 0, i), inertia=(0.2, 0.2, 0.2 + 0.1 * i))
+        model.revolute(name, "ground", name, point=(0, 0, i), axis="z")
+    if law:
+        model.torsion("coupling", "left", "right", axis="z", torque="-5*angle - 0.1*rate - 2*angle**3")
+        model.output("turn", "angle(coupling)")
+    else:
+        q, u = "(q(right) - q(left))", "(u(right) - u(left))"
+        for name, sign in (("right", "-"), ("left", "")):
+            model.joint_force(f"on {name}", name, f"{sign}(5*{q} + 0.1*{u} + 2*{q}**3)")
+    model.initial("right", 0.8, rate=1.0)
+    model.initial("left", rate=20.0)
+    return model
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_a_torque_by_the_angle_between_bodies(coordinates):
+    model = wheels(True)
+    run, same = da.simulate(model, 3.0, coordinates=coordinates), da.simulate(wheels(False), 3.0)
+    assert run.certificate.trusted and loads(dumps(model)) == model
+    assert np.allclose(run.joint("right").q, same.joint("right").q, atol=1e-8)
+    assert np.allclose(run.output("turn"), run.joint("right").q - run.joint("left").q, atol=1e-8)
+
+
+def test_a_bushing_by_formulas():
+    """Its own stiffness as formulas of the deflection does the same; a bump stop is one with max."""
+
+    def mount(**fields) -> da.Model:
+        model = da.Model("mount", gravity=(0, 0, 0))
+        model.body("block", mass=100, com=(0, 0, 0.2), inertia=(4, 5, 3))
+        model.bushing("mount", "ground", "block", point=(0, 0, 0), **fields)
+        model.initial("block", rate=(0.3, 0.5, 0, 0, 0.1, 0))
+        return model
+
+    plain = mount(stiffness=(1e5, 1e5, 2e5), damping=(50, 50, 80), angular_damping=(5, 5, 5))
+    given = mount(force=("-1e5*x - 50*vx", "-1e5*y - 50*vy", "-2e5*z - 80*vz"), torque=("-5*wx", "-5*wy", "-5*wz"))
+    assert loads(dumps(given)) == given
+    runs = [da.simulate(model, 0.2) for model in (plain, given)]
+    assert all(run.certificate.trusted for run in runs)
+    assert np.allclose(*(run.body("block").position for run in runs), atol=1e-9)
+    stiff = da.simulate(mount(force=(0, 0, "-1e6*max(z - 0.001, 0)"), stiffness=(1e5, 1e5, 1e4)), 0.2)
+    assert stiff.certificate.trusted

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+import subprocess
+
+import casadi as ca
 import numpy as np
 import pytest
 import sympy as sp
@@ -10,6 +15,7 @@ from scipy.interpolate import CubicSpline
 import dalembert as da
 from dalembert.algebra import NUMPY, Jets
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import compile_function
 from dalembert.expressions import TIME, Curve, evaluate
 from dalembert.expressions.curves import call
 from dalembert.io import dumps, loads
@@ -37,7 +43,6 @@ def test_all_algebras_agree_and_jets_have_exact_rates(kind: str):
     curve = Curve.of("f", X, Y, kind, "extrapolate")
     formula = call(curve, TIME**2)
     column, symbols = CASADI.symbols("x", 1)
-    import casadi as ca
 
     traced = CASADI.to_sx([evaluate(CASADI, formula, lambda _: symbols[0])])
     function = ca.Function("f", [column], [traced, ca.jacobian(traced, column)])
@@ -142,3 +147,69 @@ def test_names_of_tables():
         model.validate()
     assert "a function of formulas has this name" in str(caught.value)
     assert "'road' is a table and needs an argument" in str(caught.value)
+
+
+@pytest.mark.parametrize("outside", ["hold", "extrapolate", "error"])
+def test_long_tables_are_looked_up_with_exact_derivatives(outside):
+    """100 000 points: value and two derivatives as SciPy's, in kernels of one state and of many."""
+    rng = np.random.default_rng(0)
+    x = np.cumsum(rng.uniform(0.5, 1.5, 100_000))
+    y = np.sin(x / 50) + 0.01 * rng.normal(size=len(x))
+    curve, exact = Curve.of("road", x, y, "cubic", outside), CubicSpline(x, y)
+    symbol, (scalar,) = CASADI.symbols("x", 1)
+    value = CASADI.to_sx([curve.value(CASADI, scalar)])
+    slope = ca.jacobian(value, symbol)
+    outputs = {"y": value, "slope": slope, "bend": ca.jacobian(slope, symbol)}
+    kernel = compile_function("road", {"x": symbol}, outputs)
+    inside = np.concatenate([rng.uniform(x[0], x[-1], 100), x[[0, 1, 500, -2]]])
+    found = kernel(inside[:, None])
+    for order, part in enumerate(found):
+        wanted = exact(inside, order)
+        assert np.allclose(np.asarray(part).ravel(), wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    assert float(np.ravel(kernel(inside[:1])[0])[0]) == np.asarray(found[0]).ravel()[0]
+    assert curve.value(NUMPY, float(inside[0]), 1) == pytest.approx(float(exact(inside[0], 1)), rel=1e-12)
+    beyond = np.array([x[0] - 2.0, x[-1] + 2.0])
+    ends = {"hold": y[[0, -1]], "error": [np.nan, np.nan], "extrapolate": y[[0, -1]] + exact(x[[0, -1]], 1) * [-2, 2]}
+    assert np.allclose(np.asarray(kernel(beyond[:, None])[0]).ravel(), ends[outside], equal_nan=True)
+    assert len(curve.kinks) <= 2
+
+
+def test_long_tables_in_all_that_reads_them():
+    """Explicit and implicit runs, drives and linear models agree with the formula behind the points."""
+    s = np.linspace(0, 20, 2001)
+    model = da.Model("wheel", gravity=(0, 0, 0))
+    model.body("wheel", mass=20)
+    model.prismatic("heave", "ground", "wheel", point=(0, 0, 0), axis="z")
+    model.table("road", x=s, y=0.01 * np.sin(s))
+    model.joint_force("tire", "heave", value="2e4*(road(8*t + q(heave)) - q(heave)) - 300*u(heave)")
+    runs = [da.simulate(model, 1.0, integrator=name) for name in ("dopri8", "radau")]
+    assert all(run.certificate.trusted for run in runs)
+    assert np.allclose(runs[0].joint("heave").q, runs[1].joint("heave").q, atol=1e-7)
+    slope = -(2e4 * (1 - 0.01)) / 20
+    assert da.linearize(model, at={"heave": 0.0}).A[1, 0] == pytest.approx(slope, rel=1e-6)
+    driven = da.Model("cam")
+    driven.body("cam", mass=2.0)
+    driven.prismatic("lift", "ground", "cam", point=(0, 0, 0), axis="x")
+    driven.table("shape", x=s, y=np.sin(s))
+    driven.drive("lift", "shape(t)", name="motor")
+    run = da.simulate(driven, 3.0)
+    assert np.allclose(run.reaction("motor"), -2 * np.sin(run.time), atol=1e-3)
+
+
+def test_long_tables_in_c(tmp_path):
+    """The written C gives the same bits, wherever there is a compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    x = np.linspace(0, 10, 300)
+    curve = Curve.of("road", x, np.sin(x), "cubic", "hold")
+    symbol, (scalar,) = CASADI.symbols("x", 1)
+    kernel = compile_function("road", {"x": symbol}, {"y": CASADI.to_sx([curve.value(CASADI, scalar)])})
+    source, _ = kernel.export_c(tmp_path)
+    library = tmp_path / "road.so"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).road
+    for value in (-1.0, 0.0, 3.3, 9.999, 12.0):
+        given, out, work = (ctypes.c_double * 1)(value), (ctypes.c_double * 1)(), (ctypes.c_double * 1000)()
+        function(given, out, work)
+        assert out[0] == pytest.approx(float(np.ravel(kernel(np.array([value])))[0]), rel=1e-14)

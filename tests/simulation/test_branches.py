@@ -203,13 +203,51 @@ def test_models_without_branches_have_no_switches():
 
 
 def test_branches_that_are_not_frozen_are_told():
-    """Those of drives and constraints; those of forces are, in batches too."""
+    """Those of couplings given as functions; those of forces are, in batches too."""
     model = slider("-1e6*(q(P)-2) if abs(q(P)-2.0005) < 5e-4 else 0", rate=0.8)
     alone = da.simulate(model, 4.0)
     assert not any("as they are written" in remark for remark in alone.certificate.remarks)
     batch = da.simulate_many(model, 4.0, initial_rates={"P": [0.8, 0.5]})
     np.testing.assert_allclose(np.asarray(batch.data.q)[0, -1], alone.values("q")[-1], atol=1e-9)
     driven = slider("0")
-    driven.drive("P", "t**3 if t < 0.5 else 0.5**3 + 0.75*(t - 0.5) + 1.5*(t - 0.5)**2")
+    driven.explicit("follow", "P", "t**3 if t < 0.5 else 0.5**3 + 0.75*(t - 0.5) + 1.5*(t - 0.5)**2")
     remarks = da.simulate(driven, 1.0).certificate.remarks
     assert any("have branches" in r and "as they are written" in r for r in remarks), remarks
+
+
+@pytest.mark.parametrize("integrator", ["dopri8", "radau"])
+def test_branches_of_drives_are_frozen(integrator):
+    """A mass on a spring behind a driven one: from 0.5 s on it is forced by a = 2 m/s²."""
+    model = slider("0")
+    model.body("c", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("B", "b", "c", point=(0, 0, 0), axis="x")
+    model.drive("P", "max(t - 0.5, 0)**2")
+    model.torsional_spring("spring", "B", stiffness=25.0)
+    run = da.simulate(model, 1.0, integrator=integrator, rtol=1e-9, initial={"P": 0.0}, initial_rates={"P": 0.0})
+    remarks = run.certificate.remarks
+    assert run.certificate.trusted and not any("as they are written" in remark for remark in remarks)
+    later = np.maximum(run.values("time") - 0.5, 0.0)
+    np.testing.assert_allclose(run.joint("P").q.values.squeeze(), later**2, atol=1e-12)
+    np.testing.assert_allclose(run.joint("B").q.values.squeeze(), -2 / 25 * (1 - np.cos(5 * later)), atol=1e-8)
+    assert switched(run) == 1
+
+
+def test_a_drive_that_jumps_is_not_trusted():
+    """10 ms at another place: no step over it, and no motion that a mass could make."""
+    model = slider("0")
+    model.drive("P", "0.1 if abs(t - 0.5) < 0.005 else 0")
+    run = da.simulate(model, 1.0, initial={"P": 0.0}, initial_rates={"P": 0.0})
+    assert not run.certificate.trusted and any("another branch" in remark for remark in run.certificate.remarks)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute", "natural"])
+def test_branches_of_equations_are_frozen(coordinates):
+    """A track that begins to bend: energy is kept, and the place is the same in all coordinates."""
+    model = da.Model("track", gravity=(0, -9.81, 0))
+    model.body("a", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.planar_translation("P", "ground", "a", point=(0, 0, 0), axis="z")
+    model.constraint("track", "y(a) - max(x(a) - 0.5, 0)**2 + 0.2*x(a)")
+    model.initial("P", (0, 0), rate=(1, -0.2))
+    run = da.simulate(model, 1.0, rtol=1e-9, coordinates=coordinates)
+    assert run.certificate.trusted and switched(run) == 1
+    np.testing.assert_allclose(run.body("a").position.values[-1], (0.93685316, 0.00347005, 0.0), atol=2e-8)

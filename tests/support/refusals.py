@@ -6,10 +6,9 @@ import pytest
 
 from dalembert.dynamics import Dynamics
 from dalembert.errors import ModelError
-from dalembert.fuzz.ways import share_kernels
 from dalembert.model import Model
 
-__all__ = ["compiled", "share_kernels"]
+__all__ = ["compiled"]
 
 
 def compiled(model: Model, formulation: str, coordinates: str) -> Dynamics:

@@ -96,6 +96,7 @@ def _serve(bytecode: str) -> None:
     # dalembert is imported by the children; only its compiled source is kept.
     sys.pycache_prefix, sys.dont_write_bytecode = bytecode, False
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

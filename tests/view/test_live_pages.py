@@ -110,3 +110,66 @@ def test_names_do_nothing(tmp_path, open_browser):
         assert browser.evaluate("window.stolen") is None and browser.evaluate("document.images.length") == 0
         assert browser.evaluate("document.querySelector('.title').textContent").startswith("=cmd|</script>")
         assert not browser.console and not browser.requests and not browser.evaluate("dalembert.errors")
+
+
+@pytest.mark.slow
+def test_a_body_is_dragged_to_its_start(tmp_path, open_browser):
+    """The start follows the pointer; the run from there is that of Python."""
+    model = library.build("double-pendulum")
+    run = da.simulate(model, 0.5)
+    path = run.live(tmp_path / "live.html", initial=["shoulder", "elbow"])
+    wanted = run.values("position")[0, 1] + [-0.1, -0.15, 0.0]
+    with open_browser() as browser:
+        browser.emulate(width=1280, height=800)
+        browser.open(path)
+        browser.evaluate("dalembert.live.ready()")
+        browser.evaluate("dalembert.pause()")
+        browser.evaluate(f"dalembert.live.pull('lower', [0, 0, 0], {wanted.tolist()}).then(() => true)")
+        browser.evaluate("dalembert.setTime(0)")
+        found = browser.evaluate("dalembert.bodyPose('lower')")["position"]
+        values, after = browser.evaluate("dalembert.live.values()"), browser.evaluate("dalembert.live.run()")
+        # By hand: with a grip the body moves, without it the camera turns.
+        for grip in (True, False):
+            browser.evaluate(
+                f"document.querySelector('[data-live=grab][aria-pressed={str(not grip).lower()}]').click()"
+            )
+            browser.evaluate("dalembert.setTime(0)")
+            before, place = (browser.evaluate(f"dalembert.live.{what}") for what in ("values()", "screen('upper')"))
+            browser.drag(tuple(place), (place[0] + 40, place[1] + 25))
+            browser.evaluate("dalembert.live.rest()")
+            assert (browser.evaluate("dalembert.live.values()") != before) is grip
+        assert "q%3Ashoulder" in browser.evaluate("location.hash")
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+    assert np.abs(found - wanted).max() < 1e-4
+    again = da.simulate(model, 0.5, initial={name: values[f"q:{name}"] for name in ("shoulder", "elbow")})
+    expected = np.hstack([again.values("q"), again.values("u")])
+    states = np.reshape(after["states"], (len(expected), -1))[:, :-1]
+    assert np.abs(states - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.slow
+def test_the_first_picture_does_not_wait_for_the_first_run(tmp_path, open_browser):
+    """A page opens with a glimpse of the motion; inputs have sliders, and what needs Python is named."""
+    model = da.Model("cart", gravity=(0, -9.81, 0))
+    model.input("push", 1.0, unit="N")
+    model.input("shake", "sin(3*t)")
+    cart = model.body("cart", mass=2, inertia=(1, 1, 1))
+    model.prismatic("rail", model.ground, cart, point=(0, 0, 0), axis="x")
+    model.joint_force("motor", "rail", "push + shake")
+    path = da.simulate(model, 1.0).live(tmp_path / "live.html")
+    wanted = da.simulate(model, 1.0, inputs={"push": 1.4})
+    with open_browser() as browser:
+        browser.open(path)
+        assert browser.evaluate("dalembert.live.opened()") > 0  # drawn when the page was read, before any run
+        browser.evaluate("dalembert.live.ready()")
+        groups = browser.evaluate("[...document.querySelectorAll('.sliders h3')].map((one) => one.textContent)")
+        assert groups[0] == "Inputs"
+        after = moved(browser, {"p:push": 1.4})
+        told = dict(after["facts"])["needs Python"]
+        assert "shake: sin(3*t)" in told and "other bodies, joints and formulas" in told
+        browser.evaluate("document.querySelector('[data-live=grab]').click()")
+        assert "initial=[joint]" in browser.evaluate("document.querySelector('.live-note').textContent")
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+    expected = np.hstack([wanted.values("q"), wanted.values("u")])
+    states = np.reshape(after["states"], (len(expected), -1))[:, :-1]
+    assert np.abs(states - expected).max() < 1e-9

@@ -9,12 +9,14 @@ import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import resources
 
 import numpy as np
 import pytest
 from renamed_scene import renamed
 
 from dalembert.view import Scene, SceneBody, SceneError, Shape, ViewError, html, write_html
+from dalembert.view.page import asset
 from dalembert.view.payload import decode_array, encode_array
 
 SINGLE = np.finfo(np.float32).eps
@@ -159,3 +161,15 @@ def test_an_unwritable_path_is_reported_clearly(tmp_path, two_body_scene):
     assert os.listdir(tmp_path) == []
     with pytest.raises(ViewError, match="not a plain file"):
         write_html(two_body_scene, tmp_path)
+
+
+@pytest.mark.parametrize("room", ["dalembert.view", "dalembert.export"])
+def test_scripts_lose_blanks_and_remarks_only(room):
+    """All signs stay, in their order; texts and templates keep their blanks, also those inside of others."""
+    for file in (resources.files(room) / "assets").iterdir():
+        if file.name.endswith(".js"):
+            lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+            kept = [line.split(" // ")[0] for line in lines if not re.match(r"//|/\*.*\*/$", line)]
+            assert re.sub(r"\s", "", asset(room, file.name)) == re.sub(r"\s", "", "".join(kept)), file.name
+    text = asset("dalembert.export", "live.js")
+    assert '`, ${this.live.companion.by}` : ""' in text and "const six=(value)=>" in text

@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import dalembert as da
 from dalembert.errors import DalembertError
 from dalembert.view import Plot, Scene, SceneBody, SceneError, SceneJoint, SceneSpring, Shape, check, html
+from dalembert.view.payload import payload
+from dalembert.view.run_scene import scene
 
 TIME = np.linspace(0.0, 1.0, 5)
 
@@ -95,3 +98,17 @@ def test_every_problem_is_reported_at_once(two_body_scene):
 
 def test_repeated_times_are_allowed():
     check(Scene("impact", np.array([0.0, 1.0, 1.0, 2.0]), [body(count=4)]))
+
+
+def test_rods_and_forces_are_drawn():
+    """Distance joints are rods; the arrows of a run are its reactions, on the second bodies."""
+    model = da.Model("rod")
+    model.body("bob", mass=2.0, com=(1, 0, 0), inertia=(0.1, 0.1, 0.1))
+    model.distance("rod", "ground", "bob", point=(0, 0, 1), point_2=(1, 0, 0))
+    run = da.simulate(model, 0.2)
+    drawn = scene(run, forces=True)
+    (spring,) = drawn.springs
+    assert spring.straight and (spring.body_1, spring.body_2) == ("ground", "bob")
+    (arrow,) = drawn.arrows
+    assert arrow.body == "bob" and np.allclose(arrow.force, run.reaction("rod").sel(kind="force"))
+    assert not scene(run).arrows and payload(drawn)["arrows"][0]["name"] == "rod"

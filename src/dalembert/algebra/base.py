@@ -78,6 +78,21 @@ class Algebra(ABC):
     def where(self, condition: Any, a: Scalar, b: Scalar) -> Scalar:
         """a where the condition holds, b elsewhere."""
 
+    def find(self, x: Scalar, knots: np.ndarray) -> Scalar:
+        """How many of many rising numbers are not above x; piecewise constant."""
+        raise DalembertError(f"a table of {len(knots)} points is too long for the {self.name} algebra")
+
+    def pick(self, index: Scalar, values: np.ndarray) -> Scalar:
+        """The number at an index that ``find`` gave."""
+        raise DalembertError(f"a table of {len(values)} points is too long for the {self.name} algebra")
+
+    # Added under the root of a length, so that its derivatives at zero are zero: a length of 1e-100 is none.
+    tiny: float = 1e-200
+
+    def length(self, vector: np.ndarray) -> Scalar:
+        """The length of a vector; where it is zero its derivatives are, too."""
+        return self.sqrt(vector @ vector + self.tiny)
+
     # Algebras with symbols, SymPy and CasADi, differentiate.
 
     def symbol(self, name: str) -> Scalar:

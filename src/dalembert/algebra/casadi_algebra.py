@@ -11,6 +11,8 @@ import casadi as ca
 import numpy as np
 
 from dalembert.algebra.base import FUNCTIONS, Algebra
+from dalembert.algebra.numpy_algebra import NUMPY
+from dalembert.codegen import lookup
 from dalembert.values import NUMBER
 
 __all__ = ["CASADI", "CasadiAlgebra", "Traced"]
@@ -182,6 +184,14 @@ class CasadiAlgebra(Algebra):
     def where(self, condition: Any, a: Any, b: Any) -> Any:
         return Traced(ca.if_else(_sx(condition), _sx(a), _sx(b)))
 
+    def find(self, x: Any, knots: np.ndarray) -> Any:
+        value = self.value(x)
+        return NUMPY.find(value, knots) if value is not None else Traced(lookup.find(_sx(x), knots))
+
+    def pick(self, index: Any, values: np.ndarray) -> Any:
+        value = self.value(index)
+        return NUMPY.pick(value, values) if value is not None else Traced(lookup.pick(_sx(index), values))
+
     def columns(self, linear: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
         """The matrix of a linear (or affine) map of n-vectors, by automatic differentiation of one trace."""
         _, x = self.symbols("x", n)
@@ -230,7 +240,11 @@ class CasadiAlgebra(Algebra):
     def to_sx(self, values: Any) -> ca.SX:
         """A CasADi column with the elements of an array (or of one scalar), row-major."""
         flat = np.asarray(values, dtype=object).reshape(-1)
-        return ca.vertcat(*[_sx(element) for element in flat]) if len(flat) else ca.SX(0, 1)
+        if not len(flat):
+            return ca.SX(0, 1)
+        return ca.vertcat(*[
+            x.made if type(x) is Traced and x.made is not None else _sx(x) for x in flat.tolist()
+        ])  # fmt: skip
 
     def to_sparse_sx(self, values: Any) -> ca.SX:
         """The same with zeros that are structural: nothing is stored for them."""

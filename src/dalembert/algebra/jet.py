@@ -204,6 +204,17 @@ class Jets(Algebra):
     def maximum(self, a: Any, b: Any) -> Jet:
         return self.where(self.less(a, b), b, a)
 
+    def find(self, x: Any, knots: np.ndarray) -> Jet:
+        return self._still(self.base.find(_jet(x).x, knots))
+
+    def pick(self, index: Any, values: np.ndarray) -> Jet:
+        return self._still(self.base.pick(_jet(index).x, values))
+
+    def _still(self, value: Any) -> Jet:
+        """A scalar that does not change."""
+        zero = self.base.constant(0)
+        return Jet(value, zero, zero)
+
     def less(self, a: Any, b: Any) -> Any:
         return self.base.less(_jet(a).x, _jet(b).x)
 

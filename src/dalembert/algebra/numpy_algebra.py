@@ -55,6 +55,12 @@ class NumpyAlgebra(Algebra):
     def where(self, condition: bool, a: float, b: float) -> float:
         return a if condition else b
 
+    def find(self, x: float, knots: np.ndarray) -> float:
+        return float(np.searchsorted(knots, x, side="right"))
+
+    def pick(self, index: float, values: np.ndarray) -> float:
+        return float(values[int(index)])
+
     def array(self, values: Any) -> np.ndarray:
         return np.array(values, dtype=float)
 

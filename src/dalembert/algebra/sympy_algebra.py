@@ -30,6 +30,7 @@ class SympyAlgebra(Algebra):
     """Arrays of SymPy expressions."""
 
     name = "sympy"
+    tiny = 0
 
     def constant(self, value: float) -> sp.Number:
         return readable_number(value)

@@ -1,5 +1,4 @@
-# pyright: basic
-"""The same mechanism for dalembert, Pinocchio and MuJoCo, and honest timing."""
+"""The same mechanism for dalembert, Pinocchio, MuJoCo and Exudyn, and honest timing."""
 
 from __future__ import annotations
 
@@ -8,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.bench.peer_pendulum import STEPS, against_exudyn
 from dalembert.dynamics import Dynamics
 from dalembert.joints import Revolute
 from dalembert.model import Model
@@ -97,7 +98,7 @@ def to_mujoco(dynamics: Dynamics):
     for i, link in enumerate(tree.links):
         children.setdefault(link.parent, []).append(i)
 
-    def text(values) -> str:
+    def text(values: Any) -> str:
         return " ".join(repr(float(v)) for v in np.ravel(values))
 
     def body(i: int) -> str:
@@ -157,7 +158,7 @@ class Ratio:
     note: str = ""
 
 
-ROUNDS = 15
+ROUNDS, LINKS = 15, 8
 SAME = 1e-9  # largest relative difference of accelerations
 
 
@@ -175,7 +176,8 @@ def _agree(ours: np.ndarray, theirs: np.ndarray, peer: str) -> None:
 
 
 def peers(bodies: int = 20) -> list[Ratio]:
-    """Accelerations of a random tree of hinges and slides, one state at a time, against peers that are installed."""
+    """Accelerations of a random tree of hinges and slides, one state at a time, and a run of a pendulum, against peers
+    that are installed."""
     dynamics = Dynamics(random_tree(bodies), "recursive", "relative")
     rng = np.random.default_rng(1)
     q, u, tau = (rng.normal(size=bodies) for _ in range(3))
@@ -216,4 +218,11 @@ def peers(bodies: int = 20) -> list[Ratio]:
         )
     except ImportError:
         found.append(Ratio("MuJoCo", task, np.nan, np.nan, np.nan, "not installed"))
+    what = f"{STEPS} steps of RK4 and their start, pendulum of {LINKS} links"
+    try:
+        pair = against_exudyn(LINKS)
+        _agree(pair[1](), pair[0](), "Exudyn")
+        found.append(_ratio("Exudyn", what, *pair))
+    except ImportError:
+        found.append(Ratio("Exudyn", what, np.nan, np.nan, np.nan, "not installed"))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,8 @@ app = typer.Typer(
 
 BAD_INPUT = 2
 NOT_TRUSTED = 1
+# Most of what a command makes is gone without garbage collection, or stays: it need not look often.
+SELDOM = (50_000, 20, 20)
 
 ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the name of a bundled model (see 'list').")]
 DurationOption = Annotated[
@@ -34,6 +37,9 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress on 
 
 def main() -> None:
     """Run the program; errors that we raise on purpose are shown in words."""
+    gc.set_threshold(*SELDOM)
+    every = app.registered_commands
+    app.registered_commands = _wanted(every, sys.argv[1:2])
     try:
         app(standalone_mode=True)
     except DalembertError as error:
@@ -43,6 +49,17 @@ def main() -> None:
             f"{type(error).__name__}: {error}", style="red", markup=False
         )
         sys.exit(BAD_INPUT)
+    finally:
+        app.registered_commands = every
+
+
+def _wanted(commands: list[Any], asked: list[str]) -> list[Any]:
+    """Commands besides the one that is asked for need not be built; but a program with a single command
+    would want no name for it."""
+    names = [command.name or getattr(command.callback, "__name__", "") for command in commands]
+    if not asked or asked[0] not in names:
+        return commands
+    return [command for name, command in zip(names, commands, strict=True) if name in (asked[0], "list", "version")]
 
 
 def _duration(model: str, given: float | None) -> float:
@@ -121,13 +138,17 @@ def export(
     input: Annotated[
         list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")
     ] = None,
+    processor: Annotated[
+        list[str] | None,
+        typer.Option(help="Micro-controller that gets machine code beside the C, such as cortex-m4; repeat for more."),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write a mechanism as stand-alone C99 without allocation, or as an FMU for other simulators."""
     from dalembert.cli.live_command import export_model
 
     platforms = "all" if platform == ["all"] else platform
-    unit = {"name": name, "fmi": fmi, "platforms": platforms, "inputs": input}
+    unit = {"name": name, "fmi": fmi, "platforms": platforms, "inputs": input, "processors": processor}
     export_model(model, duration, options, out, unit, quiet)
 
 

@@ -30,6 +30,10 @@ MODELS: dict[str, str] = {
     "bouncing-ball": "a ball that bounces on a rigid floor until it rests",
     "cam-follower": "a rod that rides on a cam, and takes off where that falls too fast",
     "stick-slip": "a block on a belt, tied by a spring: it sticks and slips",
+    "rocking-block": "a block that rocks on a floor until it stands still",
+    "woodpecker": "a toy bird that pecks its way down a pole",
+    "clutch": "an engine, a friction clutch and a load",
+    "geneva-drive": "a pin that moves a slotted wheel step by step",
     "n-four-bar": "windows of four bars in a row that swing together",
     "sarrus": "platform on Sarrus' straight-line linkage that bounces on a spring",
     "bennett": "Bennett's linkage: four skew hinges that move",
@@ -43,9 +47,9 @@ MODELS: dict[str, str] = {
 
 REGISTRIES: dict[str, tuple[str, ...]] = {
     "Joints": ("revolute", "prismatic", "cylindrical", "screw", "universal", "spherical", "planar", "translational", "planar-translation", "schoenflies", "fixed", "free", "point-on-line", "point-on-plane", "distance", "rolling-disc", "rolling-sphere", "custom",),
-    "Constraints": ("coupler", "gear", "rack", "equation", "drive", "explicit", "cable", "belt", "rolling-surface", "limit", "rigid-contact", "friction", "contact-friction",),
-    "Forces": ("spring", "strut", "torsional-spring", "bushing", "force", "torque", "joint-force", "potential", "moving-frame", "stop", "contact",),
+    "Constraints": ("coupler", "gear", "rack", "equation", "drive", "explicit", "cable", "belt", "rolling-surface", "limit", "rigid-contact", "friction", "contact-friction", "balance",),
+    "Forces": ("spring", "strut", "torsional-spring", "bushing", "force", "torque", "joint-force", "potential", "moving-frame", "stop", "contact", "torsion",),
     "Coordinates": ("relative", "absolute", "natural", "generalized",),
     "Formulations": ("lagrange-multipliers", "recursive", "projection", "penalty", "augmented-lagrangian", "udwadia-kalaba", "gauss", "jourdain", "independent", "newton-euler", "coordinate-partitioning", "velocity-transformation", "modular", "lie-group", "woronetz", "canonical", "canonical-independent", "canonical-augmented", "lagrange", "hamilton", "routh", "maggi", "kane", "gibbs-appell", "boltzmann-hamel", "volterra", "volterra-reduced",),
-    "Integrators": ("dopri8", "tsit5", "rk4", "euler", "radau", "bdf", "generalized-alpha", "munthe-kaas", "variational", "scipy",),
+    "Integrators": ("dopri8", "tsit5", "rk4", "euler", "radau", "bdf", "generalized-alpha", "munthe-kaas", "variational", "moreau-jean", "scipy",),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dalembert.cli.progress import messages
+from dalembert.cli.progress import messages, tell_written
 from dalembert.cli.run import get_model
 
 __all__ = ["compare_model"]
@@ -34,8 +34,7 @@ def compare_model(
     if plot is not None:
         found.plot(plot)
         written.append(plot)
-    for path in written:
-        console.print(f"  wrote {path}", style="dim", soft_wrap=True, markup=False)
+    tell_written(console, written)
     return any(entry.status == "trusted" for entry in found)
 
 

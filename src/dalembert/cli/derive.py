@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dalembert.cli.progress import messages, working
+from dalembert.cli.progress import messages, tell_written, working
 from dalembert.cli.run import get_model
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def derive_model(
         if path is not None:
             made = getattr(found, f"to_{kind}")(path)
             written += list(made) if kind == "c" else [path]
-    for path in written:
-        console.print(f"  wrote {path}", style="dim", markup=False)
+    tell_written(console, written)
 
 
 def _show(console: Console, found: Any) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dalembert.cli.progress import messages, working
+from dalembert.cli.progress import messages, working, write_files
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
@@ -46,11 +46,7 @@ def inverse_model(
         console.print(table)
     console.print(str(found.certificate), markup=False, style="" if found.certificate.trusted else "red")
     writers = {".nc": found.save, ".csv": found.save, ".html": found.animate, ".png": found.sizing().plot}
-    for path in files:
-        if path.suffix not in writers:
-            raise DalembertError(f"--write {path}: expected a file that ends in {', '.join(writers)}")
-        writers[path.suffix](path)
-        console.print(f"  wrote {path}", style="dim", markup=False)
+    write_files(console, files, writers)
     return found.certificate.trusted
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dalembert.cli.progress import messages, working
+from dalembert.cli.progress import messages, tell_written, working
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 
@@ -58,8 +58,7 @@ def linearize_model(
         written.append(plot)
     if csv is not None:
         written.append(_write(csv, found if chart is None else chart))
-    for path in written:
-        console.print(f"  wrote {path}", style="dim", markup=False)
+    tell_written(console, written)
 
 
 def _modes(found: Any) -> Table:

@@ -48,7 +48,7 @@ def export_model(
 
     Args:
         duration: of the run that is stored; None: as each kind has it.
-        unit: ``name`` for C; ``fmi``, ``platforms`` and ``inputs`` for an FMU.
+        unit: ``name`` and ``processors`` for C; ``fmi``, ``platforms`` and ``inputs`` for an FMU.
     """
     long = {} if duration is None else {"duration": duration}
     with working(f"translating {escape(name)}", messages(quiet)):
@@ -59,7 +59,8 @@ def export_model(
             files = [export_fmu(get_model(name), out, version=unit["fmi"], platforms=unit["platforms"],
                                 inputs=unit["inputs"] or (), **long, **options)]  # fmt: skip
         else:
-            files = export_c(get_model(name), out, name=unit["name"], **long, **options)
+            files = export_c(get_model(name), out, name=unit["name"], processors=unit["processors"] or (), **long,
+                             **options)  # fmt: skip
     console = Console(highlight=False, soft_wrap=True)
     for path in files:
         console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)

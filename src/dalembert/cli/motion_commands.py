@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dalembert.cli.inverse_command import motion_of
-from dalembert.cli.progress import messages, working
+from dalembert.cli.progress import messages, working, write_files
 from dalembert.cli.run import get_model
 from dalembert.errors import DalembertError
 from dalembert.values import DICT
@@ -74,9 +74,5 @@ def kinematics_of_model(
         found = kinematics(model, duration, dict(motion_of(text, None) for text in motion), **options)
     console.print(str(found), markup=False, style="" if found.certificate.trusted else "red")
     writers = {".nc": found.save, ".csv": found.save, ".html": found.animate, ".png": found.plot}
-    for path in files:
-        if path.suffix not in writers:
-            raise DalembertError(f"--write {path}: expected a file that ends in {', '.join(writers)}")
-        writers[path.suffix](path)
-        console.print(f"  wrote {path}", style="dim", markup=False)
+    write_files(console, files, writers)
     return found.certificate.trusted

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def run_model(
         return False
     wanted: list[tuple[Path, Callable[[Path], Any]]] = []
     if files:
-        wanted = [(folder / f"{stem}.nc", trajectory.save), (folder / f"{stem}.png", trajectory.plot)]
+        draw = partial(trajectory.plot, forces=True)
+        wanted = [(folder / f"{stem}.nc", trajectory.save), (folder / f"{stem}.png", draw)]
     if files or html is not None:
         wanted.append((html or folder / f"{stem}.html", trajectory.animate))
     for path, write in wanted:

@@ -17,7 +17,7 @@ __all__ = ["show_catalog", "show_inspection", "show_redundancy", "write_starter"
 
 STARTER = """\
 # A pendulum to start from. Run it:  dalembert run {name}
-# All fields: docs/reference/model-files.md
+# Joints and bundled models to look at: dalembert list. Fields: help(dalembert.Model), each a method of the same name.
 name: {stem}
 gravity: [0, 0, -9.81]
 parameters:

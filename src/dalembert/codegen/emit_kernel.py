@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from dalembert.codegen.emit_products import contraction, emit_products
-from dalembert.codegen.helpers import LIBM, helper_text
+from dalembert.codegen.helpers import LIBM, helper_text, table_text
 from dalembert.codegen.plan import Plan
 from dalembert.codegen.tape import Tape
 
@@ -47,7 +47,7 @@ def emit_module(tape: Tape, plan: Plan, symbol: str, width: int, *, batch: bool)
     table = emitter.table(symbol)
     loops = emit_products(tape.products, symbol, width, plan.n_work)
     helpers = helper_text(emitter.used, width, inline_sincos=emitter.inline_sincos)
-    return "\n".join([table, *pieces, loops, main, helpers])
+    return "\n".join([table, *pieces, loops, main, table_text(emitter.used, tape.tables), helpers])
 
 
 def _sincos_count(tape: Tape) -> int:
@@ -308,8 +308,9 @@ class _Emitter:
             function = f"llvm.{_INTRINSIC[op]}.{self.suffix}"
             self.used.add(f"{function}/{1 + (b >= 0)}")
         else:
-            function = f"h.{LIBM.get(op, op)}"
-            self.used.add(LIBM.get(op, op))
+            name = LIBM.get(op, op).replace(" ", ".")
+            function = f"h.{name}"
+            self.used.add(name)
         self.lines.append(f"  %v{k} = call {T} @{function}({arguments})")
 
     def _sine_or_cosine(self, k: int, op: str, a: int) -> None:

@@ -67,6 +67,7 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
         "#include <math.h>",
         f'#include "{header.name}"',
         "",
+        *_tables(tape),
         *pieces,
         f"void {name}({_PARAMETERS})",
         "{",
@@ -75,6 +76,34 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
     ]
     write_atomic(source, "\n".join(text) + "\n")
     return source, header
+
+
+def _table_name(op: str) -> str:
+    return op.replace(" ", "_")
+
+
+def _tables(tape: Tape) -> list[str]:
+    """Rows of numbers that are looked up, and the functions that do."""
+    text: list[str] = []
+    for op in sorted({op for op in tape.ops if " " in op}):
+        kind, _, k = op.partition(" ")
+        row, function = tape.tables[int(k)], _table_name(op)
+        numbers = [_literal(float(value)) for value in row]
+        lines = [", ".join(numbers[i : i + 8]) for i in range(0, len(numbers), 8)]
+        text += [f"static const double {function}_row[] = {{", "  " + ",\n  ".join(lines), "};", ""]
+        text.append(f"static double {function}(double x)\n{{")
+        if kind == "pick":
+            text.append(f"  return {function}_row[(long)x];\n}}\n")
+            continue
+        text += [
+            f"  long low = 0, high = {len(row)};",
+            "  while (low < high) {",
+            "    const long middle = (low + high) / 2;",
+            f"    if (x < {function}_row[middle]) high = middle; else low = middle + 1;",
+            "  }",
+            "  return (double)low;\n}\n",
+        ]
+    return text
 
 
 def _header(name: str, n_work: int, layout_in: Layout, layout_out: Layout) -> str:
@@ -135,7 +164,9 @@ def _piece(symbol: str, tape: Tape, plan: Plan, p: int) -> str:
             continue
         x = operand(tape.a[k])
         y = operand(tape.b[k]) if tape.b[k] >= 0 else ""
-        if op in _FORM:
+        if " " in op:
+            right = f"{_table_name(op)}({x})"
+        elif op in _FORM:
             right = _FORM[op].format(x=x, y=y)
         else:
             right = f"{LIBM.get(op, op)}({x}{', ' + y if y else ''})"

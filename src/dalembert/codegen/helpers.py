@@ -17,12 +17,14 @@ which stays below 1 ulp.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from dalembert.codegen.emit_products import contraction
 from dalembert.native.trigonometry import COSINE, REDUCTION, SINE
 
-__all__ = ["COSINE", "LIBM", "REDUCTION", "SINE", "helper_text", "libm_functions"]
+__all__ = ["COSINE", "LIBM", "REDUCTION", "SINE", "helper_text", "libm_functions", "table_text"]
 
 # operation -> C function; operations that are not listed have the C name already.
 LIBM = {"constpow": "pow"}
@@ -41,7 +43,7 @@ _LIMIT = 131072.0
 
 def libm_functions(ops: Iterable[str]) -> list[str]:
     """The C functions that a kernel with these operations may call."""
-    return sorted({LIBM.get(op, op) for op in set(ops) - _WITHOUT_LIBM})
+    return sorted({LIBM.get(op, op) for op in set(ops) - _WITHOUT_LIBM if " " not in op})
 
 
 def _declared(used: Iterable[str]) -> list[str]:
@@ -50,7 +52,7 @@ def _declared(used: Iterable[str]) -> list[str]:
     for helper in used:
         if helper == "sincos":
             names |= {"sin", "cos"}
-        elif not helper.startswith("llvm."):
+        elif not helper.startswith(("llvm.", "find.", "pick.")):
             names.add(helper)
     return sorted(names)
 
@@ -75,6 +77,8 @@ def helper_text(used: Iterable[str], width: int, *, inline_sincos: bool) -> str:
             text.append(f"declare {T} @{intrinsic}({', '.join([T] * int(count))})")
         elif helper in ("sin", "cos", "sincos"):
             text.append(_sincos(helper, width, inline=inline_sincos))
+        elif helper.startswith(("find.", "pick.")):
+            text.append(_lanewise(helper, width, call=helper))
         else:
             text.append(_lanewise(helper, width))
     if {"sin", "cos", "sincos"} & set(used):
@@ -87,27 +91,70 @@ def helper_text(used: Iterable[str], width: int, *, inline_sincos: bool) -> str:
     return "\n".join(text)
 
 
-def _lanewise(name: str, width: int, symbol: str = "") -> str:
-    """``h.name``: the C function applied to each lane."""
-    symbol = symbol or f"h.{name}"
+def _lanewise(name: str, width: int, symbol: str = "", call: str = "") -> str:
+    """``h.name``: a function of scalars, the C function of this name unless another is given, applied to each lane."""
+    symbol, call = symbol or f"h.{name}", call or f"dalembert_{name}"
     T = "double" if width == 1 else f"<{width} x double>"
     operands = ["x", "y"] if name in _TWO_ARGUMENTS else ["x"]
     arguments = ", ".join(f"{T} %{x}" for x in operands)
     if width == 1:
         return (
             f"define internal double @{symbol}({arguments}) alwaysinline #1 {{\n"
-            f"  %r = call double @dalembert_{name}({arguments})\n  ret double %r\n}}"
+            f"  %r = call double @{call}({arguments})\n  ret double %r\n}}"
         )
     lines = [f"define internal {T} @{symbol}({arguments}) noinline #1 {{"]
     for lane in range(width):
         for x in operands:
             lines.append(f"  %{x}{lane} = extractelement {T} %{x}, i32 {lane}")
-        call = ", ".join(f"double %{x}{lane}" for x in operands)
+        given = ", ".join(f"double %{x}{lane}" for x in operands)
         before = "poison" if lane == 0 else f"%v{lane - 1}"
-        lines.append(f"  %r{lane} = call double @dalembert_{name}({call})")
+        lines.append(f"  %r{lane} = call double @{call}({given})")
         lines.append(f"  %v{lane} = insertelement {T} {before}, double %r{lane}, i32 {lane}")
     lines += [f"  ret {T} %v{width - 1}", "}"]
     return "\n".join(lines)
+
+
+def table_text(used: Iterable[str], tables: Sequence[np.ndarray]) -> str:
+    """Rows of numbers, and the functions of a scalar that look in them: ``find.3``, ``pick.3``."""
+    text: list[str] = []
+    for helper in sorted(name for name in used if name.startswith(("find.", "pick."))):
+        kind, _, k = helper.partition(".")
+        row, symbol = tables[int(k)], f"@row.{k}.{kind}"
+        data = "".join(f"\\{byte:02X}" for byte in row.astype("<f8").tobytes())
+        text.append(f'{symbol} = internal constant [{8 * len(row)} x i8] c"{data}", align 8')
+        body = _FIND.format(n=len(row), row=symbol) if kind == "find" else _PICK.format(row=symbol)
+        text.append(f"define internal double @{helper}(double %x) noinline #1 {{\n{body}}}")
+    return "\n".join(text)
+
+
+# The number of entries that are not above x: between ``low`` and ``high``.
+_FIND = """entry:
+  br label %halve
+halve:
+  %low = phi i64 [ 0, %entry ], [ %newlow, %look ]
+  %high = phi i64 [ {n}, %entry ], [ %newhigh, %look ]
+  %open = icmp slt i64 %low, %high
+  br i1 %open, label %look, label %done
+look:
+  %sum = add i64 %low, %high
+  %middle = lshr i64 %sum, 1
+  %at = getelementptr inbounds double, ptr {row}, i64 %middle
+  %knot = load double, ptr %at, align 8
+  %below = fcmp olt double %x, %knot
+  %after = add i64 %middle, 1
+  %newlow = select i1 %below, i64 %low, i64 %after
+  %newhigh = select i1 %below, i64 %middle, i64 %high
+  br label %halve
+done:
+  %r = sitofp i64 %low to double
+  ret double %r
+"""
+
+_PICK = """  %i = fptosi double %x to i64
+  %at = getelementptr inbounds double, ptr {row}, i64 %i
+  %r = load double, ptr %at, align 8
+  ret double %r
+"""
 
 
 class _Body:

@@ -14,6 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from dalembert.codegen.lookup import row_of
 from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
 
@@ -57,12 +58,14 @@ class Tape:
 
     Attributes:
         n_in: number of scalar inputs.
-        ops: operation of each instruction: ``"input"``, ``"const"``, or a name in UNARY or BINARY.
+        ops: operation of each instruction: ``"input"``, ``"const"``, a name in UNARY or BINARY, or ``"find 3"`` and
+            ``"pick 3"``, which look for a value in row 3 of the tables, and take the value there.
         a: first operand: a value, or the number of the input or of the constant.
         b: second operand, -1 where there is none.
         constants: the distinct constants.
         results: the value of each scalar output, those of products excepted.
         products: outputs that follow by loops.
+        tables: rows of numbers that are looked up.
     """
 
     n_in: int
@@ -72,6 +75,7 @@ class Tape:
     constants: array[float]
     results: array[int]
     products: Products = field(default_factory=Products)
+    tables: tuple[np.ndarray, ...] = ()
 
     @property
     def n_out(self) -> int:
@@ -111,6 +115,8 @@ class Tape:
             sha.update(f"|{len(part)}|".encode())
             sha.update(part.tobytes())
         sha.update(repr(self.products).encode())
+        for row in self.tables:
+            sha.update(row.tobytes())
         return sha.hexdigest()
 
 
@@ -259,10 +265,13 @@ class _Builder:
         self.constants = array("d")
         self._seen: dict[tuple[str, int, int], int] = {}
         self._constant_seen: dict[str, int] = {}
+        self._tables: list[np.ndarray] = []
 
     def value(self, op: str, a: int, b: int = -1) -> int:
         if op in _COMMUTATIVE and b < a:
             a, b = b, a
+        if op == "floor":
+            op, a = self._looked_up(a) or (op, a)
         key = (op, a, b)
         number = self._seen.get(key)
         if number is None:
@@ -271,6 +280,21 @@ class _Builder:
             self.a.append(a)
             self.b.append(b)
         return number
+
+    def _looked_up(self, a: int) -> tuple[str, int] | None:
+        """The search behind floor(√min(x, K)), see ``lookup``."""
+        if self.ops[a] != "sqrt" or self.ops[self.a[a]] != "fmin":
+            return None
+        for x, other in ((self.a, self.b), (self.b, self.a)):
+            place = other[self.a[a]]
+            row = row_of(self.constants[self.a[place]]) if self.ops[place] == "const" else None
+            if row is not None:
+                kind, values = row
+                known = next((i for i, held in enumerate(self._tables) if held is values), len(self._tables))
+                if known == len(self._tables):
+                    self._tables.append(values)
+                return f"{kind} {known}", x[self.a[a]]
+        return None
 
     def constant(self, value: float) -> int:
         # float.hex keeps 0.0 and -0.0 apart and makes one constant of all NaN.
@@ -281,7 +305,7 @@ class _Builder:
         return self.value("const", self._constant_seen[key])
 
     def finish(self, results: array[int]) -> Tape:
-        tape = Tape(self.n_in, self.ops, self.a, self.b, self.constants, results)
+        tape = Tape(self.n_in, self.ops, self.a, self.b, self.constants, results, tables=tuple(self._tables))
         return _pair_sine_and_cosine(tape)
 
 
@@ -311,4 +335,5 @@ def _pair_sine_and_cosine(tape: Tape) -> Tape:
     leaf = ("input", "const")
     a = array("q", (tape.a[k] if tape.ops[k] in leaf else new[tape.a[k]] for k in order))
     b = array("q", (-1 if tape.b[k] < 0 else new[tape.b[k]] for k in order))
-    return Tape(tape.n_in, ops, a, b, tape.constants, array("q", (new[v] for v in tape.results)))
+    results = array("q", (new[v] for v in tape.results))
+    return Tape(tape.n_in, ops, a, b, tape.constants, results, tables=tape.tables)

@@ -1,23 +1,26 @@
 """The constraint catalog. A new constraint is one file and one line in ``CONSTRAINTS``."""
 
+from dalembert.constraints.balance import Balance
 from dalembert.constraints.base import Constraint
+from dalembert.constraints.contact_friction import ContactFriction
 from dalembert.constraints.couplings import Coupler, Gear, Rack
 from dalembert.constraints.equation import Drive, Equation
 from dalembert.constraints.explicit import Explicit
+from dalembert.constraints.joint_friction import Friction
 from dalembert.constraints.one_sided import Limit, OneSided, RigidContact
 from dalembert.constraints.rolling_surface import RollingSurface
-from dalembert.constraints.rubbing import ContactFriction, Friction, Rubbing
+from dalembert.constraints.rubbing import Rubbing
 from dalembert.constraints.transmissions import Belt, Cable
 
 __all__ = [
-    "CONSTRAINTS", "Belt", "Cable", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation", "Explicit",
-    "Friction", "Gear", "Limit", "OneSided", "Rack", "RigidContact", "RollingSurface", "Rubbing",
+    "CONSTRAINTS", "Balance", "Belt", "Cable", "Constraint", "ContactFriction", "Coupler", "Drive", "Equation",
+    "Explicit", "Friction", "Gear", "Limit", "OneSided", "Rack", "RigidContact", "RollingSurface", "Rubbing",
 ]  # fmt: skip
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     constraint.model_fields["kind"].default: constraint
     for constraint in (
         Coupler, Gear, Rack, Equation, Drive, Explicit, Cable, Belt, RollingSurface, Limit, RigidContact, Friction,
-        ContactFriction,
+        ContactFriction, Balance,
     )
 }  # fmt: skip

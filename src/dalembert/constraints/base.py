@@ -34,10 +34,23 @@ class Constraint(Element):
         """Coordinates (joint, index) that it gives as formulas of time and of other coordinates."""
         return []
 
+    @property
+    def places(self) -> str | None:
+        """A massless body that is where it says, if it says so."""
+        return None
+
     def position(self, motion: Motion) -> list[Any]:
         return []
 
     def velocity(self, motion: Motion) -> list[Any]:
+        return []
+
+    def normal_force(self, motion: Motion, multiplier: Any) -> Any:
+        """The force (N, N m) that the multiplier of its first equation stands for."""
+        return multiplier
+
+    def path(self) -> list[tuple[str, Any, str]]:
+        """Points (body, point, frame) between which it is drawn as straight lines."""
         return []
 
     def switched(self, residuals: list[Any], on: Any) -> list[Any]:

@@ -35,9 +35,17 @@ class OneSided(Constraint):
         0, validate_default=True, description="e, velocity after an impact over that before it: 0 … 1"
     )
 
+    impact: Literal["newton", "poisson"] = Field(
+        "newton", description="what restitution compares: velocities (newton) or impulses (poisson)"
+    )
+
     @property
     def sides(self) -> int:
         return 1
+
+    def presses(self) -> list[tuple[str, Any, str]]:
+        """The point (body, point, frame) where its force on its second body is drawn, if there is one."""
+        return []
 
     @abstractmethod
     def gaps(self, motion: Motion) -> list[Any]: ...
@@ -82,15 +90,29 @@ class Limit(Travel, OneSided):
 
 
 class RigidContact(OneSided):
-    """Two surfaces that touch and do not enter each other: impacts with restitution, rest, release; no friction."""
+    """Two surfaces that touch and do not enter each other: impacts with restitution, rest, release.
+
+    ``contact-friction`` lets it rub, in impacts too.
+    """
 
     kind: Literal["rigid-contact"] = "rigid-contact"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
-    surfaces: tuple[Surface, Surface] = Field(description="a surface on each: plane, sphere, point, disc, curve")
+    surfaces: tuple[Surface, Surface] = Field(description="a surface on each, see ``Surface``")
     frame: FrameName = Field("world", description="'world', 'body' (each surface in its own body), or a body's name")
 
     def gaps(self, motion: Motion) -> list[Any]:
         return [touching(motion, self.bodies, self.surfaces, self.frame).gap]
+
+    def presses(self) -> list[tuple[str, Any, str]]:
+        return [(self.bodies[1], self.surfaces[1].at, self.frame)]
+
+    def gradient(self, motion: Motion) -> Any:
+        """The force on the second body, world axes, per multiplier."""
+        return touching(motion, self.bodies, self.surfaces, self.frame).gradient
+
+    def normal_force(self, motion: Motion, multiplier: Any) -> Any:
+        """The force (N) that its multiplier stands for."""
+        return multiplier * motion.al.length(touching(motion, self.bodies, self.surfaces, self.frame).gradient)
 
     def check(self, site: Site) -> None:
         super().check(site)

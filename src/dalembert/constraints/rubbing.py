@@ -1,25 +1,29 @@
 """Coulomb friction, exactly: what sticks is held by an equation, what slips feels a force that follows from reactions.
 
-A run tells which: parameters ``NAME.on`` (1: it sticks), ``NAME.slip`` (the sign of the velocity while it slips) and
-``NAME.force`` (the force of friction along that velocity, which the equations of motion solve for).
+A run tells which: parameters ``NAME.on`` (1: it sticks), ``NAME.slip`` (the sign of the velocity while it slips),
+``NAME.force`` (the force of friction along that velocity, which the equations of motion solve for), and, where it can
+slip in several directions, ``NAME.way 0`` … (the direction in which it breaks loose).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from dalembert.constraints.base import Constraint
-from dalembert.constraints.one_sided import RigidContact
-from dalembert.elements import ConstraintName, Formula, JointName, Load, Motion, Site, Vector
-from dalembert.elements.surfaces import slipping, touching
-from dalembert.errors import ModelError, Problem
+from dalembert.elements import Formula, Load, Motion, Site
+from dalembert.expressions import parameter
 
-__all__ = ["ContactFriction", "Friction", "Rubbing"]
+__all__ = ["STOPPED", "Reactions", "Rubbing"]
+
+# Slip in several directions (m/s, rad/s): slower than this it has come to a halt, since its direction turns ever faster
+# there; and what breaks loose feels friction against the way it will go while it is slower than the second one.
+STOPPED = 1e-10
+STARTING = 1e-12
 
 
 class Reactions(Protocol):
@@ -35,25 +39,34 @@ class Reactions(Protocol):
 
 
 class Rubbing(Constraint):
-    """Friction along one velocity v:  sticks with v = 0 while the force that this takes is at most ``static`` N, and
-    slips against −``coefficient`` N sign(v) otherwise."""
+    """Friction against a velocity v, a number or a vector:  sticks with v = 0 while the force that this takes is at
+    most ``static`` N, and slips against −``coefficient`` N v/|v| otherwise."""
 
     positional: ClassVar[tuple[str, ...]] = ("name", "joint")
     active: bool = Field(False, description="no use here: the run finds out what sticks at its start")
     coefficient: Formula = Field(0, validate_default=True, description="coefficient of friction μ while it slips")
     static: Formula | None = Field(None, description="coefficient μ₀ that ends sticking; default: the same")
+    stribeck: Formula | None = Field(
+        None, description="velocity vₛ over which μ₀ falls to μ:  μ + (μ₀ − μ) exp(−(v/vₛ)²); default: at once"
+    )
+    viscous: Formula = Field(0, validate_default=True, description="force per velocity while it slips (N s/m, N m s)")
 
     @abstractmethod
-    def slip(self, motion: Motion) -> Any:
-        """The velocity v."""
+    def slip(self, motion: Motion) -> np.ndarray:
+        """The velocity v, one or several components."""
 
     @abstractmethod
-    def push(self, motion: Motion, load: Load, force: Any) -> None:
-        """Add a force along v."""
+    def push(self, motion: Motion, load: Load, force: np.ndarray) -> None:
+        """Add forces along the components of v."""
 
     @abstractmethod
     def normal(self, motion: Motion, reactions: Reactions) -> Any:
         """What the coefficients of friction multiply."""
+
+    @property
+    @abstractmethod
+    def directions(self) -> int:
+        """How many components v has."""
 
     def unloaded(self, motion: Motion) -> Any:
         """Friction that is there without any load."""
@@ -64,18 +77,63 @@ class Rubbing(Constraint):
         """A one-sided constraint that must be closed for it, if any."""
         return None
 
-    def among(self, constraints: Mapping[str, tuple[Any, Any]]) -> Rubbing:
-        """With what it must know of other constraints of the model."""
+    def among(self, flat: Any) -> Rubbing:
+        """With what it must know of other elements of the model."""
         return self
 
     def velocity(self, motion: Motion) -> list[Any]:
-        return [self.slip(motion)]
+        return list(self.slip(motion))
+
+    def pace(self, motion: Motion) -> Any:
+        """The velocity along which its force acts: v, or |v| where it can slip in several directions."""
+        v = self.slip(motion)
+        return v[0] if self.directions == 1 else motion.al.length(v)
+
+    def passing(self, motion: Motion) -> Any:
+        """What falls through zero where it comes to a halt, times the sign of its slip."""
+        return self.pace(motion) - (0.0 if self.directions == 1 else STOPPED)
+
+    def rub(self, motion: Motion, load: Load, force: Any) -> None:
+        """Add the force of friction along v: against it if it is negative."""
+        al, v = motion.al, self.slip(motion)
+        if self.directions == 1:
+            self.push(motion, load, al.array([force]))
+            return
+        way = [motion.evaluate(parameter(name)) for name in self.parameters()[2:]]
+        v = v + STARTING * al.array(way)
+        self.push(motion, load, force / al.length(v) * v)
+
+    def parameters(self) -> list[str]:
+        """What a run sets, besides the switch."""
+        ways = range(self.directions if self.directions > 1 else 0)
+        return [f"{self.name}.slip", f"{self.name}.force", *(f"{self.name}.way {i}" for i in ways)]
+
+    def started(self, force: np.ndarray) -> dict[str, float]:
+        """Those parameters where it breaks loose against the force that held it."""
+        if self.directions == 1:
+            return {f"{self.name}.slip": -float(np.sign(force[0])) or 1.0}
+        way = -force / max(float(np.linalg.norm(force)), 1e-300)
+        ways = {f"{self.name}.way {i}": float(x) for i, x in enumerate(way)}
+        return {f"{self.name}.slip": 1.0, **ways}
+
+    def sliding(self, velocity: np.ndarray) -> dict[str, float]:
+        """Those parameters where it slides."""
+        if self.directions == 1:
+            return {f"{self.name}.slip": float(np.sign(velocity[0]))}
+        return {f"{self.name}.slip": 1.0, **{f"{self.name}.way {i}": 0.0 for i in range(self.directions)}}
 
     def sizes(self, motion: Motion, reactions: Reactions) -> list[Any]:
         """How large it is while it slips, and may be while it sticks."""
         normal, rest = self.normal(motion, reactions), self.unloaded(motion)
-        laws = (self.coefficient, self.coefficient if self.static is None else self.static)
-        return [motion.evaluate(law) * normal + rest for law in laws]
+        slips = motion.evaluate(self.coefficient)
+        sticks = slips if self.static is None else motion.evaluate(self.static)
+        if self.stribeck is None and self.viscous == 0:
+            return [slips * normal + rest, sticks * normal + rest]
+        speed = motion.al.length(self.slip(motion))
+        if self.stribeck is not None:
+            share = speed / motion.evaluate(self.stribeck)
+            slips = slips + (sticks - slips) * motion.al.exp(-share * share)
+        return [slips * normal + rest + motion.evaluate(self.viscous) * speed, sticks * normal + rest]
 
     def check(self, site: Site) -> None:
         values = [site.value(formula) for formula in (self.coefficient, self.static)]
@@ -85,102 +143,12 @@ class Rubbing(Constraint):
         if values[0] is not None and values[1] is not None and values[1] < values[0]:
             message = f"what sticks must hold more than what slips: static {values[1]:g}, coefficient {values[0]:g}"
             site.report("static", message, "swap them")
-
-
-class Friction(Rubbing):
-    """Coulomb friction in a revolute or prismatic joint, by the joint's own reaction.
-
-    Prismatic: the normal force is that across the axis, and 2 M/``length`` of the moment across it, if a length of the
-    guide is given. Revolute: its torque is μ times ``radius`` of the pin times the force across the axis. ``constant``
-    is there without any load, as that of a seal.
-    """
-
-    kind: Literal["friction"] = "friction"
-    joint: JointName = Field(description="a revolute or prismatic joint")
-    radius: Formula | None = Field(None, description="of the pin of a revolute joint (m)")
-    length: Formula | None = Field(None, description="of the guide of a prismatic joint (m); default: forces alone")
-    constant: Formula = Field(0, validate_default=True, description="friction without load (N, or N m)")
-
-    def check(self, site: Site) -> None:
-        super().check(site)
-        sizes = site.sizes(self.joint)
-        if sizes is not None and sizes.nv != 1:
-            site.report("joint", f"joint {self.joint!r} has {sizes.nv} velocities", "a revolute or a prismatic joint")
-        for key in ("radius", "length", "constant"):
+        for key, least in (("stribeck", 1e-300), ("viscous", 0.0)):
             value = site.value(getattr(self, key))
-            if value is not None and (value < 0 or (value == 0 and key == "length")):
-                site.report(key, f"{key} must be positive, got {value:g}", f"{key}: 0.1")
-
-    def slip(self, motion: Motion) -> Any:
-        return motion.joint(self.joint)[1][0]
-
-    def push(self, motion: Motion, load: Load, force: Any) -> None:
-        load.joint_forces.append((self.joint, motion.al.array([force]), False))
-
-    def unloaded(self, motion: Motion) -> Any:
-        return motion.evaluate(self.constant)
-
-    def normal(self, motion: Motion, reactions: Reactions) -> Any:
-        al, wrench = motion.al, reactions.wrench(self.joint)
-        force = al.sqrt(wrench[3] * wrench[3] + wrench[4] * wrench[4])
-        if self.radius is not None:
-            return motion.evaluate(self.radius) * force
-        if self.length is None:
-            return force
-        moment = al.sqrt(wrench[0] * wrench[0] + wrench[1] * wrench[1])
-        return force + 2 * moment / motion.evaluate(self.length)
+            if value is not None and value < least:
+                site.report(key, f"{key} must be positive, got {value:g}", f"{key}: 0.01")
 
 
-class ContactFriction(Rubbing):
-    """Coulomb friction of a rigid contact along one direction, as in plane motion; impacts are without friction."""
-
-    positional: ClassVar[tuple[str, ...]] = ("name", "contact")
-    kind: Literal["contact-friction"] = "contact-friction"
-    contact: ConstraintName = Field(description="the rigid contact that rubs")
-    along: Vector = Field(description="direction of sliding, fixed in the world, across the normal of the contact")
-    _touch: RigidContact | None = PrivateAttr(None)
-
-    def check(self, site: Site) -> None:
-        super().check(site)
-        along = site.vector(self.along)
-        if along is not None and not any(along):
-            site.report("along", "along must not be zero", "along: x")
-
-    @property
-    def touches(self) -> str | None:
-        return self.contact
-
-    def among(self, constraints: Mapping[str, tuple[Any, Any]]) -> ContactFriction:
-        contact, scope = constraints[self.contact]
-        if not isinstance(contact, RigidContact) or scope != constraints[self.name][1]:
-            problem = f"constraint {self.name!r}: {self.contact!r} is no rigid contact of the same model"
-            raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
-        made = self.model_copy()
-        made._touch = contact
-        return made
-
-    @property
-    def touch(self) -> RigidContact:
-        assert self._touch is not None, "flatten gives it its contact"
-        return self._touch
-
-    def _along(self, motion: Motion) -> np.ndarray:
-        along = motion.al.array([motion.evaluate(component) for component in self.along])
-        return along / motion.al.sqrt(along @ along)
-
-    def slip(self, motion: Motion) -> Any:
-        contact = self.touch
-        touch = touching(motion, contact.bodies, contact.surfaces, contact.frame)
-        return self._along(motion) @ slipping(motion, contact.bodies, touch.point)
-
-    def push(self, motion: Motion, load: Load, force: Any) -> None:
-        contact = self.touch
-        touch, along = touching(motion, contact.bodies, contact.surfaces, contact.frame), self._along(motion)
-        for body, sign in zip(contact.bodies, (-1, 1), strict=True):
-            X, _ = motion.body(body)
-            load.force_at(body, X, X.R.T @ (touch.point - X.p), sign * force * along, False)
-
-    def normal(self, motion: Motion, reactions: Reactions) -> Any:
-        contact, multiplier = self.touch, reactions.multiplier(self.contact)
-        gradient = touching(motion, contact.bodies, contact.surfaces, contact.frame).gradient
-        return multiplier * motion.al.sqrt(gradient @ gradient)
+def known_sizes(motion: Motion, formulas: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the sizes that are given."""
+    return {key: motion.evaluate(formula) for key, formula in formulas.items() if formula is not None}

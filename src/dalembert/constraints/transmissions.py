@@ -56,6 +56,11 @@ class Cable(Constraint):
         elif radii and self.frame == "world":
             self._check_drawing(site, radii)
 
+    def path(self) -> list[tuple[str, Any, str]]:
+        if any(radius != 0 for radius in self.radii):
+            return []  # what lies on wheels is not straight
+        return [(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
+
     def _check_drawing(self, site: Site, radii: list[float]) -> None:
         points = [site.vector(point) for point in self.at]
         axis = site.vector(self.axis)
@@ -80,15 +85,20 @@ class Cable(Constraint):
         drawn = [motion.reference(body).apply(point) for body, point in zip(self.bodies, local, strict=True)]
         moved = [motion.body(body)[0].apply(point) for body, point in zip(self.bodies, local, strict=True)]
         radii = [motion.evaluate(radius) for radius in self.radii] or [al.constant(0)] * len(moved)
+        # The axis turns with the body that carries the first wheel, and with the world that it was drawn in.
+        wheel = next((i for i, radius in enumerate(self.radii) if radius != 0), 0)
         axis = al.array([motion.evaluate(component) for component in self.axis])
-        axis = axis / al.sqrt(axis @ axis)
-        before, after = (_straights(al, points, radii, axis) for points in (drawn, moved))
+        axis = motion.local_axes(self.bodies[wheel], None, self.frame) @ (axis / al.sqrt(axis @ axis))
+        axes = (motion.reference(self.bodies[wheel]).R @ axis, motion.body(self.bodies[wheel])[0].R @ axis)
+        before, after = (_straights(al, points, radii, n) for points, n in zip((drawn, moved), axes, strict=True))
         shorter = motion.evaluate(self.feed)
         for (old, _), (new, _) in zip(before, after, strict=True):
             shorter = shorter + old - new
         for i, radius in enumerate(self.radii):
             if 0 < i < len(moved) - 1 and radius != 0:
-                (c_0, s_0), (c, s) = (_turn(axis, parts[i - 1][1], parts[i][1]) for parts in (before, after))
+                (c_0, s_0), (c, s) = (
+                    _turn(n, parts[i - 1][1], parts[i][1]) for n, parts in zip(axes, (before, after), strict=True)
+                )
                 shorter = shorter + radii[i] * al.atan2(c * s_0 - s * c_0, c * c_0 + s * s_0)
         return [shorter]
 

@@ -202,6 +202,29 @@ class Coordinates:
             q[slot.q] = self.joint_at(slot).neutral()
         return q
 
+    def drawn(self) -> np.ndarray:
+        """q of the reference configuration, at the nominal parameters."""
+        mechanism = self.nominal
+
+        def body(name: str) -> tuple[Pose, np.ndarray]:
+            return mechanism.body_pose(name), np.zeros(6)
+
+        def joint(name: str) -> tuple[np.ndarray, np.ndarray]:
+            placed = mechanism.joint(name)
+            X_1, X_2 = body(placed.first)[0] @ placed.X_1P, body(placed.second)[0] @ placed.X_2S
+            return placed.joint.coordinates(NUMPY, X_1.inverse() @ X_2), np.zeros(placed.joint.nv)
+
+        return self.place(NUMPY, dict(self.flat.parameters)).state(body, joint)[0]
+
+    def velocity_units(self, length: float) -> np.ndarray:
+        """The unit of every velocity for a unit of length: that length where a joint only slides, else 1."""
+        units = np.ones(self.nv)
+        for slot in self.slots:
+            joint = self.joint_at(slot)
+            turns = joint.subspace(NUMPY, joint.neutral())[:3]
+            units[slot.u] = np.where(np.abs(turns).max(axis=0, initial=0.0) == 0, length, 1.0)
+        return units
+
     def labels(self) -> tuple[list[str], list[str]]:
         """Names of the entries of q and of u."""
         q_names: list[str] = []

@@ -14,8 +14,14 @@ from dalembert.algebra import Algebra, Jets
 from dalembert.coordinates.base import Kinematics
 from dalembert.elements import Motion
 from dalembert.errors import ModelError
-from dalembert.expressions import STATE, TIME, Reference, evaluate
-from dalembert.expressions.symbols import LINE_QUANTITIES, ROTATION_QUANTITIES
+from dalembert.expressions import STATE, TIME, Reference, evaluate, parameter
+from dalembert.expressions.symbols import (
+    DEFLECTION_QUANTITY,
+    FELT_QUANTITIES,
+    LINE_QUANTITIES,
+    ROTATION_QUANTITIES,
+    TURN_QUANTITIES,
+)
 from dalembert.forces.strut import line_between
 from dalembert.model.flatten import Scope
 from dalembert.model.mechanism import PlacedJoint
@@ -61,8 +67,8 @@ class FormulaMotion(Motion):
         if ref.quantity in ("q", "u"):
             q, u = self.joint(ref.element)
             return (q if ref.quantity == "q" else u)[ref.index]
-        if ref.quantity in LINE_QUANTITIES:
-            return self.line(ref.element)[LINE_QUANTITIES.index(ref.quantity)]
+        if ref.quantity in (*LINE_QUANTITIES, *TURN_QUANTITIES):
+            return self.line(ref.element)[ref.quantity == "rate"]
         name, point = self.point(ref.element)
         X, V = self.body(name)
         if ref.quantity in ROTATION_QUANTITIES:
@@ -79,7 +85,7 @@ class FormulaMotion(Motion):
         return name, None
 
     def line(self, force: str) -> tuple[Any, Any]:
-        """Distance of the two ends of a force, and its rate."""
+        """Distance of the two ends of a force, or the angle between its bodies, and its rate."""
         raise ModelError(f"the length of {force!r} has no value here")
 
 
@@ -127,6 +133,8 @@ class TreeMotion(FormulaMotion):
 
     def line(self, force: str) -> tuple[Any, Any]:
         given, scope = self.tree.mechanism.flat.forces[force]
+        if given.turns:
+            return given.turned(self.within(scope))
         (first, p, frame), (second, q, _) = given.ends() or _no_ends(force)
         _, _, length, rate = line_between(self.within(scope), (first, second), (p, q), frame)
         return length, rate
@@ -163,6 +171,9 @@ class TreeMotion(FormulaMotion):
                 q[index] = self._unwind(q[index], self.windings[name, index])
         return q, placed.joint.rates(self.al, q, V)
 
+    def lead(self, joint: str) -> Any:
+        return self.tree.mechanism.joint(joint).joint.lead
+
     def _unwind(self, angle: Any, near: Any) -> Any:
         """The angle plus whole turns, closest to ``near``."""
         al = self.al
@@ -182,9 +193,13 @@ class TreeMotion(FormulaMotion):
         return self.tree.mechanism.chosen
 
     def _quantity(self, ref: Reference) -> Any:
-        if ref.quantity != "switch":
+        if ref.quantity in FELT_QUANTITIES:
+            return self.parameter(parameter(ref.text))
+        if ref.quantity not in ("switch", DEFLECTION_QUANTITY):
             return super()._quantity(ref)
         force, scope = self.tree.coordinates.flat.forces[ref.element]
+        if ref.quantity == DEFLECTION_QUANTITY:
+            return force.deflections(self.within(scope))[ref.index]
         return force.switches(self.within(scope))[ref.index]
 
     def parameter(self, symbol: sp.Symbol) -> Any:

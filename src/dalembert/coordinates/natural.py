@@ -156,6 +156,13 @@ class NaturalCoordinates(Coordinates):
     def _place(self, al: Algebra, parameters: dict[str, Any]) -> NaturalKinematics:
         return NaturalKinematics(self, self._mechanism(al, parameters))
 
+    def velocity_units(self, length: float) -> np.ndarray:
+        units = np.ones(self.nv)
+        for feature in self.features:
+            if feature.at is not None and feature.is_point:
+                units[feature.at] = length
+        return units
+
     def labels(self) -> tuple[list[str], list[str]]:
         found = {f.at.start: f for f in self.features if f.at is not None}
         names = [f"{found[start].name}.{'xyz'[axis]}" for start in sorted(found) for axis in found[start].axes]

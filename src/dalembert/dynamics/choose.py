@@ -88,7 +88,7 @@ def is_rolled(coordinates: Coordinates) -> bool:
     joints = {name: coordinates.nominal_joint(name).joint for name in flat.joints}
     if any(not joint.uniform or joint.nonholonomic for joint in joints.values()):
         return False
-    if flat.constraints or coordinates.tail or flat.measures:
+    if flat.constraints or coordinates.tail or flat.measures or flat.watched:
         return False
     if any(force.joints_read() & cut for force, _ in flat.forces.values()):
         return False

@@ -19,6 +19,7 @@ from dalembert.dynamics.make_problem import make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
+from dalembert.dynamics.rub import parameters_along
 from dalembert.dynamics.shared_traces import SharedTraces
 from dalembert.equations import Equations, Level
 from dalembert.errors import DalembertError, InputError, ModelError
@@ -95,6 +96,7 @@ class Dynamics:
             model.validate()
         self.model = model = model.snapshot()
         self.flat: Flat = flatten(model)
+        self.flat.refuse_fmus()
         self.coordinates, self.recipe = choose(self.flat, formulation, coordinates)
         self.formulation = self.recipe.formulation
         self.nq, self.nv = self.coordinates.nq, self.coordinates.nv
@@ -217,7 +219,7 @@ class Dynamics:
             out: array for the result.
         """
         kernels = self.kernels
-        if kernels.evaluation == "explicit" and not kernels.is_large:
+        if kernels.evaluation == "explicit" and not (kernels.is_large or kernels.assumes):
             given = self._no_force if tau is None else tau
             if parameters is None and out is None and type(t) is float and t == 0.0:
                 single = kernels.single_acceleration(q, u, given)
@@ -271,6 +273,7 @@ class Dynamics:
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
         """M u̇ + h − Q, whatever constraints there are."""
+        self.flat.refuse_felt("inverse", outputs=False)
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
@@ -334,6 +337,7 @@ class Dynamics:
             by: names of parameters p, one column each in ``ddu_dp``; q and u are held.
             out: the result of a former call for its arrays, of trees and without ``by`` only.
         """
+        self.flat.refuse_felt("acceleration_derivatives", outputs=False)
         given, names = self._no_force if tau is None else tau, self._own_parameters(by)
         if out is not None and (self.rows or names):
             raise InputError("acceleration_derivatives: out is for trees, and without by.  Fix: leave it out")
@@ -378,12 +382,28 @@ class Dynamics:
         """Poses, twists, energies, momentum, joint coordinates and outputs; one state or a batch."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
-            return self.kernels.observer(t, q, u, self.parameters(parameters))
+            felt = self.flat.felt or self.flat.watched
+            return self.kernels.observer(
+                t, q, u, self.found(t, q, u, parameters) if felt else self.parameters(parameters)
+            )
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
         seen = rolled.observe(*rows)
         if self.flat.outputs:
             seen = seen._replace(outputs=self.kernels.output_kernel(*rows, self.parameters(parameters)))
         return seen._make(field.reshape(shape + field.shape[1:]) for field in seen)
+
+    def found(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> np.ndarray:
+        """The parameters at one state or a batch; with forces of friction, and with accelerations and reactions where
+        formulas name them. NaN from where they cannot be found."""
+        values = self.parameters(parameters)
+        if not (self.kernels.assumes or self.flat.watched):
+            return values
+        shape, (times, *parts) = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
+        states = np.concatenate([*parts, np.zeros((len(times), 1))], axis=1)
+        found, context = np.full((len(times), len(values)), np.nan), self.evaluation(parameters)
+        context.tau[:] = 0.0
+        parameters_along(context, np.ascontiguousarray(times), states, found)
+        return found.reshape(*shape, len(values))
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
         """φ, A u + b, A and M; one state or a batch. Large models: A is sparse and of one state only, M is left out."""
@@ -417,14 +437,42 @@ class Dynamics:
     def evaluation(self, parameters: dict[str, float] | None) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
-        values = self.parameters(parameters).tobytes()
+        given = self.parameters(parameters)
+        if not self.follows_switches and (self.flat.contacts or self.flat.frictions):
+            self._refuse_closed(given)
+        values = given.tobytes()
         key = (values, self.rows.held.get(values))
         if getattr(self._last, "key", None) != key or (self.kernels.is_large and self.rows):
-            self._last.key, self._last.context = key, self.context(parameters)
+            if not self._reset(getattr(self._last, "context", None), given):
+                self._last.context = self.context(parameters)
+            self._last.key = key
         context: Context = self._last.context
         if context.solver is not None and context.solver.record is not context:
-            self._last.key = None
+            self._last.key = self._last.context = None
         return context
+
+    @property
+    def follows_switches(self) -> bool:
+        """False for a formulation that does not know what closes or sticks during a run."""
+        return self.kernels.variables is None and self.formulation.follows_switches
+
+    def _refuse_closed(self, values: np.ndarray) -> None:
+        """Raise if a contact is closed, or friction sticks, in a formulation that chose its variables without them."""
+        switches = {name: self.flat.switches[name] for name in (*self.flat.contacts, *self.flat.frictions)}
+        closed = [name for name, switch in switches.items() if values[self.parameter_names.index(switch)]]
+        if closed:
+            raise ModelError(
+                f"formulation {self.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
+                f"sticks later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
+            )
+
+    def _reset(self, context: Context | None, values: np.ndarray) -> bool:
+        """Give a context other parameters, if these are all that it would not have in common with a new one."""
+        if context is None or self.kernels.is_large:
+            return False
+        context.parameters[:] = values
+        context.rank, context.holonomic_rank = self.rows.held.get(values.tobytes(), (0, 0))
+        return True
 
     def problem(
         self,

@@ -21,8 +21,9 @@ from dalembert.numerics.context import (
     watch,
 )  # fmt: skip
 from dalembert.numerics.linear import hold_rank
+from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 
-__all__ = ["accelerations_along", "eliminated_rhs", "explicit_rhs", "solved_rhs", "staged_rhs"]
+__all__ = ["accelerations_along", "eliminated_rhs", "explicit_rhs", "hold_blocks", "solved_rhs", "staged_rhs"]
 
 
 class Accelerations(Outputs):
@@ -59,7 +60,7 @@ def explicit_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
 
 
 @native
-def _hold_blocks(c: Context, e: Blocks):
+def hold_blocks(c: Context, e: Blocks):
     """A, γ, b and φ of the known rank."""
     sides = np.zeros((c.rows, 3))
     sides[:, 0] = e.gamma
@@ -72,25 +73,69 @@ def _hold_blocks(c: Context, e: Blocks):
 
 
 @native
+def _even_blocks(c: Context, e: Blocks):
+    """All blocks in even units."""
+    even_matrix(c, e.M)
+    even_rows(c, e.A)
+    e.f *= c.unit
+    even_sides(c, e.gamma)
+    even_sides(c, e.b)
+    even_sides(c, e.phi)
+
+
+@native
+def _back(c: Context, du: np.ndarray, multipliers: np.ndarray):
+    """u̇, and λ if it is known, in their own units."""
+    du *= c.unit
+    if not c.still:
+        multipliers *= c.row_unit
+
+
+@native
 def solved_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     """u̇ and λ by the solver of the formulation."""
     nq, nv, rows = c.nq, c.nv, c.rows
     e = Blocks.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
-    u, power = y[nq : nq + nv], e.power
+    u, power = y[nq : nq + nv].copy(), e.power
+    if c.scaled != 0:
+        _even_blocks(c, e)
+        u /= c.unit
     if c.rank != 0:
-        _hold_blocks(c, e)
+        hold_blocks(c, e)
     rate = residual_rates(e.A, e.b, u)
     gamma = stabilized(c, e.gamma, e.phi, rate)
     out = Solution(dy[nq : nq + nv], c.multipliers)
+    c.still = c.unread
+    for x in e.b:
+        c.still = c.still and x == 0.0
     status = c.solver(t, System(e.M, e.f, e.A, gamma, e.phi, rate, u, e.own), out)
     if status != OK:
         return status
     # Constraint forces have the power uᵀAᵀλ = −bᵀλ.
-    for i in range(rows):
-        power -= e.b[i] * c.multipliers[i]
+    if not c.still:
+        for i in range(rows):
+            power -= e.b[i] * c.multipliers[i]
+    if c.scaled != 0:
+        _back(c, out.du, c.multipliers)
     dy[:nq] = e.qdot
     dy[nq + nv] = power
     return finite(c, dy)
+
+
+@native
+def _even_loops(c: Context, e: Loops, gamma: np.ndarray, du: np.ndarray):
+    """All of them in even units; Y = M⁻¹Aᵀ becomes S⁻¹ Y R."""
+    even_rows(c, e.A)
+    even_sides(c, gamma)
+    even_sides(c, e.b)
+    even_sides(c, e.phi)
+    du /= c.unit
+    for i in range(c.nv):
+        for j in range(e.Y.shape[1]):
+            e.Y[i, j] *= (c.row_unit[j] if j < c.rows else 1.0) / c.unit[i]
+    for i in range(c.rows):
+        e.compliance[i, :] *= c.row_unit[i]
+        e.compliance[:, i] *= c.row_unit[i]
 
 
 @native
@@ -117,15 +162,20 @@ def eliminated_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     e = Loops.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
     dy[:nq] = e.qdot
     dy[nq : nq + nv] = e.du
-    gamma, power = e.gamma.copy(), e.power
+    gamma, power, u = e.gamma.copy(), e.power, y[nq : nq + nv].copy()
+    if c.scaled != 0:
+        _even_loops(c, e, gamma, dy[nq : nq + nv])
+        u /= c.unit
     if c.rank != 0:
         _hold_loops(c, e, gamma)
-    rate = residual_rates(e.A[:rows], e.b, y[nq : nq + nv])
+    rate = residual_rates(e.A[:rows], e.b, u)
     gamma[:rows] = stabilized(c, gamma[:rows], e.phi, rate)
     rank, ratio, conflict = close_loops(e.A, gamma, e.Y, e.compliance, dy[nq : nq + nv], c.multipliers)
     watch(c, rank, ratio, conflict)
     for i in range(rows):
         power -= e.b[i] * c.multipliers[i]
+    if c.scaled != 0:
+        _back(c, dy[nq : nq + nv], c.multipliers)
     dy[nq + nv] = power
     return finite(c, dy)
 

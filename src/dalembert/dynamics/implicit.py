@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.dynamics.impulses import impulses
+from dalembert.dynamics.rub import feed_back
 from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import NO_MASS, OK, Closure, Context, give_up
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
@@ -92,6 +94,7 @@ def jacobian(c: Context, t: float, y: np.ndarray, J: np.ndarray) -> int:
         return give_up(c, NO_MASS)
     _rates(c, T, J)
     column, force, bend, multipliers = np.empty(nv), np.empty(nv), np.empty(rows), np.empty(rows)
+    by_state = np.empty((rows, nq + nv))
     for j in range(nq + nv):
         for i in range(nv):
             force[i] = -T.r_q[i, j] if j < nq else -T.r_u[i, j - nq]
@@ -99,7 +102,8 @@ def jacobian(c: Context, t: float, y: np.ndarray, J: np.ndarray) -> int:
             bend[i] = T.g_q[i, j] if j < nq else T.g_u[i, j - nq]
         constrained_solution(T.M, force, bend, Q, R, H, column, multipliers)
         J[nq : nq + nv, j] = column
-    return OK
+        by_state[:, j] = multipliers
+    return OK if c.n_assumed == 0 else feed_back(c, t, y, rate[nq : nq + nv], J, by_state)
 
 
 @native
@@ -280,7 +284,7 @@ def _power(c: Context, t: float, z: np.ndarray, F: np.ndarray) -> int:
 # What integrators need, by the names of the fields of their problem.
 FUNCTIONS = {
     "jacobian": jacobian, "multipliers": multipliers, "residual": residual, "exponential": exponential,
-    "discrete": discrete, "project": project,
+    "discrete": discrete, "project": project, "impulses": impulses,
 }  # fmt: skip
 
 # The two forms of a differential-algebraic system: F, its Jacobian, and the index of its algebraic variables.

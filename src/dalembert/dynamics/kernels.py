@@ -40,8 +40,6 @@ class KernelSet(ABC):
         made: the trace and the kernels so far; equations of an equal model may share them.
     """
 
-    yielding: int = 0  # rows that the formulation adds for what yields
-    is_large: bool = False  # runs by rolled recursions
     own_states: tuple[str, ...] = ()  # names of the model's own states, first in the tail
     n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
 
@@ -59,21 +57,62 @@ class KernelSet(ABC):
         self.defaults = np.array(list(parameters.values()), dtype=float)
         self.made: Made = {}
 
-    @property
+    @cached_property
+    def yielding(self) -> int:
+        """Rows that the formulation adds for what yields."""
+        return 0
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if this model runs by rolled recursions."""
+        return False
+
+    @cached_property
     def contacts(self) -> np.ndarray:
         """One-sided constraints, one in each row: numbers of its switch, its constraint row, and the event that opens
         it."""
         return np.empty((0, 3), dtype=np.int64)
 
-    @property
+    @cached_property
     def frictions(self) -> np.ndarray:
-        """All friction, one in each row: numbers of its switch, row, sign, force, and the event by which it slips."""
-        return np.empty((0, 5), dtype=np.int64)
+        """All friction, one in each row: numbers of its switch, first row, count of rows, sign, force, and the event by
+        which it slips."""
+        return np.empty((0, 6), dtype=np.int64)
+
+    @cached_property
+    def felt(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the parameters that hold accelerations and reactions: those of forces, and those of outputs."""
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
     @property
+    def assumes(self) -> bool:
+        """True if forces depend on accelerations or reactions that follow from them."""
+        return len(self.frictions) + len(self.felt[0]) > 0
+
+    @made_once
     def friction_kernel(self) -> Kernel:
-        """How large each friction is while it slips, and may be while it sticks."""
         raise NotImplementedError
+
+    @made_once
+    def friction_slopes_kernel(self) -> Kernel:
+        raise NotImplementedError
+
+    @made_once
+    def friction_push_kernel(self) -> Kernel:
+        raise NotImplementedError
+
+    @made_once
+    def friction_tangent_kernel(self) -> Kernel:
+        raise NotImplementedError
+
+    @made_once
+    def watched_kernel(self) -> Kernel:
+        raise NotImplementedError
+
+    @cached_property
+    def units(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Units of velocities and of constraint rows in which the equations are solved; None for SI."""
+        return None
 
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
@@ -120,9 +159,7 @@ class KernelSet(ABC):
 
     @made_once
     def traced(self) -> BlockEquations:
-        """The equations over CasADi symbols, with forces τ besides those of the model: one object for all kernels, so
-        that what they share is traced once.
-        """
+        """The equations that all kernels are made of."""
         return self.equations(self.tau[1])
 
     def compile(self, name: str, outputs: dict[str, Any], piece: int | None = None, **more: Any) -> Kernel:

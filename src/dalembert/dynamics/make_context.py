@@ -12,6 +12,7 @@ from dalembert.dynamics.rolled import rolled_rhs
 from dalembert.dynamics.rolled_closing import closed_approach, closed_retract, closed_rhs
 from dalembert.native import Bound
 from dalembert.numerics.context import Context, Statistics
+from dalembert.numerics.solver_steps import null_space
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
@@ -43,16 +44,18 @@ def make_context(
         switch, row, event = (np.ascontiguousarray(part) for part in kernels.contacts.T)
         context.set(n_contacts=len(switch), contact_switch=switch, contact_row=row, contact_event=event)
     if len(kernels.frictions):
-        names = ("switch", "row", "slip", "force", "event")
+        names = ("switch", "row", "rows", "slip", "force", "event")
         columns = {
             f"friction_{name}": np.ascontiguousarray(column)
             for name, column in zip(names, kernels.frictions.T, strict=True)
         }
         context.set(n_frictions=len(kernels.frictions), **columns)
-        more = {**(more or {}), "friction": kernels.friction_kernel}
+    used = {**(more or {}), **_feel(kernels, context)}
+    units = kernels.units
+    if units is not None:
+        context.set(scaled=1, unit=units[0].copy(), row_unit=units[1].copy())
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
     rolled = kernels.rolled(parameters)
-    used = dict(more or {})
     if rolled is None:
         used["dynamics"] = kernels.dynamics_kernel
         if rows:
@@ -71,10 +74,28 @@ def make_context(
     if kernels.evaluation == "solved":
         context.solver = kernels.formulation.bind(context, kernels.plan)
     context.rhs = _EVALUATIONS[kernels.evaluation].bind(context)
-    if len(kernels.frictions):
-        context.frictionless, context.rhs = context.rhs, rub.rubbing_rhs.bind(context)
+    if kernels.assumes:
+        rubbing = rub.factored_rhs if "friction_push" in used else rub.rubbing_rhs
+        context.frictionless, context.rhs = context.rhs, rubbing.bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context
+
+
+def _feel(kernels: KernelSet, context: Context) -> dict[str, Kernel]:
+    """Where accelerations and reactions that formulas name are kept, and the kernels that find them."""
+    used: dict[str, Kernel] = {}
+    felt, watched = kernels.felt
+    if kernels.assumes:
+        n = len(kernels.frictions) + len(felt)
+        context.set(n_felt=len(felt), n_assumed=n, felt_place=felt, response=np.eye(n))
+        used = {"friction": kernels.friction_kernel, "friction_slopes": kernels.friction_slopes_kernel}
+        shared = kernels.evaluation == "solved" and kernels.formulation.chosen_solver() is null_space
+        if shared and not len(felt) and kernels.units is None:
+            used["friction_push"] = kernels.friction_push_kernel
+    if len(watched):
+        context.set(n_watched=len(watched), watched_place=watched)
+        used["watched"] = kernels.watched_kernel
+    return used
 
 
 def project_states(context: Context, how: str | None) -> None:

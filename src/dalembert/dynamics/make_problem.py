@@ -10,9 +10,12 @@ import numpy as np
 from dalembert.codegen import Kernel
 from dalembert.dynamics import implicit, project
 from dalembert.dynamics.make_context import make_context
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.equations import Level
+from dalembert.equations.touches import gap_names
 from dalembert.errors import ModelError
 from dalembert.integrators.base import Problem
+from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
 
@@ -26,6 +29,7 @@ __all__ = ["make_problem"]
 _KERNELS = {
     "jacobian": "tangent", "multipliers": "tangent", "residual": "tangent",
     "index-1": "tangent", "ggl": "tangent", "exponential": "exponential", "discrete": "discrete",
+    "impulses": "touch",
 }  # fmt: skip
 
 
@@ -51,23 +55,34 @@ def make_problem(
         )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
-    if len(kernels.frictions) and set(needs) - {"rhs", "retract", "jacobian"}:
+    known = {"rhs", "retract", "jacobian", *(() if len(kernels.felt[0]) else ("impulses",))}
+    if kernels.assumes and set(needs) - known:
+        what = "friction is" if len(kernels.frictions) else "what forces feel of reactions and accelerations is"
         raise ModelError(
-            "friction is solved for together with accelerations, and the integrator solves for them itself.  "
+            f"{what} solved for together with accelerations, and the integrator solves for them itself.  "
             "Fix: another integrator, such as 'dopri8' or 'radau'"
         )
     used = {name: getattr(kernels, f"{name}_kernel") for name in names}
+    if kernels.assumes and "jacobian" in needs:
+        used["friction_tangent"] = kernels.friction_tangent_kernel
     if "project" in needs:
         used["constraints"] = kernels.constraint_kernel
+    jumps = "impulses" in needs
+    if jumps:
+        used["move"] = kernels.move_kernel
     context = make_context(kernels, parameters, {**used, **_event_kernel(kernels)})
+    if jumps:
+        _take_contacts(kernels, context)
+        names = set[str]()
     if active is None and names and start is not None and kernels.rows:
         active = independent_rows(kernels, *start, context.parameters)
     if active is not None:
         context.keep_rows(active)
     n = kernels.nq + kernels.nv + 1
+    n_events = context.n_events if context.n_events > context.n_asleep else 0
     problem = Problem(
-        size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, n_events=context.n_events, rhs=context.rhs,
-        retract=context.retract, events=project.events.bind(context) if context.n_events else None,
+        size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, rhs=context.rhs, retract=context.retract,
+        n_events=n_events, events=project.events.bind(context) if n_events else None,
         n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
         n_states=kernels.n_states, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
@@ -84,6 +99,43 @@ def make_problem(
     return problem, context
 
 
+def _take_contacts(kernels: KernelSet, context: Context) -> None:
+    """Contacts are the work of the method: their events sleep, and friction knows its gap."""
+    assert isinstance(kernels, MechanismKernels)
+    flat, gaps = kernels.flat, kernels.friction_gaps
+    joints = [name for name, gap in zip(flat.frictions, gaps, strict=True) if gap is None]
+    if joints:
+        raise ModelError(
+            f"steps with impulses know friction of rigid contacts, not of joints ({', '.join(joints)}).  "
+            f"Fix: another integrator, such as 'dopri8'"
+        )
+    two = [name for name in flat.frictions if flat.constraints[name][0].static is not None]
+    if two:
+        raise ModelError(
+            f"steps with impulses have one coefficient of friction, not another that sticks (static of {two[0]!r}).  "
+            f"Fix: static: null, or another integrator, such as 'dopri8'"
+        )
+    if kernels.coordinates.rheonomic:
+        raise ModelError(
+            "steps with impulses cannot take coordinates that are given functions of time.  "
+            "Fix: coordinates='relative', or another integrator"
+        )
+    own = {*flat.contacts, *flat.frictions}
+    asleep = [i for i, name in enumerate(flat.event_owners) if _acts_on(flat.events[name][0]) in own]
+    context.set(
+        n_gaps=len(gap_names(kernels.traced)), n_slips=int(context.friction_rows.sum()) if gaps else 0,
+        friction_gap=np.array(gaps, dtype=np.int64), n_asleep=len(asleep),
+        asleep=np.array(asleep, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _acts_on(event: Event) -> str | None:
+    """The contact or friction whose event it is."""
+    if isinstance(event, ContactEvent):
+        return event.contact
+    return event.friction if isinstance(event, FrictionEvent) else None
+
+
 def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> None:
     """Refuse integrators that need what a model cannot give."""
     if not all(hasattr(type(kernels), f"{name}_kernel") for name in used):
@@ -96,7 +148,7 @@ def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> 
             f"the model has {kernels.nv} velocities and runs by rolled recursions without derivatives. "
             f"Fix: an explicit integrator such as 'dopri8', or fewer bodies"
         )
-    if kernels.n_states and {"residual", "discrete"} & set(needs):
+    if kernels.n_states and {"residual", "discrete", "impulses"} & set(needs):
         raise ModelError(
             f"the integrator moves positions and velocities by a rule of second order, which has no place for states "
             f"of first order ({', '.join(kernels.own_states)}).  Fix: another integrator, such as 'radau' or 'dopri8'"
@@ -122,6 +174,11 @@ def _problem_in_variables(
     active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
+    if kernels.assumes or len(kernels.felt[1]):
+        raise ModelError(
+            f"formulation {kernels.formulation.name!r} integrates {variables.what} and knows neither accelerations nor "
+            f"reactions where formulas name them.  Fix: formulation='lagrange-multipliers', or 'recursive'"
+        )
     mixed = variables.mixed if MIXED in needs else None
     if not set(needs) <= {"rhs", "retract", "jacobian", *([] if mixed is None else [MIXED])}:
         raise ModelError(

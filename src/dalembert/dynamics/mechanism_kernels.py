@@ -1,4 +1,3 @@
-# pyright: basic
 """The kernels of a mechanism of bodies and joints."""
 
 from __future__ import annotations
@@ -16,13 +15,16 @@ from dalembert.dynamics.assembly import Quantity, closing_kernel
 from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.derivatives import make_derivatives
+from dalembert.dynamics.even_units import even_units
 from dalembert.dynamics.kernels import KernelSet
 from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import made_once
 from dalembert.equations import Equations, Level, Row
+from dalembert.equations.touches import gap_names, touches
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
+from dalembert.formulations.shared.analytical import AnalyticalFormulation
 from dalembert.spatial.so3 import cross
 
 __all__ = ["MechanismKernels"]
@@ -30,8 +32,6 @@ __all__ = ["MechanismKernels"]
 
 class MechanismKernels(KernelSet):
     """What block equations have, and what bodies and joints have besides."""
-
-    traced: Equations
 
     def __init__(self, coordinates: Coordinates, formulation: Formulation):
         flat = coordinates.flat
@@ -44,9 +44,21 @@ class MechanismKernels(KernelSet):
         self.own_states = tuple(state.name for state in coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
+    @made_once
+    def traced(self) -> Equations:
+        """The equations over CasADi symbols, with forces τ besides those of the model: one object for all kernels, so
+        that what they share is traced once.
+        """
+        return self.equations(self.tau[1])
+
     @cached_property
     def rows(self) -> Rows:
         return Rows(self._find_rows())
+
+    @cached_property
+    def units(self) -> tuple[np.ndarray, np.ndarray] | None:
+        plain = self.is_large or not self.rows or isinstance(self.formulation, AnalyticalFormulation)
+        return None if plain or is_rolled(self.coordinates) else even_units(self)
 
     @cached_property
     def contacts(self) -> np.ndarray:
@@ -63,20 +75,53 @@ class MechanismKernels(KernelSet):
 
     @cached_property
     def frictions(self) -> np.ndarray:
-        place = self.parameter_names.index
-        places = [
-            (place(self.flat.switches[name]), *self.rows.of([name]), place(f"{name}.slip"), place(f"{name}.force"),
-             self.event_owners.index(f"{name} slips"))
-            for name in self.flat.frictions
-        ]  # fmt: skip
-        return np.array(places, dtype=np.int64).reshape(-1, 5)
+        place, found = self.parameter_names.index, list[tuple[int, ...]]()
+        for name in self.flat.frictions:
+            rows, event = self.rows.of([name]), self.event_owners.index(f"{name} slips")
+            switch, slip, force = (place(key) for key in (self.flat.switches[name], f"{name}.slip", f"{name}.force"))
+            found.append((switch, rows[0], len(rows), slip, force, event))
+        return np.array(found, dtype=np.int64).reshape(-1, 6)
+
+    @made_once
+    def touch_kernel(self) -> Kernel:
+        """Gaps, slips and what they depend on (see ``equations.touches``), with M, f, A and γ."""
+        e = self.traced
+        blocks = {"mass_matrix": e.mass_matrix, "forcing": e.forcing, "jacobian": e.jacobian, "gamma": e.gamma}
+        blocks["velocity_bias"] = e.velocity_bias
+        return self.compile("touch", {**touches(e), **blocks}, tau=self.tau)
+
+    @property
+    def friction_gaps(self) -> list[int | None]:
+        """The gap of each friction, or None of one in a joint."""
+        place = {name: i for i, (name, _) in enumerate(gap_names(self.traced))}
+        return [place.get(self.flat.constraints[name][0].touches) for name in self.flat.frictions]
 
     @cached_property
+    def felt(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the parameters that hold accelerations and reactions: those of forces, and those of outputs."""
+        place = self.parameter_names.index
+        felt, watched = ([place(name) for name in names] for names in (self.flat.felt, self.flat.watched))
+        return np.array(felt, dtype=np.int64), np.array(watched, dtype=np.int64)
+
+    @made_once
     def friction_kernel(self) -> Kernel:
-        """How large each friction is while it slips, and may be while it sticks."""
-        du, multipliers = CASADI.symbols("du", self.nv), CASADI.symbols("multipliers", len(self.rows))
-        sizes = self.equations().friction_sizes(du[1], multipliers[1])
-        return self.compile("friction", {"sizes": sizes}, du=du, multipliers=multipliers)
+        return traces.friction_kernel(self)
+
+    @made_once
+    def friction_slopes_kernel(self) -> Kernel:
+        return traces.friction_slopes_kernel(self)
+
+    @made_once
+    def friction_push_kernel(self) -> Kernel:
+        return traces.friction_push_kernel(self)
+
+    @made_once
+    def friction_tangent_kernel(self) -> Kernel:
+        return traces.friction_tangent_kernel(self)
+
+    @made_once
+    def watched_kernel(self) -> Kernel:
+        return traces.watched_kernel(self)
 
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""

@@ -1,4 +1,3 @@
-# pyright: basic
 """First and second derivatives of all that the equations of one model say, at one state.
 
 They are evaluated by CasADi's own interpreter: an analysis asks for a few states, and machine code would take longer to
@@ -7,7 +6,7 @@ compile than it saves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -15,6 +14,8 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import compile_function
+from dalembert.codegen.lookup import calls_tables
 from dalembert.dynamics.traces import tangent_outputs
 from dalembert.elements import Load
 from dalembert.values import TUPLE
@@ -101,7 +102,9 @@ class Perturbations:
 
     def _symbols_of(self, names: Sequence[str]) -> ca.SX:
         p, known = self.kernels.symbols["p"][0], self.kernels.parameter_names
-        return ca.vertcat(*[p[known.index(name)] for name in names]) if names else ca.SX(0, 1)
+        casadi: Any = ca
+        chosen = casadi.vertcat(*[p[known.index(name)] for name in names])
+        return chosen if names else ca.SX(0, 1)
 
     def _by_parameters(self, names: Sequence[str]) -> dict[str, ca.SX]:
         return {f"{name}_p": ca.jacobian(value, self._symbols_of(names)) for name, value in self._residuals().items()}
@@ -133,27 +136,44 @@ class _Function:
 
     def __init__(self, inputs: list[ca.SX], outputs: dict[str, ca.SX]):
         self.inputs, self.outputs = inputs, outputs
-        self._value: ca.Function | None = None
-        self._slope: ca.Function | None = None
+        self._value: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
+        self._slope: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     def __call__(self, at: Point | list[np.ndarray], along: Point | None = None) -> dict[str, Any]:
         arrays = at.arrays if isinstance(at, Point) else at
         if self._value is None:
-            self._value = ca.Function("value", self.inputs, list(self.outputs.values()))
-        values = self._dense(self._value.call(arrays))
+            self._value = _evaluator("value", self.inputs, list(self.outputs.values()))
+        values = self._dense(self._value(arrays))
         if along is None:
             return values
         if self._slope is None:
             directions = [ca.SX.sym("d", *symbol.shape) for symbol in self.inputs]  # pyright: ignore[reportAttributeAccessIssue]
             both, direction = ca.vertcat(*self.inputs), ca.vertcat(*directions)
             slopes = [_along(value, both, direction) for value in self.outputs.values()]
-            self._slope = ca.Function("slope", [*self.inputs, *directions], slopes)
-        slopes = self._dense(self._slope.call([*arrays, *along.arrays]))
+            self._slope = _evaluator("slope", [*self.inputs, *directions], slopes)
+        slopes = self._dense(self._slope([*arrays, *along.arrays]))
         return {name: (values[name], slopes[name]) for name in self.outputs}
 
-    def _dense(self, found: Sequence[ca.DM]) -> dict[str, np.ndarray]:
+    def _dense(self, found: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         arrays = zip(self.outputs, found, strict=True)
-        return {name: dm.full()[:, 0] if name in _VECTORS else dm.full() for name, dm in arrays}
+        return {name: array[:, 0] if name in _VECTORS else array for name, array in arrays}
+
+
+def _evaluator(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
+    """Values of expressions: by CasADi's interpreter, or as machine code if they look up tables."""
+    function = ca.Function(name, inputs, outputs)
+    if not calls_tables(function):
+        return lambda arrays: [found.full() for found in function.call(arrays)]
+    columns = {f"o{i}": ca.densify(ca.vec(value.T)) for i, value in enumerate(outputs)}
+    kernel = compile_function(name, {f"i{i}": symbol for i, symbol in enumerate(inputs)}, columns)
+    shapes = [value.shape for value in outputs]
+
+    def evaluate(arrays: list[np.ndarray]) -> list[np.ndarray]:
+        found = kernel(*arrays)
+        parts = [np.asarray(found)] if len(outputs) == 1 else [np.asarray(part) for part in found]
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    return evaluate
 
 
 def _along(value: ca.SX, symbols: ca.SX, direction: ca.SX) -> ca.SX:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Motion that is prescribed instant by instant: positions by Newton's method, velocities and accelerations exactly.
 
 Quantities g of the motion must have given values s(t), besides the constraints of the mechanism:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.dynamics.rub import watch_felt
 from dalembert.native import native
 from dalembert.numerics.context import (
     CONFLICT,
@@ -20,6 +21,7 @@ from dalembert.numerics.context import (
     give_up,
 )  # fmt: skip
 from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, partition_step, solve_constrained
+from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 from dalembert.numerics.solver_steps import move_what_has_mass
 
 __all__ = [
@@ -34,14 +36,24 @@ NEWTON_STEPS = 12
 # How soft states are led toward the constraints before an evaluation: of the square of the stiffest direction.
 SOFT = 1e-9
 
+# What sticks holds a little more than friction gives (relative): what just came to stick at its limit has not broken
+# loose yet.
+HOLDS = 2e-12
+
 # How far redundant velocity equations may contradict each other before no velocity satisfies them.
 CONFLICT_TOLERANCE = 1e-6
 
 
 @native
 def closure(c: Context, t: float, y: np.ndarray) -> Closure:
-    """φ, A u + b, A and M at a state."""
-    return Closure.of(c, c.constraints(t, y[: c.nq + c.nv], c.parameters))
+    """φ, A u + b, A and M at a state, in even units."""
+    e = Closure.of(c, c.constraints(t, y[: c.nq + c.nv], c.parameters))
+    if c.scaled != 0:
+        even_sides(c, e.phi)
+        even_sides(c, e.rate)
+        even_rows(c, e.A)
+        even_matrix(c, e.M)
+    return e
 
 
 @native
@@ -73,6 +85,8 @@ def shortest(c: Context, positions: bool, du: np.ndarray, seen: np.ndarray) -> i
     status, _, seen[1], seen[0] = solve_constrained(e.M, still, A, residual, du, np.empty(0))
     if status != OK:
         status = move_what_has_mass(e.M, still, A, residual, du, np.empty(A.shape[0]))
+    if c.scaled != 0:
+        du *= c.unit
     return status if status == OK else give_up(c, NO_MASS)
 
 
@@ -83,6 +97,8 @@ def along_dependent(c: Context, positions: bool, du: np.ndarray, seen: np.ndarra
     residual, A = _present(c, e, positions)
     seen[1] = 1.0
     status, seen[0] = partition_step(e.M, A, residual, du)
+    if c.scaled != 0:
+        du *= c.unit
     return status if status == OK else give_up(c, NO_MASS)
 
 
@@ -97,8 +113,10 @@ def _move(c: Context, q: np.ndarray, du: np.ndarray):
 
 @native
 def _close_positions(c: Context, t: float, y: np.ndarray, du: np.ndarray, seen: np.ndarray) -> int:
-    """Newton's method on the position constraints."""
-    error = 1e300
+    """Newton's method on the position constraints. What has to be moved far to fit them has jumped."""
+    error, moved, size = 1e300, 0.0, 1.0
+    for x in y[: c.nq]:
+        size = max(size, 1.0 + abs(x))
     for _ in range(NEWTON_STEPS):
         e = closure(c, t, y)
         previous, error = error, 0.0
@@ -112,6 +130,11 @@ def _close_positions(c: Context, t: float, y: np.ndarray, du: np.ndarray, seen: 
         status = c.projection(True, du, seen)
         if status != OK:
             return status
+        longest = 0.0
+        for x in du:
+            longest = max(longest, abs(x))
+        moved += longest / size
+        c.statistics.largest_correction = max(c.statistics.largest_correction, moved)
         _move(c, y, du)
     return give_up(c, NO_CONVERGENCE)
 
@@ -203,6 +226,8 @@ def _soft_step(c: Context, residual: np.ndarray, A: np.ndarray, M: np.ndarray, d
         cholesky_substitute(H, du)
     else:
         du[:] = 0.0
+    if c.scaled != 0:
+        du *= c.unit
 
 
 @native
@@ -250,12 +275,24 @@ def _pushes(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
         sizes = c.friction.outputs
         for i in range(c.n_frictions):
             if c.parameters[c.friction_switch[i]] != 0.0:
-                g[c.friction_event[i]] = abs(c.multipliers[c.friction_row[i]]) - sizes[2 * i + 1]
+                first, held = c.friction_row[i], 0.0
+                for k in range(first, first + c.friction_rows[i]):
+                    held += c.multipliers[k] * c.multipliers[k]
+                g[c.friction_event[i]] = np.sqrt(held) - sizes[2 * i + 1] * (1.0 + HOLDS)
     return OK
 
 
 @native
 def events(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
     """The values of all events."""
+    if c.n_felt + c.n_watched > 0:
+        rate = np.empty_like(y)
+        status = c.rhs(t, y, rate)
+        if status != OK:
+            return status
+        if c.n_watched > 0:
+            watch_felt(c, t, y, rate)
     g[:] = c.event(t, y[: c.nq + c.nv], c.parameters)
+    for i in range(c.n_asleep):
+        g[c.asleep[i]] = -1.0
     return OK if c.n_contacts + c.n_frictions == 0 else _pushes(c, t, y, g)

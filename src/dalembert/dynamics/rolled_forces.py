@@ -278,6 +278,10 @@ class _FormMotion(FormulaMotion):
         values = self.joints[name][1]
         return values[:nq], values[nq:]
 
+    def lead(self, joint: str) -> Any:
+        """Only friction asks for it, and is no force."""
+        raise NotImplementedError
+
     def inertia(self, body: str) -> RigidInertia:
         def query(form: _Form) -> np.ndarray:
             inertia = form.mechanism.inertia(form.real(body)).about_origin(NUMPY)

@@ -20,10 +20,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
 
 T = TypeVar("T")
+Made_co = TypeVar("Made_co", covariant=True)
 Made = dict[Any, Any]
 
 
-class made_once(Generic[T]):
+class made_once(Generic[Made_co]):
     """A property that is kept in ``made`` of its object, which others may share.
 
     Args:
@@ -31,13 +32,13 @@ class made_once(Generic[T]):
         maker: whose work it is: others with an equal maker share it.
     """
 
-    def __init__(self, make: Callable[[Any], T], maker: Callable[[Any], Any] = lambda owner: None):
+    def __init__(self, make: Callable[[Any], Made_co], maker: Callable[[Any], Any] = lambda owner: None):
         self.make, self.maker, self.name, self.__doc__ = make, maker, make.__name__, make.__doc__
 
     @overload
-    def __get__(self, owner: None, kind: Any = None) -> made_once[T]: ...
+    def __get__(self, owner: None, kind: Any = None) -> made_once[Made_co]: ...
     @overload
-    def __get__(self, owner: object, kind: Any = None) -> T: ...
+    def __get__(self, owner: object, kind: Any = None) -> Made_co: ...
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
             return self

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["discrete_kernel", "exponential_kernel", "parameter_kernel", "tangent_kernel", "tangent_outputs"]
+__all__ = [
+    "assumed", "discrete_kernel", "exponential_kernel", "friction_kernel", "friction_push_kernel",
+    "friction_slopes_kernel", "friction_tangent_kernel", "parameter_kernel", "tangent_kernel", "tangent_outputs",
+    "watched_kernel",
+]  # fmt: skip
 
 
 def tangent_kernel(kernels: KernelSet) -> Kernel:
@@ -75,6 +79,86 @@ def _split(kernels: KernelSet, slopes: ca.SX) -> tuple[ca.SX, ca.SX]:
         return slopes, ca.SX(0, kernels.nv)
     rows = slopes[first : first + n, :]
     return ca.vertcat(slopes[:first, :], ca.SX(n, kernels.nv), slopes[first + n :, :]), rows
+
+
+def _after(kernels: MechanismKernels) -> tuple[dict[str, Any], Equations]:
+    """Symbols of u̇ and λ, and the equations in which they are known."""
+    more = {"du": CASADI.symbols("du", kernels.nv), "multipliers": CASADI.symbols("multipliers", len(kernels.rows))}
+    return more, kernels.equations()
+
+
+def friction_kernel(kernels: MechanismKernels) -> Kernel:
+    """How large each friction is while it slips, and may be while it sticks; then what formulas of forces name of
+    accelerations and reactions."""
+    more, equations = _after(kernels)
+    after = (more["du"][1], more["multipliers"][1])
+    outputs = {"sizes": equations.friction_sizes(*after), "felt": equations.felt(kernels.flat.felt, *after)}
+    return kernels.compile("friction", outputs, **more)
+
+
+def watched_kernel(kernels: MechanismKernels) -> Kernel:
+    """Accelerations and reactions that only outputs and events name."""
+    more, equations = _after(kernels)
+    felt = equations.felt(kernels.flat.watched, more["du"][1], more["multipliers"][1])
+    return kernels.compile("watched", {"felt": felt}, **more)
+
+
+def friction_slopes_kernel(kernels: MechanismKernels) -> Kernel:
+    """How what is found, h, depends on what is assumed, x: see ``rub.Slopes``."""
+    more, equations = _after(kernels)
+    x, h = assumed(kernels, equations, more["du"], more["multipliers"])
+    f, A = (
+        CASADI.to_sx(equations.forcing),
+        ca.reshape(CASADI.to_sx(equations.jacobian), kernels.nv, len(kernels.rows)).T,
+    )
+    outputs = {
+        "h_x": ca.jacobian(h, x), "h_a": ca.jacobian(h, more["du"][0]), "h_m": ca.jacobian(h, more["multipliers"][0]),
+        "f_x": ca.jacobian(f, x), "M": _matrix(kernels, equations.mass_matrix), "A": A,
+    }  # fmt: skip
+    return _compile(kernels, "friction_slopes", outputs, **more)
+
+
+def friction_push_kernel(kernels: MechanismKernels) -> Kernel:
+    """How the forces f depend on those of friction."""
+    p: Any = kernels.symbols["p"][0]
+    f = CASADI.to_sx(kernels.traced.forcing)
+    slopes = ca.jacobian(f, p[[int(force) for *_, force, _ in kernels.frictions]])
+    return _compile(kernels, "friction_push", {"f_x": slopes})
+
+
+def friction_tangent_kernel(kernels: MechanismKernels) -> Kernel:
+    """Further derivatives of what is found, and those of q̇ and the power by what is assumed: see ``rub.Feedback``."""
+    more, equations = _after(kernels)
+    x, h = assumed(kernels, equations, more["du"], more["multipliers"])
+    by = {
+        "h_q": kernels.symbols["q"][0],
+        "h_u": kernels.symbols["u"][0],
+        "h_a": more["du"][0],
+        "h_m": more["multipliers"][0],
+    }
+    outputs = {name: ca.jacobian(h, symbol) for name, symbol in by.items()}
+    outputs["qdot_x"] = ca.jacobian(CASADI.to_sx(equations.qdot()), x)
+    outputs["power_x"] = ca.jacobian(CASADI.to_sx(np.array([equations.power()])), x)
+    return _compile(kernels, "friction_tangent", outputs, **more)
+
+
+def assumed(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> tuple[ca.SX, ca.SX]:
+    """x, the parameters that hold forces of friction and what is felt; and h, what u̇ and λ make of them."""
+    p: Any = kernels.symbols["p"][0]
+    sizes, felt = (
+        CASADI.to_sx(part)
+        for part in (
+            equations.friction_sizes(du[1], multipliers[1]),
+            equations.felt(kernels.flat.felt, du[1], multipliers[1]),
+        )
+    )
+    parts = [-p[slip] * (1 - p[switch]) * sizes[2 * i] for i, (switch, _, _, slip, *_) in enumerate(kernels.frictions)]
+    places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.felt[0])]
+    return p[places], ca.vertcat(*parts, felt)
+
+
+def _matrix(kernels: KernelSet, values: np.ndarray) -> ca.SX:
+    return ca.reshape(CASADI.to_sx(values), kernels.nv, kernels.nv).T
 
 
 def exponential_kernel(kernels: MechanismKernels) -> Kernel:

@@ -5,17 +5,26 @@ value: Annotated[Vector, MOTION]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dalembert.expressions.symbols import LINE_QUANTITIES, QUANTITIES, ROTATION_QUANTITIES, STATE
+from dalembert.expressions.symbols import (
+    FELT_QUANTITIES,
+    LINE_QUANTITIES,
+    QUANTITIES,
+    ROTATION_QUANTITIES,
+    STATE,
+    TURN_QUANTITIES,
+)
 
 __all__ = [
-    "COORDINATES", "LAW", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL", "TIMES",
+    "COORDINATES", "DEFLECTION", "LAW", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL",
+    "SIGNALS", "TIMES", "TURN",
     "Allowed",
 ]  # fmt: skip
 
-OF_POSITION = frozenset({"q", "x", "y", "z", "length", *ROTATION_QUANTITIES})
-OF_VELOCITY = frozenset({*QUANTITIES} - OF_POSITION)
+OF_POSITION = frozenset({"q", "x", "y", "z", "length", "angle", *ROTATION_QUANTITIES})
+OF_FORCES = frozenset(FELT_QUANTITIES)
+OF_VELOCITY = frozenset({*QUANTITIES} - OF_POSITION - OF_FORCES)
 
 
 @dataclass(frozen=True)
@@ -42,17 +51,31 @@ class Allowed:
 
 
 _ALL = OF_POSITION | OF_VELOCITY
+_LEVEL = "an equation at velocity level may not name accelerations and reactions, which follow from it"
 PARAMETERS = Allowed("nothing", "only parameters may stand here")
 TIMES = Allowed("`t` and inputs", "a drive may name t, inputs and parameters only", time=True)
-MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE})
+MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {STATE})
+SIGNALS = Allowed(
+    "`t`, states, inputs, positions and velocities",
+    "it may not name accelerations and reactions, which depend on it",
+    True,
+    _ALL | {STATE},
+)
 LAW = Allowed(
     "`length`, `rate`, `t`, states, inputs and all references",
     time=True,
-    quantities=_ALL | {STATE},
+    quantities=_ALL | OF_FORCES | {STATE},
     local=LINE_QUANTITIES,
 )
-LINEAR = Allowed("`t` and all references; linear in velocities", time=True, quantities=_ALL, linear=True)
-PASSING = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | {STATE}, moving=True)
+TURN = replace(LAW, words=LAW.words.replace("length", "angle"), local=TURN_QUANTITIES)
+_DEFLECTIONS = tuple(f"{kind}{axis}" for kind in ("", "r", "v", "w") for axis in "xyz")
+DEFLECTION = replace(
+    LAW, words=f"`{'`, `'.join(_DEFLECTIONS)}`, `t`, states, inputs and all references", local=_DEFLECTIONS
+)
+LINEAR = Allowed("`t`, positions and velocities; linear in velocities", _LEVEL, time=True, quantities=_ALL, linear=True)
+PASSING = Allowed(
+    "`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {STATE}, moving=True
+)
 POSITIONS = Allowed(
     "`t`, `q`, `x`, `y`, `z`, `R…`, `length`",
     "an equation at position level may not name velocities",

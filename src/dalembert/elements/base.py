@@ -198,7 +198,7 @@ FrameName = Annotated[str, _NameField, Names("frame"), _name_schema("frame")]
 class Record(BaseModel):
     """Frozen data without a name of its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
 
     def may_name(self, field: str) -> Allowed:
         """What the formulas of a field may name: what its annotation is marked with, or parameters only."""

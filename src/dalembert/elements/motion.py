@@ -36,6 +36,10 @@ class Motion(Protocol):
         """Coordinates (unwound) and velocities of a joint, whether it is a tree joint or cut."""
         ...
 
+    def lead(self, joint: str) -> Any:
+        """How far a joint advances along its axis as it turns about it (m/rad)."""
+        ...
+
     def inertia(self, body: str) -> RigidInertia:
         """Inertia of a body about its origin, in its axes."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import sympy as sp
 
@@ -37,6 +37,10 @@ class Site(Protocol):
         """A formula of parameters at their nominal values, or None where it has no finite one."""
         ...
 
+    def along(self, formula: sp.Expr, name: str, points: Iterable[float]) -> list[float] | None:
+        """A formula that names something besides parameters, at several values of that; None if any is not finite."""
+        ...
+
     def vector(self, formulas: Iterable[sp.Expr] | None) -> list[float] | None:
         """Several formulas, or None if any has no finite value."""
         ...
@@ -45,6 +49,10 @@ class Site(Protocol):
 
     def sizes(self, joint: str) -> Sizes | None:
         """Sizes of a joint in reach, or None where they are not known."""
+        ...
+
+    def bearing(self, joint: str) -> Any:
+        """How a joint in reach rubs (see ``elements.bearing``); empty if it does not, None where it is not known."""
         ...
 
     def check_coordinate(self, field: str, joint: str, index: int = 0) -> bool:

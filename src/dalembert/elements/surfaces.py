@@ -15,6 +15,8 @@ import numpy as np
 import sympy as sp
 from pydantic import Field
 
+from dalembert.algebra import Algebra
+from dalembert.algebra.jet import Jets
 from dalembert.elements.allowed import PARAMETERS, Allowed
 from dalembert.elements.base import Formula, Record, Vector
 from dalembert.elements.motion import Motion
@@ -26,27 +28,45 @@ from dalembert.spatial.so3 import cross
 __all__ = ["Surface", "Touching", "check_pair", "curvature_radius", "slipping", "touching"]
 
 ANGLE = parameter("angle")
+WAY, ACROSS = parameter("x"), parameter("y")
 POLAR = Allowed("`angle` (curves only)", "only parameters, and angle on a curve, may stand here", local=("angle",))
+GROUND = Allowed("`x`, `y` along `start` and across it", "only parameters, x and y may stand here", local=("x", "y"))
 TINY = 1e-30  # under roots that vanish where a disc lies flat: finite derivatives there
+ASIDE = 1e-20  # (m) by which angles are taken beside the middle of a curve, where they have no slope
 SAMPLES = 720  # of a curve, looked at while it is checked
-_NEEDS_AXIS = ("plane", "disc", "curve")
+NEWTON_STEPS = (
+    8  # from the angle of a roller's center to the foot of its normal: value, slope and curvature to rounding
+)
+_NEEDS_AXIS = ("plane", "disc", "curve", "cylinder", "torus", "terrain")
+_HOLLOW = ("sphere", "cylinder", "curve")
 
 
 class Surface(Record):
     """A surface of a body that may touch another one."""
 
-    kind: Literal["point", "sphere", "plane", "disc", "curve", "mesh"] = Field(
-        description="'point', 'sphere', 'plane', 'disc' (a thin wheel: its rim), 'curve' (a cam, by its polar radius)"
+    kind: Literal["point", "sphere", "plane", "disc", "curve", "cylinder", "torus", "terrain", "mesh"] = Field(
+        description="'point', 'sphere', 'plane', 'disc' (a thin wheel: its rim), 'curve' (a cam, by its polar radius), "
+        "'cylinder' (without end), 'torus', 'terrain' (by its height)"
     )
     at: Vector = Field((0, 0, 0), validate_default=True, description="center, or a point of the plane (m)")
-    axis: Vector | None = Field(None, description="normal of the plane, out of the solid; axis of a disc or a curve")
-    start: Vector | None = Field(None, description="direction of a curve's angle zero, normal to its axis")
+    axis: Vector | None = Field(
+        None, description="normal of the plane, out of the solid; axis of the others; up on a terrain"
+    )
+    start: Vector | None = Field(
+        None, description="direction of a curve's angle zero, or of a terrain's x; normal to the axis"
+    )
     radius: Formula = Field(
         0, validate_default=True, description="(m); of a curve: a formula of angle, e.g. 0.03 + 0.01*cos(angle)"
     )
-    inside: bool = Field(False, description="True: a hollow sphere; the other surface is inside it")
+    tube: Formula = Field(0, validate_default=True, description="of a torus: radius of its tube (m)")
+    height: Formula = Field(
+        0, validate_default=True, description="of a terrain (m): a formula of x and y, e.g. 0.1*sin(x) + road(y)"
+    )
+    inside: bool = Field(False, description="True: a hollow sphere, cylinder or curve; the other surface is inside it")
 
     def may_name(self, field: str) -> Allowed:
+        if field == "height" and self.kind == "terrain":
+            return GROUND
         return POLAR if field == "radius" and self.kind == "curve" else PARAMETERS
 
 
@@ -107,9 +127,16 @@ def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Sur
         if big is not None and small is not None and small >= big:
             site.report("surfaces", f"a sphere of radius {small:g} does not fit into one of {big:g}", "a smaller one")
     for one, other in (surfaces, surfaces[::-1]):
-        if one.kind == "curve" and other.kind == "sphere" and site.value(other.radius) != 0:
-            message = "a roller touches a curve beside its center"
-            site.report("surfaces", message, "a point at its center, and the curve that this follows (pitch curve)")
+        if one.kind == "curve" and other.kind == "sphere":
+            _check_roller(site, one, other)
+        if one.kind == "terrain" and other.kind == "sphere" and site.value(other.radius) != 0:
+            message = "a ball touches a terrain beside its center"
+            site.report("surfaces", message, "a point, or the terrain that the center of the ball follows")
+        if one.kind == "cylinder" and one.inside and other.kind == "sphere":
+            big, small = site.value(one.radius), site.value(other.radius)
+            if big is not None and small is not None and small >= big:
+                message = f"a sphere of radius {small:g} does not fit into a cylinder of {big:g}"
+                site.report("surfaces", message, "a smaller one")
 
 
 def _check_surface(site: Site, path: str, surface: Surface) -> None:
@@ -121,29 +148,26 @@ def _check_surface(site: Site, path: str, surface: Surface) -> None:
         _check_curve(site, path, surface)
         return
     radius = site.value(surface.radius)
-    if radius is not None and (radius < 0 or (radius == 0 and surface.kind == "disc")):
+    if radius is not None and (radius < 0 or (radius == 0 and surface.kind in ("disc", "cylinder", "torus"))):
         site.report(f"{path}.radius", f"radius must be positive, got {radius:g}", "radius: 0.1")
-    if surface.kind in ("point", "plane") and surface.radius != 0:
+    tube = site.value(surface.tube)
+    if surface.kind == "torus" and tube is not None and radius is not None and not 0 < tube < radius:
+        message = f"the tube must be thinner than the ring: tube {tube:g}, radius {radius:g}"
+        site.report(f"{path}.tube", message, "tube: 0.01, radius: 0.1")
+    if surface.kind == "terrain":
+        _check_start(site, path, surface, "direction of its x")
+    if surface.kind in ("point", "plane", "terrain") and surface.radius != 0:
         site.report(f"{path}.radius", f"a {surface.kind} has no radius", "leave it out")
-    if surface.inside and surface.kind != "sphere":
-        site.report(f"{path}.inside", f"a {surface.kind} is not hollow", "inside: true is for spheres")
+    if surface.inside and surface.kind not in _HOLLOW:
+        site.report(f"{path}.inside", f"a {surface.kind} is not hollow", f"inside: true is for {', '.join(_HOLLOW)}")
 
 
 def _check_curve(site: Site, path: str, surface: Surface) -> None:
     """A polar radius that stays positive and closes does not cross itself."""
-    axis, start = site.vector(surface.axis), site.vector(surface.start)
-    if surface.start is None or (start is not None and not any(start)):
-        site.report(f"{path}.start", "a curve needs the direction of its angle zero", "start: x")
-    elif axis is not None and start is not None and abs(np.dot(axis, start)) > 1e-9 * np.linalg.norm(axis):
-        site.report(f"{path}.start", "start must be normal to the axis", "start: x, axis: z")
-
-    def radius(angle: float) -> float | None:
-        return site.value(cast(sp.Expr, surface.radius.xreplace({ANGLE: sp.Float(angle)})))
-
-    found = [radius(angle) for angle in np.linspace(0.0, 2 * np.pi, SAMPLES + 1)]
-    if any(value is None for value in found):
+    _check_start(site, path, surface, "direction of its angle zero")
+    values = _sampled(site, surface.radius)
+    if values is None:
         return  # reported as a formula without a value
-    values = np.array(found, dtype=float)
     least = int(np.argmin(values))
     if values[least] <= 0:
         message = f"the curve crosses itself: its radius is {values[least]:.4g} at angle = {least * 2 / SAMPLES:.4g} π"
@@ -151,6 +175,41 @@ def _check_curve(site: Site, path: str, surface: Surface) -> None:
     elif abs(values[-1] - values[0]) > 1e-9 * values.max():
         message = f"the curve does not close: radius {values[0]:.6g} at 0, {values[-1]:.6g} at 2 π"
         site.report(f"{path}.radius", message, "a formula of sin(angle), cos(angle), or sin(2*angle) …")
+
+
+def _check_start(site: Site, path: str, surface: Surface, what: str) -> None:
+    axis, start = site.vector(surface.axis), site.vector(surface.start)
+    if surface.start is None or (start is not None and not any(start)):
+        site.report(f"{path}.start", f"a {surface.kind} needs the {what}", "start: x")
+    elif axis is not None and start is not None and abs(np.dot(axis, start)) > 1e-9 * np.linalg.norm(axis):
+        site.report(f"{path}.start", "start must be normal to the axis", "start: x, axis: z")
+
+
+def _sampled(site: Site, formula: sp.Expr) -> np.ndarray | None:
+    """A formula of the angle, all round; None where it has no value."""
+    found = site.along(formula, "angle", np.linspace(0.0, 2 * np.pi, SAMPLES + 1).tolist())
+    return None if found is None else np.array(found)
+
+
+def _check_roller(site: Site, curve: Surface, roller: Surface) -> None:
+    """A roller must fit into every hollow of a curve: its radius is less than that of the curvature there.
+
+    The curvature of a polar curve, positive where it bulges:  (r² + 2 r′² − r r″)/(r² + r′²)^{3/2}.
+    """
+    size, values = site.value(roller.radius), _sampled(site, curve.radius)
+    if size is None or size == 0 or values is None:
+        return
+    r, step = values[:-1], 2 * np.pi / SAMPLES
+    slope = (np.roll(r, -1) - np.roll(r, 1)) / (2 * step)
+    bend = (np.roll(r, -1) - 2 * r + np.roll(r, 1)) / step**2
+    curvature = (r * r + 2 * slope * slope - r * bend) / (r * r + slope * slope) ** 1.5
+    hollow = curvature if curve.inside else -curvature
+    worst = int(np.argmax(hollow))
+    if hollow[worst] * size >= 1:
+        angle = worst * 2 / SAMPLES
+        message = f"a roller of radius {size:g} does not fit into the curve at angle = {angle:.4g} π, whose radius of "
+        message += f"curvature there is {1 / hollow[worst]:.4g}"
+        site.report("surfaces", message, "a smaller roller, or a smoother curve")
 
 
 def curvature_radius(motion: Motion, surfaces: tuple[Surface, Surface]) -> Any:
@@ -173,12 +232,14 @@ def slipping(motion: Motion, bodies: tuple[str, str], point: np.ndarray) -> np.n
 
 
 def _kinds(surfaces: tuple[Surface, Surface]) -> tuple[str, str]:
-    """A point is a sphere without radius, but on a curve."""
+    """A point is a sphere without radius, but on a curve and on a terrain."""
     kinds = [surface.kind for surface in surfaces]
-    if "curve" not in kinds:
-        kinds = ["sphere" if kind == "point" else kind for kind in kinds]
-    else:
+    if "terrain" in kinds:
         kinds = ["point" if kind == "sphere" else kind for kind in kinds]
+    elif "curve" in kinds:
+        kinds = ["point" if surface.kind == "sphere" and surface.radius == 0 else surface.kind for surface in surfaces]
+    else:
+        kinds = ["sphere" if kind == "point" else kind for kind in kinds]
     return kinds[0], kinds[1]
 
 
@@ -205,7 +266,7 @@ def _on_plane(motion: Motion, plane: _Placed, ball: _Placed) -> Touching:
 
 def _two_spheres(motion: Motion, one: _Placed, other: _Placed) -> Touching:
     d = other.center - one.center
-    distance = motion.al.sqrt(d @ d)
+    distance = motion.al.sqrt(d @ d + TINY)
     n = d / distance
     if one.surface.inside:
         return Touching(one.radius - distance - other.radius, other.center + other.radius * n, -n)
@@ -228,7 +289,7 @@ def _point_on_curve(motion: Motion, curve: _Placed, point: _Placed) -> Touching:
     al = motion.al
     a, x = cast(np.ndarray, curve.axis), cast(np.ndarray, curve.start)
     y, d = cross(a, x), point.center - curve.center
-    along, across = d @ x, d @ y
+    along, across = d @ x + ASIDE, d @ y
     distance, angle = al.sqrt(along * along + across * across), al.atan2(across, along)
 
     def lookup(atom: sp.Symbol | Reference) -> Any:
@@ -237,7 +298,101 @@ def _point_on_curve(motion: Motion, curve: _Placed, point: _Placed) -> Touching:
     radius, slope = (evaluate(al, formula, lookup) for formula in (curve.radius, _slope(curve.radius)))
     out = (along * x + across * y) / distance
     round_ = (along * y - across * x) / distance
-    return Touching(distance - radius, point.center, out - slope / distance * round_)
+    side = -1 if curve.surface.inside else 1
+    return Touching(side * (distance - radius), point.center, side * (out - slope / distance * round_))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _first_part(value: Any) -> Any:
+    """What a jet is, without its derivatives."""
+    return getattr(value, "x", value)
+
+
+def _roller_on_curve(motion: Motion, curve: _Placed, roller: _Placed) -> Touching:
+    """The distance of the center c from the curve, less the radius of the roller.
+
+    The foot P(φ) of the normal has (P − c)·P′ = 0. Newton's method from the angle of c finds it; as it squares errors,
+    its last steps give the derivatives, too.
+    """
+    al = motion.al
+    a, x = cast(np.ndarray, curve.axis), cast(np.ndarray, curve.start)
+    y, d = cross(a, x), roller.center - curve.center
+    c = d @ x + ASIDE, d @ y
+
+    def on(al: Algebra, c: Any, phi: Any, value: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """r, r′, r″, and c along the radius and across it."""
+
+        def lookup(atom: sp.Symbol | Reference) -> Any:
+            return phi if atom == ANGLE else value(motion.evaluate(cast(sp.Expr, atom)))
+
+        cos, sin = al.cos(phi), al.sin(phi)
+        formulas = (curve.radius, _slope(curve.radius), _bend(curve.radius))
+        values = [evaluate(al, formula, lookup) for formula in formulas]
+        return (*values, c[0] * cos + c[1] * sin, c[1] * cos - c[0] * sin)
+
+    def nearer(al: Algebra, c: Any, phi: Any, value: Callable[[Any], Any]) -> Any:
+        """One of Newton's steps."""
+        r, slope, bend, along, across = on(al, c, phi, value)
+        # P′ = r′ e + r n,  P″ = (r″ − r) e + 2 r′ n,  c = along e + across n
+        miss, speed = (r - along) * slope - across * r, slope * slope + r * r
+        steep = speed + (r - along) * (bend - r) - across * 2 * slope
+        return phi - miss / al.maximum(steep, speed / 10)
+
+    # Numbers first; derivatives, where the algebra has them, in the last steps.
+    base, value = (al.base, _first_part) if isinstance(al, Jets) else (al, _itself)
+    plain = value(c[0]), value(c[1])
+    phi = base.atan2(plain[1], plain[0])
+    for _ in range(NEWTON_STEPS):
+        phi = nearer(base, plain, phi, value)
+    if isinstance(al, Jets):
+        phi = nearer(al, c, nearer(al, c, al.constant(0) + phi, _itself), _itself)
+    r, slope, _, along, across = on(al, c, phi, _itself)
+    length, (cos, sin) = al.sqrt(r * r + slope * slope), (al.cos(phi), al.sin(phi))
+    out = (r * (cos * x + sin * y) - slope * (cos * y - sin * x)) / length
+    distance = ((along - r) * r - across * slope) / length
+    if curve.surface.inside:
+        return Touching(-distance - roller.radius, roller.center + roller.radius * out, -out)
+    return Touching(distance - roller.radius, roller.center - roller.radius * out, out)
+
+
+def _in_cylinder(motion: Motion, cylinder: _Placed, ball: _Placed) -> Touching:
+    """A ball on a cylinder, or in it."""
+    a, d = cast(np.ndarray, cylinder.axis), ball.center - cylinder.center
+    d = d - (d @ a) * a
+    distance = motion.al.sqrt(d @ d + TINY)
+    n = d / distance
+    if cylinder.surface.inside:
+        return Touching(cylinder.radius - distance - ball.radius, ball.center + ball.radius * n, -n)
+    return Touching(distance - cylinder.radius - ball.radius, ball.center - ball.radius * n, n)
+
+
+def _on_torus(motion: Motion, torus: _Placed, ball: _Placed) -> Touching:
+    """A ball on the tube: from the nearest point of the circle in its middle."""
+    al, a, d = motion.al, cast(np.ndarray, torus.axis), ball.center - torus.center
+    flat = d - (d @ a) * a
+    middle = torus.center + torus.radius / al.sqrt(flat @ flat + TINY) * flat
+    d = ball.center - middle
+    distance = al.sqrt(d @ d + TINY)
+    n, tube = d / distance, motion.evaluate(torus.surface.tube)
+    return Touching(distance - tube - ball.radius, ball.center - ball.radius * n, n)
+
+
+def _on_terrain(motion: Motion, terrain: _Placed, point: _Placed) -> Touching:
+    """How far a point is above the ground under it; the gradient is a − h_x x − h_y y."""
+    al = motion.al
+    a, x = cast(np.ndarray, terrain.axis), cast(np.ndarray, terrain.start)
+    y, d = cross(a, x), point.center - terrain.center
+    here: dict[Any, Any] = {WAY: d @ x, ACROSS: d @ y}
+
+    def lookup(atom: sp.Symbol | Reference) -> Any:
+        return here[atom] if atom in here else motion.evaluate(cast(sp.Expr, atom))
+
+    given = terrain.surface.height
+    height, along, across = (evaluate(al, f, lookup) for f in (given, *_slopes(given)))
+    return Touching(d @ a - height, point.center, a - along * x - across * y)
 
 
 @lru_cache(maxsize=1000)
@@ -245,9 +400,23 @@ def _slope(radius: sp.Expr) -> sp.Expr:
     return cast(sp.Expr, radius.diff(ANGLE))
 
 
+@lru_cache(maxsize=1000)
+def _bend(radius: sp.Expr) -> sp.Expr:
+    return cast(sp.Expr, radius.diff(ANGLE, 2))
+
+
+@lru_cache(maxsize=1000)
+def _slopes(height: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    return cast(sp.Expr, height.diff(WAY)), cast(sp.Expr, height.diff(ACROSS))
+
+
 PAIRS: dict[tuple[str, str], Callable[[Motion, _Placed, _Placed], Touching]] = {
     ("plane", "sphere"): _on_plane,
     ("sphere", "sphere"): _two_spheres,
     ("plane", "disc"): _disc_on_plane,
     ("curve", "point"): _point_on_curve,
+    ("curve", "sphere"): _roller_on_curve,
+    ("cylinder", "sphere"): _in_cylinder,
+    ("torus", "sphere"): _on_torus,
+    ("terrain", "point"): _on_terrain,
 }

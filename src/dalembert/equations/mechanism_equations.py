@@ -9,6 +9,7 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -21,16 +22,20 @@ from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
 from dalembert.errors import ModelError
+from dalembert.expressions import Reference
 from dalembert.joints import Joint
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 
-__all__ = ["Equations", "mechanism_of", "not_a_mechanism", "part_of", "residuals"]
+__all__ = ["Equations", "Reactions", "mechanism_of", "not_a_mechanism", "part_of", "residuals"]
 
 # The value of an event that cannot happen now: it never passes through zero, and is no size to compare others with.
 ASLEEP = 1e-200
+
+# What slips has come to a halt where it goes the other way by this (m/s or rad/s): what just broke loose has not.
+HALT = 1e-12
 
 
 class Equations:
@@ -170,7 +175,7 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         for name in self.flat.frictions:
             friction, scope = self.flat.constraints[name]
-            friction.push(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
+            friction.rub(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
         return load
 
     def applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:
@@ -450,11 +455,19 @@ class Equations:
 
     def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
-        reactions, found = _Reactions(self, du, multipliers), list[list[Any]]()
+        reactions, found = Reactions(self, du, multipliers), list[list[Any]]()
         for name in self.flat.frictions:
             friction, scope = self.flat.constraints[name]
             found.append(friction.sizes(self.motion.within(scope), reactions))
         return self.al.array(found)
+
+    def felt(self, names: Mapping[str, Reference], du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        """Accelerations and reactions that formulas name."""
+        from dalembert.equations.felt import felt_value
+
+        reactions = Reactions(self, du, multipliers)
+        moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
+        return self.al.array([felt_value(self, moved, reactions, ref) for ref in names.values()])
 
     # Reactions
 
@@ -465,7 +478,7 @@ class Equations:
         return REACTIONS[type(self.tree)](self, du, multipliers)
 
 
-class _Reactions:
+class Reactions:
     """The forces of joints and constraints, as friction asks for them."""
 
     def __init__(self, equations: Equations, du: np.ndarray, multipliers: np.ndarray):
@@ -482,7 +495,14 @@ class _Reactions:
         return e.al.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]])
 
     def multiplier(self, constraint: str) -> Any:
-        return next(m for m, row in zip(self.multipliers, self.equations.rows, strict=True) if row.owner == constraint)
+        rows = zip(self.multipliers, self.equations.rows, strict=True)
+        found = next((m for m, row in rows if row.owner == constraint), None)
+        if found is None:
+            raise ModelError(
+                f"constraint {constraint!r} is not solved for in {self.equations.tree.coordinates.name} coordinates, "
+                f"so its force has no value.  Fix: coordinates='relative'"
+            )
+        return found
 
 
 def mechanism_of(equations: BlockEquations, formulation: str) -> Equations:
@@ -552,7 +572,7 @@ def _passing(motion: TreeMotion, event: Event) -> Any:
         side, on = values[f"{event.friction}.slip"], values[flat.switches[event.friction]]
         # Native code knows what it takes to break loose.
         return (
-            side * friction.slip(motion.within(scope)) * (1 - on) + on * ASLEEP
+            (side * friction.passing(motion.within(scope)) + HALT) * (1 - on) + on * ASLEEP
             if event.sticks
             else motion.al.constant(ASLEEP)
         )

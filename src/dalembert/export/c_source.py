@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,17 @@ from dalembert.native.targets import Program
 from dalembert.native.types import FLOAT, Type, parts_of, vector
 from dalembert.view.page import asset
 
-__all__ = ["CProgram", "Shown", "arena_needed", "c_body", "c_remark", "run_program", "write_c_program"]
+__all__ = [
+    "CProgram",
+    "Shown",
+    "arena_needed",
+    "c_body",
+    "c_memory",
+    "c_remark",
+    "c_source",
+    "run_program",
+    "write_c_program",
+]
 
 _ROOM = "dalembert.export"
 LEAST_ARENA = 1 << 14  # bytes
@@ -57,19 +68,22 @@ class CProgram:
 
     def __init__(self, root: Record, entries: Mapping[str, tuple[Native, tuple[Type, ...]]], arena_bytes: int):
         self.root = root
-        program = Program()
+        self.program = program = Program()
         first, _ = next(iter(entries.values()))
         self.image = Image(program, first, (root,))
         for name, (function, more) in entries.items():
             assert len(parts_of(program.entry(name, function, (*self.image.kinds, *more)))) == 1
         self.entries = list(entries)
-        self.code = CText(program.units(), program.numbers)
         self.end = _ALIGNMENT  # address 0 is nowhere
         self.image.place(self._allocate)
         self.arena, self.io = self._allocate(8 * SLOTS), self._allocate(8 * 16)
         self.chunk = self._allocate(arena_bytes)
         self.data = bytearray(self.chunk)
         self.image.copy_in(self._write, program.numbers)
+
+    @cached_property
+    def code(self) -> CText:
+        return CText(self.program.units(), self.program.numbers)
 
     def _allocate(self, size: int) -> int:
         at, self.end = self.end, -(-(self.end + size) // _ALIGNMENT) * _ALIGNMENT
@@ -133,7 +147,7 @@ def write_c_program(folder: Path, name: str, program: CProgram, reference: np.nd
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         f"{name}.h": _header(name, program, shown),
-        f"{name}.c": _source(name, program, shown),
+        f"{name}.c": c_source(name, program, shown),
         "main.c": _main(name, program, reference, shown),
     }
     return [write_atomic(folder / file, text, DalembertError) for file, text in texts.items()]
@@ -215,13 +229,15 @@ def c_body(program: CProgram, allocation: str) -> str:
     Args:
         allocation: C of ``dalembert_malloc`` and ``dalembert_free``.
     """
+    return f"{asset(_ROOM, 'runtime.h.txt')}\n{allocation}\n{program.code.source(program.entries)}\n{c_memory(program)}"
+
+
+def c_memory(program: CProgram) -> str:
+    """How the memory begins."""
     words, runs = program.words()
     links = [f"{place}u, {what}u" for place, what in program.links()]
     parts = [f"{first}u, {count}u" for first, count in runs]
-    return f"""{asset(_ROOM, "runtime.h.txt")}
-{allocation}
-{program.code.source(program.entries)}
-
+    return f"""
 /* -- memory ------------------------------------------------------------------------------------------------------ */
 
 static const uint64_t words[{len(words)}] = {{
@@ -261,7 +277,8 @@ def _live(program: CProgram) -> Live:
     return program.root
 
 
-def _source(name: str, program: CProgram, shown: Shown) -> str:
+def c_source(name: str, program: CProgram, shown: Shown, body: str = "") -> str:
+    """The functions of the header; ``body``: what they need, if it is not the translated code."""
     live = _live(program)
     written = program.field(live, "written")
     return f"""/* {c_remark(shown.title)}. Written by dalembert; see {name}.h. */
@@ -271,7 +288,7 @@ def _source(name: str, program: CProgram, shown: Shown) -> str:
 #include <stdlib.h>
 #include <string.h>
 
-{c_body(program, HEAPLESS)}
+{body or c_body(program, HEAPLESS)}
 static double memory[{program.end // 8}];
 
 void {name}_reset(void) {{ fill((char *)memory); }}

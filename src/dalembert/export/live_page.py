@@ -5,20 +5,24 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from dalembert.export.module import Packed, pack
 from dalembert.export.native_run import Live, run_live
 from dalembert.native import Record
+from dalembert.values import DICT, FLOATING, SEQUENCE
 from dalembert.view.check import check
 from dalembert.view.page import PLAYER, asset, compose
-from dalembert.view.payload import payload
+from dalembert.view.payload import encode_array, payload
 from dalembert.view.scene import Scene
 
 __all__ = ["LiveSlider", "engine_data", "field_address", "live_html"]
 
 _ROOM = "dalembert.export"
+GLIMPSE = 7  # samples of the motion for the first picture
 _POLICY = "; worker-src blob:"
 _DIGITS = bytes.maketrans(b"<>&`", b",./:")
 
@@ -87,7 +91,7 @@ def engine_data(live: Live) -> tuple[dict[str, Any], Packed]:
     data = {
         "wasm": _packed_text(packed.wasm), "memory": _packed_text(packed.memory), "base": packed.base,
         "room": packed.room, "io": packed.io, "result": packed.result, "fields": fields, "arrays": arrays,
-        "eventList": event_list, "keptEvents": kept,
+        "eventList": event_list, "keptEvents": kept, "times": field_address(packed, live, "n_times"),
     }  # fmt: skip
     return data, packed
 
@@ -102,19 +106,21 @@ def live_html(
     """The page as text.
 
     Args:
-        scene: what is drawn, with the motion that the page begins with; its numbers are left to the engine.
+        scene: what is drawn, with the motion that the page begins with; the page carries a glimpse of it for its first
+            picture, all other numbers are left to the engine.
         sources: column of the recorded numbers, ``total`` or ``work``, for each plot (by number) and series.
         live: layout of the recorded numbers, checks and words.
     """
     check(scene)
-    data = payload(scene)
-    del data["time"]
-    for body in data["bodies"]:
-        del body["position"], body["quaternion"]
+    glimpse = _glimpse(scene)
+    data = payload(glimpse)
+    del data["facts"]  # those of the run in the page take their place
+    # Sizes that depend on parameters come from the engine; seven digits are more than a screen shows.
+    data |= {name: _short(data[name]) for name in ("bodies", "ground", "joints", "springs", "trace")}
     for k, plot in enumerate(data["plots"]):
         for series in plot["series"]:
-            del series["values"]
             series["source"] = sources[k, series["name"]]
+            series["values"] = encode_array(glimpse.plots[k].series[series["name"]], "<f4")
     data["live"] = {**live, "sliders": [asdict(slider) for slider in sliders], "engine": engine}
     scripts = [asset("dalembert.view", name) for name in PLAYER]
     scripts += [asset(_ROOM, name) for name in ("engine.js", "live.js")]
@@ -126,6 +132,25 @@ def live_html(
         str(scene.title), data, scripts, asset(_ROOM, "live.css"), controls=asset(_ROOM, "controls.html"),
         verdict=verdict, policy=_POLICY,
     )  # fmt: skip
+
+
+def _glimpse(scene: Scene) -> Scene:
+    """A few samples of the motion: what is seen while the module is compiled."""
+    at = np.unique(np.linspace(0, len(scene.time) - 1, GLIMPSE).round().astype(int))
+    bodies = [replace(body, position=np.asarray(body.position)[at], quaternion=np.asarray(body.quaternion)[at])
+              for body in scene.bodies]  # fmt: skip
+    plots = [replace(plot, series={name: np.asarray(values)[at] for name, values in plot.series.items()})
+             for plot in scene.plots]  # fmt: skip
+    return replace(scene, time=np.asarray(scene.time)[at], bodies=bodies, plots=plots)
+
+
+def _short(value: Any) -> Any:
+    """Numbers with seven digits, wherever they are."""
+    if isinstance(value, FLOATING):
+        return float(f"{value:.7g}")
+    if isinstance(value, DICT):
+        return {name: _short(one) for name, one in value.items()}
+    return [_short(one) for one in value] if isinstance(value, SEQUENCE) else value
 
 
 def _packed_text(data: bytes) -> str:

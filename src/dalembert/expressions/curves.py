@@ -6,19 +6,23 @@ the interval is chosen by comparisons, so that derivatives are those of its poly
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
+import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra
 
 __all__ = ["MOST_POINTS", "Curve", "TableCall", "call", "tables_in"]
 
-MOST_POINTS = 500  # each is a comparison in every evaluation; 2000 take minutes to compile
+MOST_POINTS = 200_000
+LONG = 64  # pieces; of longer curves the piece is found by halving, not by comparisons in the graph
 MOST_KINKS = 40  # of a curve that a run steps onto; one with more is evaluated as it is
+STEEP = 0.01  # of the largest slope: less counts as much
 STRAIGHT = 1e-12  # relative difference of slopes that is no kink
 CLOSED = 1e-9  # difference of first and last value of what repeats, relative to the largest
 
@@ -28,7 +32,7 @@ class Curve(sp.AtomicExpr):
 
     Attributes:
         knots: where pieces meet, the ends of the range included, rising.
-        pieces: (x_k, c₀ … c₃): one before the first knot, one between each two, one behind the last.
+        pieces: rows (x_k, c₀ … c₃): one before the first knot, one between each two, one behind the last.
         kinks: knots at which the slope jumps, if they are few.
         period: after which it repeats, or 0.
     """
@@ -36,19 +40,20 @@ class Curve(sp.AtomicExpr):
     is_commutative = True
     is_real = True
     name: str
-    knots: tuple[float, ...]
-    pieces: tuple[tuple[float, ...], ...]
+    knots: np.ndarray
+    pieces: np.ndarray
     kinks: tuple[float, ...]
     period: float
     outside: str
+    digest: str
 
-    def __new__(
-        cls, name: str, knots: tuple[float, ...], pieces: tuple[tuple[float, ...], ...], period: float, outside: str
-    ) -> Curve:
+    def __new__(cls, name: str, knots: Any, pieces: Any, period: float, outside: str) -> Curve:
         made = cast(Curve, sp.AtomicExpr.__new__(cls))
-        made.name, made.knots, made.pieces, made.period, made.outside = name, knots, pieces, period, outside
-        bends = tuple(x for x, a, b in zip(knots, pieces, pieces[1:], strict=False) if _bends(x, a, b))
-        made.kinks = bends if not period and len(bends) <= MOST_KINKS else ()
+        made.knots, made.pieces = np.asarray(knots, dtype=float), np.asarray(pieces, dtype=float)
+        made.name, made.period, made.outside = name, period, outside
+        made.digest = hashlib.sha256(made.knots.tobytes() + made.pieces.tobytes()).hexdigest()
+        bends = _bends(made.knots, made.pieces)
+        made.kinks = tuple(bends.tolist()) if not period and len(bends) <= MOST_KINKS else ()
         return made
 
     @classmethod
@@ -59,32 +64,32 @@ class Curve(sp.AtomicExpr):
             ValueError: saying what is wrong with the points.
         """
         _check(x, y, kind)
-        knots, values = tuple(map(float, x)), tuple(map(float, y))
+        knots, values = np.array(x, dtype=float), np.array(y, dtype=float)
         if kind == "linear" or len(knots) == 2:
-            slopes = [(b - a) / (d - c) for a, b, c, d in zip(values, values[1:], knots, knots[1:], strict=False)]
-            inner = [(k, v, m, 0.0, 0.0) for k, v, m in zip(knots, values, slopes, strict=False)]
+            slopes = np.diff(values) / np.diff(knots)
+            none = np.zeros(len(slopes))
+            inner = np.stack([knots[:-1], values[:-1], slopes, none, none], axis=1)
         else:
             from scipy.interpolate import CubicSpline
 
             ends = "periodic" if kind == "periodic" else "not-a-knot"
-            closed = (*values[:-1], values[0]) if kind == "periodic" else values
+            closed = np.append(values[:-1], values[0]) if kind == "periodic" else values
             rows: Any = CubicSpline(knots, closed, bc_type=ends).c[::-1].T
-            inner = [(k, *map(float, row)) for k, row in zip(knots, rows, strict=False)]
+            inner = np.concatenate([knots[:-1, None], rows], axis=1)
         if kind == "periodic":
-            return cls(name, knots[1:-1], tuple(inner), knots[-1] - knots[0], outside)
-        first, last = inner[0], inner[-1]
-        end = last[1] + _slope(last, knots[-1], 0)
-        slopes_out = (first[2], _slope(last, knots[-1], 1)) if outside == "extrapolate" else (0.0, 0.0)
+            return cls(name, knots[1:-1], inner, float(knots[-1] - knots[0]), outside)
+        first, last, end = inner[0], inner[-1], float(knots[-1])
         if outside == "error":
-            values, slopes_out = (math.nan, math.nan), (0.0, 0.0)
+            sides = ((math.nan, 0.0), (math.nan, 0.0))
         else:
-            values = (values[0], end)
-        before = (knots[0], values[0], slopes_out[0], 0.0, 0.0)
-        behind = (knots[-1], values[1], slopes_out[1], 0.0, 0.0)
-        return cls(name, knots, (before, *inner, behind), 0.0, outside)
+            grows = outside == "extrapolate"
+            slope = _slopes(last, end)
+            sides = ((values[0], first[2] * grows), (last[1] + _risen(last, end), slope * grows))
+        before, behind = ((k, *side, 0.0, 0.0) for k, side in zip((knots[0], knots[-1]), sides, strict=True))
+        return cls(name, knots, np.concatenate([[before], inner, [behind]]), 0.0, outside)
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (self.name, self.knots, repr(self.pieces), self.period, self.outside)
+        return (self.name, self.digest, self.period, self.outside)
 
     def __reduce__(self) -> Any:
         return Curve, (self.name, self.knots, self.pieces, self.period, self.outside)
@@ -107,19 +112,42 @@ class Curve(sp.AtomicExpr):
         """
         if self.period:
             turn = 2 * math.pi / self.period
-            middle = self.pieces[0][0] + self.period / 2
+            middle = float(self.pieces[0][0]) + self.period / 2
             phase = (x - middle) * turn
             x = middle + al.atan2(al.sin(phase), al.cos(phase)) / turn
 
         def is_below(knot: float) -> Any:
             return al.less(x, knot) if below is None or knot not in self.kinks else below(knot, x)
 
-        start, *c = _chosen(al, [_derived(piece, order) for piece in self.pieces], self.knots, is_below)
+        rows = _derived(self.pieces, order)
+        if len(rows) <= LONG:
+            start, *c = _chosen(al, rows.tolist(), self.knots.tolist(), is_below)
+        else:
+            start, *c = self._looked_up(al, x, rows, is_below)
         s = x - start
         result = c[-1]
         for coefficient in c[-2::-1]:
             result = result * s + coefficient
         return result
+
+    def _looked_up(self, al: Algebra, x: Any, rows: np.ndarray, is_below: Any) -> list[Any]:
+        """The row of numbers that belongs to x: found by halving between kinks, which are chosen one by one."""
+        place = al.find(x, self.knots)
+        cuts = np.searchsorted(self.knots, self.kinks)  # piece i ends at knot i
+        firsts, lasts = [0, *(cuts + 1).tolist()], [*cuts.tolist(), len(rows) - 1]
+        columns = [np.ascontiguousarray(column) for column in rows.T]
+
+        def between(first: int, last: int) -> list[Any]:
+            if first == last:
+                return [al.constant(float(column[first])) for column in columns]
+            held = al.minimum(al.maximum(place, al.constant(first)), al.constant(last)) if self.kinks else place
+            return [al.pick(held, column) for column in columns]
+
+        found = between(firsts[0], lasts[0])
+        for kink, first, last in zip(self.kinks, firsts[1:], lasts[1:], strict=True):
+            condition, beyond = is_below(kink), between(first, last)
+            found = [al.where(condition, a, b) for a, b in zip(found, beyond, strict=True)]
+        return found
 
 
 def _check(x: Sequence[float], y: Sequence[float], kind: str) -> None:
@@ -141,26 +169,37 @@ def _check(x: Sequence[float], y: Sequence[float], kind: str) -> None:
         raise ValueError(f"what repeats must end as it begins, got y[0] = {y[0]:g} and y[-1] = {y[-1]:g}")
 
 
-def _slope(piece: tuple[float, ...], x: float, order: int) -> float:
-    """What a piece adds to its first value at x (order 0), or its slope there (order 1)."""
-    s, (_, _, c1, c2, c3) = x - piece[0], piece
-    return c1 * s + c2 * s * s + c3 * s**3 if order == 0 else c1 + 2 * c2 * s + 3 * c3 * s * s
+def _risen(piece: Any, x: Any) -> Any:
+    """What a piece adds to its first value at x; pieces in rows too."""
+    start, _, c1, c2, c3 = piece.T
+    s = x - start
+    return c1 * s + c2 * s * s + c3 * s**3
 
 
-def _bends(x: float, before: tuple[float, ...], behind: tuple[float, ...]) -> bool:
-    one, other = _slope(before, x, 1), _slope(behind, x, 1)
-    return abs(one - other) > STRAIGHT * max(abs(one), abs(other))
+def _slopes(piece: Any, x: Any) -> Any:
+    start, _, c1, c2, c3 = piece.T
+    s = x - start
+    return c1 + 2 * c2 * s + 3 * c3 * s * s
 
 
-def _derived(piece: tuple[float, ...], order: int) -> tuple[float, ...]:
-    """Start and coefficients of a derivative."""
-    start, *c = piece
+def _bends(knots: np.ndarray, pieces: np.ndarray) -> np.ndarray:
+    """Knots at which the slope jumps."""
+    n = min(len(knots), len(pieces) - 1)
+    before, behind = _slopes(pieces[:n], knots[:n]), _slopes(pieces[1 : n + 1], knots[:n])
+    sizes = np.maximum(np.abs(before), np.abs(behind))
+    least = STEEP * np.nanmax(sizes, initial=0.0)  # where a curve is flat its slope is rounding
+    return knots[:n][np.abs(before - behind) > STRAIGHT * np.maximum(sizes, least)]
+
+
+def _derived(pieces: np.ndarray, order: int) -> np.ndarray:
+    """Starts and coefficients of a derivative."""
+    parts = [pieces[:, k] for k in range(1, pieces.shape[1])]
     for _ in range(order):
-        c = [k * value for k, value in enumerate(c)][1:] or [0.0]
-    return (start, *c)
+        parts = [k * part for k, part in enumerate(parts)][1:] or [np.zeros(len(pieces))]
+    return np.stack([pieces[:, 0], *parts], axis=1)
 
 
-def _chosen(al: Algebra, rows: list[tuple[float, ...]], knots: Sequence[float], is_below: Any) -> list[Any]:
+def _chosen(al: Algebra, rows: list[list[float]], knots: Sequence[float], is_below: Any) -> list[Any]:
     """The row of numbers that belongs to x, by halving."""
     if len(rows) == 1:
         return [al.constant(value) for value in rows[0]]

@@ -17,7 +17,16 @@ import sympy.core.traversal
 
 from dalembert.errors import ExpressionError
 from dalembert.expressions.curves import call
-from dalembert.expressions.symbols import JOINT_QUANTITIES, QUANTITIES, TIME, parameter, reference
+from dalembert.expressions.symbols import (
+    COMPONENTS,
+    JOINT_ACCELERATION,
+    JOINT_QUANTITIES,
+    QUANTITIES,
+    REACTION,
+    TIME,
+    parameter,
+    reference,
+)
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "parse"]
 
@@ -32,7 +41,7 @@ FUNCTIONS: dict[str, tuple[Any, int]] = {
     "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
     "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
 }  # fmt: skip
-DISTANCE = "distance"
+DISTANCE, ANGLE = "distance", "angle"
 CONSTANTS: dict[str, Any] = {"pi": sp.pi, "t": TIME}
 _COMPARISONS: dict[type[ast.cmpop], Any] = {ast.Lt: sp.Lt, ast.LtE: sp.Le, ast.Gt: sp.Gt, ast.GtE: sp.Ge}
 
@@ -213,6 +222,8 @@ class _Reader:
         if not plain or node.keywords:
             raise self.fail(f"{_describe(node)} is not allowed in a formula")
         name = self.dotted(node.func)
+        if name == ANGLE and len(node.args) > 1:
+            return self.angle(node)
         if name in QUANTITIES:
             return self.reference(name, node)
         if name == DISTANCE:
@@ -228,7 +239,9 @@ class _Reader:
         return function(*(self.read(argument, depth) for argument in node.args))
 
     def reference(self, quantity: str, node: ast.Call) -> sp.Expr:
-        most = 2 if quantity in JOINT_QUANTITIES else 1
+        if quantity == REACTION:
+            return self.reaction(node)
+        most = 2 if quantity in (*JOINT_QUANTITIES, JOINT_ACCELERATION) else 1
         if not 1 <= len(node.args) <= most:
             raise self.fail(f"{quantity}() takes the name of an element" + (" and an index" if most == 2 else ""))
         index = 0
@@ -239,6 +252,14 @@ class _Reader:
             index = given.value
         return reference(quantity, self.dotted(node.args[0]), index)
 
+    def reaction(self, node: ast.Call) -> sp.Expr:
+        """A component of what a joint does to its second body."""
+        given = node.args[1] if len(node.args) == 2 else None
+        if not (isinstance(given, ast.Constant) and given.value in COMPONENTS):
+            example = f'{REACTION}(A, "normal")'
+            raise self.fail(f"{REACTION}() takes a joint and one of {', '.join(COMPONENTS)}, e.g. {example}")
+        return reference(REACTION, self.dotted(node.args[0]), COMPONENTS.index(cast(str, given.value)))
+
     def distance(self, node: ast.Call) -> sp.Expr:
         """The distance of two points or origins of bodies, written out."""
         if len(node.args) != 2:
@@ -246,6 +267,22 @@ class _Reader:
         first, second = (self.dotted(argument) for argument in node.args)
         parts = [reference(axis, second) - reference(axis, first) for axis in "xyz"]
         return sp.sqrt(sp.Add(*[part**2 for part in parts]))
+
+    def angle(self, node: ast.Call) -> sp.Expr:
+        """The angle from 0 to π of two directions, written out: at the second of three points, or of axes of bodies."""
+        if len(node.args) == 3:
+            first, corner, last = (self.dotted(argument) for argument in node.args)
+            a, b = ([reference(i, end) - reference(i, corner) for i in "xyz"] for end in (first, last))
+        else:
+            axes = [argument.value if isinstance(argument, ast.Constant) else None for argument in node.args[1::2]]
+            if len(node.args) != 4 or any(axis not in ("x", "y", "z") for axis in axes):
+                example = f'{ANGLE}(A, B, C) at the second of three points, or {ANGLE}(body, "x", other, "z") of axes'
+                raise self.fail(f"{ANGLE}() takes {example}")
+            names = [self.dotted(argument) for argument in node.args[::2]]
+            a, b = ([reference(f"R{i}{k}", name) for i in "xyz"] for k, name in zip(axes, names, strict=True))
+        across = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+        along = sp.Add(*[one * other for one, other in zip(a, b, strict=True)])
+        return sp.atan2(sp.sqrt(sp.Add(*[part**2 for part in across])), along)
 
     def read_IfExp(self, node: ast.IfExp, depth: int) -> sp.Expr:
         test = node.test

@@ -10,7 +10,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.printing.str import StrPrinter
 
-from dalembert.expressions.symbols import as_reference
+from dalembert.expressions.symbols import COMPONENTS, REACTION, as_reference
 
 __all__ = ["to_text"]
 
@@ -51,6 +51,8 @@ class _Printer(StrPrinter):
         parts = ref.element.split(".")
         plain = all(part.isidentifier() and part[0] != "_" and not iskeyword(part) for part in parts)
         name = ref.element if plain else json.dumps(ref.element)
+        if ref.quantity == REACTION:
+            return f"{ref.quantity}({name}, {json.dumps(COMPONENTS[ref.index])})"
         return f"{ref.quantity}({name}, {ref.index})" if ref.index else f"{ref.quantity}({name})"
 
     def _print_LatticeOp(self, expr: Any) -> str:

@@ -8,8 +8,9 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 __all__ = [
-    "BODY_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES", "QUANTITIES", "ROTATION_QUANTITIES", "STATE", "TIME",
-    "Reference", "parameter", "reference", "references",
+    "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FELT_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES",
+    "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference", "parameter",
+    "reference", "references",
 ]  # fmt: skip
 
 TIME = sp.Symbol("t", real=True)
@@ -20,14 +21,25 @@ JOINT_QUANTITIES = ("q", "u")
 ROTATION_QUANTITIES = tuple(f"R{i}{j}" for i in "xyz" for j in "xyz")
 # Distance of the two ends of a spring or strut, and its rate.
 LINE_QUANTITIES = ("length", "rate")
+# Angle between the two bodies of a torsion element, and its rate.
+TURN_QUANTITIES = ("angle", "rate")
+# What formulas of a bushing name of its deflection: deflection(name, i) once models are written out.
+DEFLECTION_QUANTITY = "deflection"
 # A state of the model's own is written by its name; once models are written out it is the reference state(name).
 STATE = "state"
 # World position and velocity of a body's origin, and its angular velocity in world axes.
 BODY_QUANTITIES = ("x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
+# What is known once the equations of motion are solved: acceleration of a body's origin or a point and angular
+# acceleration of a body, in world axes; u̇ of a joint; a component of a joint's reaction; a constraint's multiplier.
+ACCELERATION_QUANTITIES = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
+JOINT_ACCELERATION, REACTION, TORQUE = "du", "reaction", "torque"
+FELT_QUANTITIES = (*ACCELERATION_QUANTITIES, JOINT_ACCELERATION, REACTION, TORQUE)
+# Of a reaction: across the joint's axis, along it, in world axes, its size; then of its moment, last across the axis.
+COMPONENTS = ("normal", "axial", "x", "y", "z", "force", "tx", "ty", "tz", "torque", "bending")
 
 
 # All that a text may call with the name of an element.
-QUANTITIES = (*JOINT_QUANTITIES, *BODY_QUANTITIES, *ROTATION_QUANTITIES, *LINE_QUANTITIES)
+QUANTITIES = (*JOINT_QUANTITIES, *BODY_QUANTITIES, *ROTATION_QUANTITIES, *LINE_QUANTITIES, "angle", *FELT_QUANTITIES)
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,13 @@ class Reference:
     quantity: str
     element: str
     index: int = 0
+
+    @property
+    def text(self) -> str:
+        """As a formula writes it; also the name of the parameter that holds what is felt."""
+        if self.quantity == REACTION:
+            return f"{self.quantity}({self.element}, {COMPONENTS[self.index]})"
+        return f"{self.quantity}({self.element}, {self.index})" if self.index else f"{self.quantity}({self.element})"
 
 
 def parameter(name: str) -> sp.Symbol:

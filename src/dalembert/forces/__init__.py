@@ -8,15 +8,17 @@ from dalembert.forces.one_sided_springs import Contact, OneSidedSpring, Stop
 from dalembert.forces.potential import Potential
 from dalembert.forces.spring import Spring, TorsionalSpring
 from dalembert.forces.strut import Strut
+from dalembert.forces.torsion import Torsion
 
 __all__ = [
     "FORCES", "Bushing", "Contact", "Force", "JointForce", "MovingFrame", "OneSidedSpring", "PointForce", "Potential",
-    "Spring", "Stop", "Strut", "Torque", "TorsionalSpring",
+    "Spring", "Stop", "Strut", "Torque", "Torsion", "TorsionalSpring",
 ]  # fmt: skip
 
 FORCES: dict[str, type[Force]] = {
     force.model_fields["kind"].default: force
     for force in (
         Spring, Strut, TorsionalSpring, Bushing, PointForce, Torque, JointForce, Potential, MovingFrame, Stop, Contact,
+        Torsion,
     )
 }  # fmt: skip

@@ -29,10 +29,14 @@ class Force(Element):
     Attributes:
         balanced: True if every action has its reaction on another of the bodies (or joints) that it names, so that it
             changes no momentum of the whole.
+        by_mass: True if it goes with the mass of the body, so that one without mass does not feel it.
+        turns: True if it acts by the angle between its two bodies, which ``turned`` tells.
     """
 
     kind: Any  # a Literal of its own in each class of the catalog
     balanced: ClassVar[bool] = False
+    by_mass: ClassVar[bool] = False
+    turns: ClassVar[bool] = False
 
     @property
     def n_switches(self) -> int:
@@ -56,6 +60,10 @@ class Force(Element):
     def spread(self, bodies: Sequence[str]) -> list[Force]:
         """The forces that stand for it, given the bodies of the model that it was drawn in."""
         return [self]
+
+    def turned(self, motion: Motion) -> tuple[Any, Any]:
+        """The angle between its two bodies, and its rate."""
+        raise NotImplementedError
 
     def ends(self) -> tuple[End, End] | None:
         """The two points between which a coil is drawn; None draws nothing."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import BodyName, FrameName, Load, Motion, Site, Vector
+from dalembert.elements.allowed import DEFLECTION
+from dalembert.expressions import parameter, reference
+from dalembert.expressions.symbols import DEFLECTION_QUANTITY
 from dalembert.forces.base import Force
 from dalembert.spatial import Pose, so3
 
 __all__ = ["Bushing"]
+
+
+_NOTHING = (sp.Integer(0),) * 3
 
 
 class Bushing(Force):
@@ -19,6 +26,10 @@ class Bushing(Force):
 
     With displacement d and rotation vector r of the second body against the first:  V = ½ dᵀK d + ½ rᵀK_r r.  The
     torque is the exact gradient of V, so that energy is conserved for large rotations too (below π).
+
+    Further forces and torques are formulas, along the axes of that frame: of the displacement ``x, y, z``, the rotation
+    vector ``rx, ry, rz``, the velocity ``vx, vy, vz`` and the angular velocity ``wx, wy, wz`` of the second body
+    against the first, besides the motion, states, inputs and tables.
     """
 
     balanced: ClassVar[bool] = True
@@ -29,6 +40,12 @@ class Bushing(Force):
     damping: Vector = Field((0, 0, 0), validate_default=True, description="along x, y, z (N s/m)")
     angular_stiffness: Vector = Field((0, 0, 0), validate_default=True, description="about x, y, z (N m/rad)")
     angular_damping: Vector = Field((0, 0, 0), validate_default=True, description="about x, y, z (N m s/rad)")
+    force: Annotated[Vector | None, DEFLECTION] = Field(
+        None, description="further force on the second body (N), formulas of x, y, z, rx … rz, vx … vz, wx … wz"
+    )
+    torque: Annotated[Vector | None, DEFLECTION] = Field(
+        None, description="further torque on the second body (N m), formulas of the same"
+    )
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 
     def check(self, site: Site) -> None:
@@ -59,9 +76,29 @@ class Bushing(Force):
         # Wrench on the second frame in its axes: force Rᵀ(−K d), torque −D⁻ᵀ K_r r.
         elastic = al.concatenate([-(so3.dexp_inverse(al, r).T @ (k_r * r)), X.R.T @ (-(k * X.p))])
         damper = al.concatenate([-(c_r * V[:3]), X.R.T @ (-(c * (X.R @ V[3:])))])
-        for wrench, conservative in ((elastic, True), (damper, False)):
+        parts = [(elastic, True), (damper, False)]
+        if self.force is not None or self.torque is not None:
+            values = [al.array([motion.evaluate(f) for f in part or _NOTHING]) for part in (self.torque, self.force)]
+            parts.append((al.concatenate([X.R.T @ value for value in values]), False))
+        for wrench, conservative in parts:
             load.wrenches.append((self.bodies[1], local[1].force(wrench), conservative))
             load.wrenches.append((self.bodies[0], -local[0].force(X.force(wrench)), conservative))
+
+    def in_full(self) -> Bushing:
+        if self.force is None and self.torque is None:
+            return self
+        swap: dict[Any, Any] = {
+            parameter(name): reference(DEFLECTION_QUANTITY, self.name, i) for i, name in enumerate(DEFLECTION.local)
+        }
+        parts: dict[str, Any] = {"force": self.force, "torque": self.torque}
+        given: dict[str, Any] = {key: part and tuple(f.xreplace(swap) for f in part) for key, part in parts.items()}
+        return self.model_copy(update=given)
+
+    def deflections(self, motion: Motion) -> np.ndarray:
+        """What its formulas name, in the axes of the frame on the first body."""
+        al = motion.al
+        _, X, V = self._state(motion)
+        return al.concatenate([X.p, so3.log(al, X.R), X.R @ V[3:], X.R @ V[:3]])
 
     def energy(self, motion: Motion) -> Any:
         al = motion.al

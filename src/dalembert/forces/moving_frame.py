@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 import sympy as sp
 from pydantic import Field
@@ -28,6 +28,7 @@ class MovingFrame(Force):
     the centrifugal one.
     """
 
+    by_mass: ClassVar[bool] = True
     method = "moving_frame"
     kind: Literal["moving-frame"] = "moving-frame"
     rotation: Annotated[Vector, TIMES] = Field(

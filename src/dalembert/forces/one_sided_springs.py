@@ -160,7 +160,7 @@ class Contact(OneSidedSpring):
     balanced: ClassVar[bool] = True
     kind: Literal["contact"] = "contact"
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
-    surfaces: tuple[Surface, Surface] = Field(description="a surface on each: plane, sphere, point, disc, curve")
+    surfaces: tuple[Surface, Surface] = Field(description="a surface on each, see ``Surface``")
     stiffness: Formula | None = Field(None, description="k (N/mⁿ)")
     young: tuple[Formula, Formula] | None = Field(None, description="Young's moduli E₁, E₂ (Pa), instead of stiffness")
     poisson: tuple[Formula, Formula] = Field((0.3, 0.3), validate_default=True, description="Poisson's ratios ν₁, ν₂")

@@ -81,6 +81,7 @@ class Formulation(ABC):
     solver: ClassVar[Native] = null_space
     own: ClassVar[type[Outputs] | None] = None
     rolled: ClassVar[bool] = False  # large models run by rolled recursions
+    follows_switches: ClassVar[bool] = True  # it knows constraints that close during a run
 
     @classmethod
     @abstractmethod

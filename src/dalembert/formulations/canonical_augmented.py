@@ -89,6 +89,10 @@ def _velocities(
         sigma += alpha * missing
         if np.abs(step).max() <= o.tolerance * np.abs(u).max():
             break
+    # α times the rounding of A u is in σ, and would shake the forces: what p = M u + Aᵀσ misses is taken out of it.
+    step = p - (M @ u + sigma @ A)
+    cholesky_substitute(K, step)
+    sigma += alpha * (A @ step)
     motion.work[0] = given.work[0] + e.rate @ sigma
     residual[:] = A @ u + e.rate
     residual[: c.holonomic] = e.phi

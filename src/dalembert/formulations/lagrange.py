@@ -32,6 +32,7 @@ class Lagrange(AnalyticalFormulation):
     """
 
     name: ClassVar[str] = "lagrange"
+    follows_switches: ClassVar[bool] = True
     title: ClassVar[str] = "Lagrange's equations"
     solver = native.lagrange_solver
     own = native.LagrangeBlocks

@@ -1,4 +1,3 @@
-# pyright: basic
 """Modular: complements of sub-models first, then of what they make together, from the leaves to the root."""
 
 from __future__ import annotations

@@ -16,12 +16,14 @@ from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penali
 from dalembert.native import Native, Record
 from dalembert.numerics.context import Context
 from dalembert.numerics.solver_steps import null_space, reduced_mass
+from dalembert.spatial.so3 import hat
 
-__all__ = ["CLOSINGS", "VelocityTransformation"]
+__all__ = ["CLOSINGS", "DEPENDENT", "VelocityTransformation", "natural_transformation", "transformation"]
 
 # M, f, A and γ are those of eq. 5.92: projected by R¹ already.
 _SOLVERS = {"multipliers": null_space, "independent": jourdain_solver, "penalty": penalty_solver}
 CLOSINGS = tuple(_SOLVERS)
+DEPENDENT = ("twists", "natural")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class VelocityTransformation(BlockFormulation):
     of loops and all other constraints Φ² are written for free bodies and then projected.
 
     Args:
+        dependent: the velocities of free bodies: their ``twists``, or those of ``natural`` coordinates, an origin and
+            three unit vectors for each body, whose M is constant and whose inertia forces have no part in velocities.
         closing: how the projected constraints are met: ``multipliers`` (also with Baumgarte's stabilization),
             ``independent`` velocities by an elimination of Φ² R¹, or a ``penalty``, which is not exact.
         alpha, omega, mu: of the penalty (see ``Penalty``).
@@ -50,6 +54,7 @@ class VelocityTransformation(BlockFormulation):
     title: ClassVar[str] = "Velocity transformations"
 
     closing: str = "multipliers"
+    dependent: str = "twists"
     alpha: float = 1e7
     omega: float = 10.0
     mu: float = 1.0
@@ -58,6 +63,10 @@ class VelocityTransformation(BlockFormulation):
         if self.closing not in CLOSINGS:
             raise DalembertError(
                 f"{self.name}: unknown closing {self.closing!r}; expected one of {', '.join(CLOSINGS)}"
+            )
+        if self.dependent not in DEPENDENT:
+            raise DalembertError(
+                f"{self.name}: unknown dependent velocities {self.dependent!r}; expected one of {', '.join(DEPENDENT)}"
             )
         check_penalty(self.name, self.alpha, self.omega, self.mu)
 
@@ -84,7 +93,8 @@ class VelocityTransformation(BlockFormulation):
     def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         e = mechanism_of(equations, self.name)
         R = transformation(e)
-        return usual_blocks(e, *_projected_dynamics(e, R), *_projected_constraints(e, R))
+        dynamics = _projected_dynamics if self.dependent == "twists" else _projected_natural
+        return usual_blocks(e, *dynamics(e, R), *_projected_constraints(e, R))
 
 
 def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
@@ -98,17 +108,66 @@ def transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
     return R
 
 
+def natural_transformation(equations: Equations) -> list[dict[int, np.ndarray]]:
+    """R¹ of natural coordinates: for every body the velocities (ṙ, u̇₁, u̇₂, u̇₃) in world axes, as columns, of its origin
+    and its three unit vectors that each velocity of a joint before it gives them at unit speed (eqs. 5.73–5.88).
+    """
+    found: list[dict[int, np.ndarray]] = []
+    for state, columns in zip(equations.states, transformation(equations), strict=True):
+        found.append({a: _moved(equations, state.X_WL.R, column) for a, column in columns.items()})
+    return found
+
+
+def _moved(e: Equations, R: np.ndarray, twist: np.ndarray) -> np.ndarray:
+    """(ṙ, u̇₁, u̇₂, u̇₃) of a body that turns by R and has a twist in its own axes:  R (v, ω × 1)."""
+    return R @ np.hstack([twist[3:, None], hat(e.al, twist[:3])])
+
+
 def _projected_dynamics(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """R¹ᵀ M R¹  and  R¹ᵀ (Q − M S¹c¹).  Armatures are masses on the velocities of the joints themselves."""
+    """R¹ᵀ M R¹  and  R¹ᵀ (Q − M S¹c¹), of twists."""
     al, g = e.al, e.tree.mechanism.gravity
-    wrenches, f = e.applied()
-    M = al.zeros(e.nv, e.nv)
+    wrenches, tau = e.applied()
+    loads: list[np.ndarray] = []
+    momenta: list[dict[int, np.ndarray]] = []
     for link, state, wrench, columns in zip(e.tree.links, e.states, wrenches, R, strict=True):
         I, weight = link.inertia, al.concatenate([al.zeros(3), state.X_WL.R.T @ g])
-        force = wrench + I.apply(weight - state.A_L) - I.bias(state.V_L)
-        momenta = {a: I.apply(column) for a, column in columns.items()}
+        loads.append(wrench + I.apply(weight - state.A_L) - I.bias(state.V_L))
+        momenta.append({a: I.apply(column) for a, column in columns.items()})
+    return _summed(e, R, momenta, loads, tau)
+
+
+def _projected_natural(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """R¹ᵀ M R¹  and  R¹ᵀ (Q − M S¹c¹), of natural coordinates:  M = P ⊗ 1 for each body, P = [m, hᵀ; h, ∫x xᵀ dm]."""
+    al, g = e.al, e.tree.mechanism.gravity
+    wrenches, tau = e.applied()
+    natural = natural_transformation(e)
+    loads: list[np.ndarray] = []
+    momenta: list[dict[int, np.ndarray]] = []
+    for link, state, wrench, columns in zip(e.tree.links, e.states, wrenches, natural, strict=True):
+        I, X, V = link.inertia, state.X_WL, state.V_L
+        spread = (I.A[0, 0] + I.A[1, 1] + I.A[2, 2]) / 2 * al.eye(3) - I.A
+        first = al.concatenate([al.vector([I.mass]), I.h])
+        P = np.vstack([first, np.hstack([I.h[:, None], spread])])
+        turn = hat(al, V[:3])
+        # S¹c¹: unit vectors and the velocity of the origin also turn, ω × (ω × 1) and ω × v.
+        still = _moved(e, X.R, state.A_L) + X.R @ np.hstack([(turn @ V[3:])[:, None], turn @ turn])
+        # A wrench (n, f) does the work of f on the origin and of n̂/2 on the vectors.
+        force = X.R @ np.hstack([wrench[3:, None], hat(al, wrench[:3]) / 2])
+        loads.append((force + np.outer(g, first) - still @ P).reshape(12))
+        momenta.append({a: (column @ P).reshape(12) for a, column in columns.items()})
+    flat = [{a: column.reshape(12) for a, column in columns.items()} for columns in natural]
+    return _summed(e, flat, momenta, loads, tau)
+
+
+def _summed(
+    e: Equations, R: list[dict[int, np.ndarray]], MR: list[dict[int, np.ndarray]], loads: list[np.ndarray], f: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """R¹ᵀ (M R¹)  and  R¹ᵀ loads + f.  Armatures are masses on the velocities of the joints themselves."""
+    al = e.al
+    M = al.zeros(e.nv, e.nv)
+    for link, state, load, columns, momenta in zip(e.tree.links, e.states, loads, R, MR, strict=True):
         for a, column in columns.items():
-            f[a] = f[a] + column @ force
+            f[a] = f[a] + column @ load
             for b in columns:
                 if b >= a:
                     M[a, b] = M[b, a] = M[a, b] + column @ momenta[b]

@@ -16,6 +16,7 @@ from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, stabilized, watch
 from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
 from dalembert.numerics.partition import Choice, Split, follow, keep_or_choose, solution_basis, split
+from dalembert.numerics.scaling import even_rows, even_sides
 from dalembert.numerics.solver_steps import largest_residual, reduced_mass, undetermined
 
 __all__ = ["Woronetz"]
@@ -48,6 +49,9 @@ def _multipliers(c: Context, s: Split, e: System, out: Solution) -> int:
 def _bend(c: Context, s: Split, F: np.ndarray, shift: np.ndarray, e: System) -> np.ndarray:
     """Ḟ v + ṡ:  A Ḟ = −Ȧ F,  A ṡ = −Ȧ s − ḃ;  Baumgarte's terms, if any, pull at the dependent velocities."""
     own, bend, column = ConstraintRates.of(c, e.own), np.zeros(c.nv), np.zeros(c.nv)
+    if c.scaled != 0:
+        even_rows(c, own.jacobian_rate)
+        even_sides(c, own.b_rate)
     pull = stabilized(c, np.zeros(c.rows), e.phi, e.rate)
     follow(s, pull + (own.jacobian_rate @ shift + own.b_rate), bend)
     for k in range(c.nv - s.rank):

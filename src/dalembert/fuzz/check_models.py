@@ -12,15 +12,17 @@ import numpy as np
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS
-from dalembert.fuzz.oracle import Oracle, least_squares
+from dalembert.fuzz.oracle import Oracle
 from dalembert.fuzz.physical_states import (
     accelerations_in_world,
     body_motion,
     consistent_state,
     equations_at,
     transfer,
+    velocity_sizes,
 )
-from dalembert.fuzz.ways import PAIRS, share_kernels
+from dalembert.fuzz.saddle import solve_constrained
+from dalembert.fuzz.ways import PAIRS
 from dalembert.model import Model
 from dalembert.spatial import Pose
 
@@ -60,16 +62,27 @@ class _Instant:
     def __init__(self, model: Model, seed: int, length: float):
         self.model, self.length = model, length
         self.reference = Dynamics(model, "lagrange-multipliers", "relative")
-        self.q, self.u = consistent_state(self.reference, seed, t=TIME, spread=0.1, length=length)
-        self.equations = equations_at(self.reference.coordinates, TIME, self.q, self.u)
+        flat, rng = self.reference.flat, np.random.default_rng([seed, 5])
+        sides: dict[str, int] = {name: flat.constraints[name][0].sides for name in flat.contacts}
+        closed = {name: int(rng.integers(1, count + 1)) for name, count in sides.items()}
+        self.on = {name: side for name, side in closed.items() if rng.random() < 0.5}
+        self.parameters: dict[str, float] = {flat.switches[name]: float(side) for name, side in self.on.items()}
+        self.q, self.u = consistent_state(
+            self.reference, seed, t=TIME, spread=0.1, length=length, parameters=self.parameters
+        )
+        own = self.reference.coordinates.own_states
+        self.states = {state.name: float(rng.normal()) for state in own}
+        for state in own:
+            self.q[state.q] = self.states[state.name]
+        self.equations = equations_at(self.reference.coordinates, TIME, self.q, self.u, self.parameters)
         joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
         self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}
         self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
             self.reference.coordinates, self.q, self.u
         )
-        self.oracle = Oracle(self.reference.flat, TIME, *self.motion, joints, length)
+        self.oracle = Oracle(flat, TIME, *self.motion, joints, length, self.states, self.on)
         self.expected, _, self.redundant = self.oracle.solve()
-        self.solved = self.reference.solve(self.q, self.u, t=TIME)
+        self.solved = self.reference.solve(self.q, self.u, t=TIME, parameters=self.parameters)
 
     @property
     def consistent(self) -> bool:
@@ -140,6 +153,8 @@ def _checks(at: _Instant, rng: np.random.Generator, ways: int) -> Iterator[tuple
     yield "Newton-Euler", lambda: _balance(at)
     yield "power", lambda: _power(at)
     yield "inverse", lambda: _inverse(at, rng)
+    if at.states:
+        yield "states", lambda: _state_rates(at)
     for i in rng.permutation(len(PAIRS))[:ways]:
         formulation, coordinates = PAIRS[int(i)]
         yield f"way {formulation} {coordinates}", partial(_way, at, formulation, coordinates)
@@ -148,9 +163,8 @@ def _checks(at: _Instant, rng: np.random.Generator, ways: int) -> Iterator[tuple
 def _plain(at: _Instant) -> float:
     """The canonical equations in floats, solved by singular values."""
     e = at.equations
-    m, n = len(e.jacobian), at.reference.nv
-    K = np.block([[e.mass_matrix, -e.jacobian.T], [e.jacobian, np.zeros((m, m))]])
-    du = least_squares(K, np.concatenate([e.forcing, -e.gamma]))[0][:n]
+    sizes = velocity_sizes(at.reference.coordinates, at.q, at.length)
+    du = solve_constrained(e.mass_matrix, e.jacobian, e.forcing, -e.gamma, sizes)[0]
     return at.off(at.reference, at.q, at.u, du)
 
 
@@ -160,15 +174,17 @@ def _batch(at: _Instant, rng: np.random.Generator) -> float:
     u = np.outer(speeds, at.u)
     if at.equations.velocity_bias.any():
         u = np.tile(at.u, (4, 1))
-    together = at.reference.solve(np.tile(at.q, (4, 1)), u, t=TIME)[0]
-    alone = np.array([at.reference.solve(at.q, one, t=TIME)[0] for one in u])
+    given = at.parameters
+    together = at.reference.solve(np.tile(at.q, (4, 1)), u, t=TIME, parameters=given)[0]
+    alone = np.array([at.reference.solve(at.q, one, t=TIME, parameters=given)[0] for one in u])
     return float(np.abs(together - alone).max(initial=0.0) / max(np.abs(alone).max(initial=0.0), 1e-300))
 
 
 def _again(at: _Instant) -> float:
     """Derived once more, with machine code from the disk: the same bits."""
     gc.collect()
-    again = Dynamics(at.model.snapshot(), "lagrange-multipliers", "relative").solve(at.q, at.u, t=TIME)
+    anew = Dynamics(at.model.snapshot(), "lagrange-multipliers", "relative")
+    again = anew.solve(at.q, at.u, t=TIME, parameters=at.parameters)
     return 0.0 if all(np.array_equal(a, b) for a, b in zip(again, at.solved, strict=True)) else 1.0
 
 
@@ -193,12 +209,16 @@ def _power(at: _Instant) -> float:
 
     def energy(s: float) -> float:
         q = tree.normalize(tree.integrate(at.q, s * at.u + s * s / 2 * du))
-        return float(sum(reference.energy(q, at.u + s * du, t=TIME + s)))
+        return float(sum(reference.energy(q, at.u + s * du, t=TIME + s, parameters=at.parameters)))
 
-    rate = sum(w * (energy(i * h) - energy(-i * h)) for i, w in zip(STEPS, WEIGHTS, strict=True)) / h
-    kinetic, potential = reference.energy(at.q, at.u, t=TIME)
-    size = max(abs(wanted), abs(rate), (abs(kinetic) + abs(potential)) * np.sqrt(at.size))
-    return abs(rate - wanted) / max(size, 1e-300)
+    def off(h: float) -> float:
+        rate = sum(w * (energy(i * h) - energy(-i * h)) for i, w in zip(STEPS, WEIGHTS, strict=True)) / h
+        size = max(abs(wanted), abs(rate), (abs(kinetic) + abs(potential)) * np.sqrt(at.size))
+        return abs(rate - wanted) / max(size, 1e-300)
+
+    kinetic, potential = reference.energy(at.q, at.u, t=TIME, parameters=at.parameters)
+    # Where something begins to touch beside this state, differences want a shorter way.
+    return next((found for shorter in (1, 4, 16) if (found := off(h / shorter)) <= DIFFERENCES), off(h))
 
 
 def _inverse(at: _Instant, rng: np.random.Generator) -> float:
@@ -207,8 +227,8 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
     M = e.mass_matrix
     weights = np.sqrt(np.abs(np.diag(M)))
     tau = weights * rng.normal(size=reference.nv)
-    du, multipliers = reference.solve(at.q, at.u, tau, t=TIME)
-    found = reference.kernels.inverse_kernel(TIME, at.q, at.u, reference.parameters(), du)
+    du, multipliers = reference.solve(at.q, at.u, tau, t=TIME, parameters=at.parameters)
+    found = reference.kernels.inverse_kernel(TIME, at.q, at.u, reference.parameters(at.parameters), du)
     wanted = tau + e.jacobian.T @ multipliers
     scale = np.where(weights > 0, weights, 1.0)
     size = max(
@@ -217,12 +237,17 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
     return float(np.abs((found - wanted) / scale).max(initial=0.0) / max(size, 1e-300))
 
 
+def _state_rates(at: _Instant) -> float:
+    """Rates of the model's own states, as their formulas say."""
+    wanted = np.array([at.oracle.value(state.rate) for state, _ in at.reference.flat.states.values()])
+    return float(np.abs(at.equations.state_rates() - wanted).max() / max(np.abs(wanted).max(), 1.0))
+
+
 def _way(at: _Instant, formulation: str, coordinates: str) -> float:
     dynamics = Dynamics(at.model, formulation, coordinates)
     if coordinates == "relative":
         q, u = at.q, at.u
-        dynamics = share_kernels(dynamics, at.reference)
     else:
-        q, u = transfer(dynamics.coordinates, *at.motion, at.turns)
-    du, _ = dynamics.solve(q, u, t=TIME)
+        q, u = transfer(dynamics.coordinates, *at.motion, at.turns, at.states)
+    du, _ = dynamics.solve(q, u, t=TIME, parameters=at.parameters)
     return at.off(dynamics, q, u, du)

@@ -20,11 +20,13 @@ from scipy.spatial.transform import Rotation
 from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
-from dalembert.expressions import TIME, references
-from dalembert.expressions.symbols import reference
+from dalembert.expressions import STATE, TIME, references
+from dalembert.expressions.symbols import as_reference, reference
+from dalembert.fuzz.oracle_elements import FORCE_LAWS, GEOMETRY, derivatives, rolling_slip, with_tables
+from dalembert.fuzz.saddle import least_squares, solve_constrained
 from dalembert.model import Flat, Mechanism
 
-__all__ = ["MOTIONS", "Oracle", "least_squares"]
+__all__ = ["MOTIONS", "Oracle"]
 
 # The joints as chains of elementary motions, from the first body to the second: R turn, T slide, H screw about/along an
 # axis, O fixed shift along z, B ball, F free, C the parabola of the random models.
@@ -64,20 +66,6 @@ def quaternion_rotation(Q: np.ndarray) -> np.ndarray:
     return Rotation.from_quat([Q[1], Q[2], Q[3], Q[0]]).as_matrix()
 
 
-def least_squares(K: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """K x = right for a symmetric K, whose rows may depend on each other: x of evened-out rows and columns, their
-    scales, and the condition of what is independent."""
-    scale = np.ones(len(K))
-    for _ in range(12):
-        size = np.abs(scale[:, None] * K * scale).max(axis=1)
-        scale /= np.sqrt(np.where(size > 0, size, 1.0))
-    even = scale[:, None] * K * scale
-    U, s, Vt = np.linalg.svd(even)
-    kept = s > 1e-11 * s[0]
-    x = Vt.T[:, kept] @ ((U.T[kept] @ (scale * right)) / s[kept])
-    return scale * x, scale, float(s[0] / s[kept][-1])
-
-
 @dataclass
 class JointState:
     """Screws of a joint now: relative twist S u, what S u̇ lacks to the relative acceleration, second frame."""
@@ -93,11 +81,18 @@ class JointState:
     def wrench(self, tau: np.ndarray) -> np.ndarray:
         """The wrench on the second body that stands for joint forces: no part of it is a reaction, in axes of S."""
         local = np.stack([self.localize(column) for column in self.S.T], axis=1)
-        F = local @ np.linalg.solve(local.T @ local, tau)
+        sizes: np.ndarray = np.linalg.norm(local, axis=0)
+        even = local / sizes  # turns about far axes are large
+        F = even @ np.linalg.solve(even.T @ even, tau / sizes)
         return wrench_at(self.p_S, self.R_S @ F[3:], self.R_S @ F[:3])
 
     def localize(self, V: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.R_S.T @ V[:3], self.R_S.T @ (V[3:] - np.cross(self.p_S, V[:3]))])
+        """A world screw in axes of S about its origin; what rounding leaves there is nothing."""
+        shift = np.cross(self.p_S, V[:3])
+        v = V[3:] - shift
+        return np.concatenate(
+            [self.R_S.T @ V[:3], self.R_S.T @ np.where(np.abs(v) > 1e-13 * np.abs(shift).max(), v, 0)]
+        )
 
     def rates(self) -> np.ndarray:
         """The matrix that reads u from the relative twist: its rows are the wrenches of unit joint forces."""
@@ -111,6 +106,8 @@ class Oracle:
         poses, twists: of all bodies, as the package has them (twists in body axes).
         joint_q: unwound coordinates of joints.
         length: unit of length of the mechanism (m).
+        states: values of the model's own states.
+        on: which side of one-sided constraints is closed, 1 or 2.
     """
 
     def __init__(
@@ -121,8 +118,11 @@ class Oracle:
         twists: dict[str, Any],
         joint_q: dict[str, np.ndarray],
         length: float = 1.0,
+        states: dict[str, float] | None = None,
+        on: dict[str, int] | None = None,
     ):
         self.flat, self.t, self.poses, self.joint_q = flat, t, poses, joint_q
+        self.states, self.on, self.length = states or {}, on or {}, length
         self.mechanism = Mechanism(flat, NUMPY, dict(flat.parameters))
         self.index = {name: i for i, name in enumerate(flat.bodies)}
         self.n = len(self.index)
@@ -131,8 +131,9 @@ class Oracle:
         self.rows: list[np.ndarray] = []
         self.rhs: list[float] = []
         self.owners: list[tuple[str, np.ndarray | None]] = []
-        self.condition, self.length = 1.0, length
-        self._scope: Any = None
+        self.condition = 1.0
+        self.scope: Any = None
+        self.pulls: Any = None
 
     # Kinematics
 
@@ -158,13 +159,13 @@ class Oracle:
                 groups.append([to_world(R, p, np.concatenate([np.zeros(3), e]))])
                 p = p + R @ e * q.pop(0)
             elif kind == "H":
-                h = self._number(data.pitch) / (2 * np.pi)
+                h = self.number(data.pitch) / (2 * np.pi)
                 groups.append([to_world(R, p, np.concatenate([e, h * e]))])
                 angle = q.pop(0)
                 p, R = p + h * angle * R @ e, R @ axis_rotation(2, angle)
             elif kind == "O":
                 length = data.radius if data.kind.startswith("rolling") else data.length
-                size = placed.joint.length if length is None else self._number(length)
+                size = placed.joint.length if length is None else self.number(length)
                 p = p + R @ e * size
             elif kind == "B":
                 R = R @ quaternion_rotation(np.array([q.pop(0) for _ in range(4)]))
@@ -175,29 +176,42 @@ class Oracle:
             elif kind == "C":
                 x = q.pop(0)
                 groups.append([to_world(R, p, np.array([0, 0, 0.5, 1 + x * x / 4, x / 2, 0]))])
-                rate = np.linalg.lstsq(np.array(groups[0]).T, relative, rcond=None)[0].item()
+                rate = self._along(np.array(groups[0]).T, relative, p_S).item()
                 extra = to_world(R, p, np.array([0, 0, 0, x / 2, 0.5, 0])) * rate * rate
                 p, R = p + R @ np.array([x, x * x / 2, 0]), R @ axis_rotation(2, x / 2)
         assert np.abs(R - R_S).max() < 1e-8 and np.abs(p - p_S).max() < 1e-8, (
             f"joint {name}: coordinates do not fit the poses"
         )
         S = np.array([s for group in groups for s in group]).reshape(-1, 6).T
-        u = np.linalg.lstsq(S, relative, rcond=None)[0] if S.size else np.zeros(0)
+        u = self._along(S, relative, p_S) if S.size else np.zeros(0)
         bias, V, at = extra, self.V[placed.first], 0
         for group in groups:
             own = np.array(group).T @ u[at : at + len(group)]
             bias, V, at = bias + bracket(V, own), V + own, at + len(group)
         return JointState(placed.first, placed.second, S, u, bias, R_S, p_S)
 
-    def _number(self, formula: Any) -> float:
-        values = {symbol: self.flat.parameters[symbol.name] for symbol in formula.free_symbols}
-        return float(formula.xreplace(values))
+    def _units_about(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Twists in units of length about a point, so that rows do not mix small numbers with large ones."""
+        shift = np.eye(6)
+        shift[3:, :3] = -skew(p)
+        return np.array([1.0] * 3 + [1 / self.length] * 3), shift
 
-    def _value(self, formula: Any) -> float:
+    def _along(self, S: np.ndarray, V: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The rates of screws about a point that make up a twist."""
+        units, shift = self._units_about(p)
+        even = units[:, None] * (shift @ S)
+        sizes: np.ndarray = np.linalg.norm(even, axis=0)
+        return np.linalg.lstsq(even / sizes, units * (shift @ V), rcond=None)[0] / sizes
+
+    def number(self, formula: Any) -> float:
+        values = {symbol: sp.Float(self.flat.parameters[symbol.name]) for symbol in formula.free_symbols}
+        return float(with_tables(formula.xreplace(values), self.flat.tables))
+
+    def value(self, formula: Any) -> float:
         """A formula of time, parameters and motion."""
         swap = {reference(r.quantity, r.element, r.index): sp.Float(self._quantity(r)[0]) for r in references(formula)}
         filled = formula.xreplace(swap).xreplace({TIME: sp.Float(self.t)})
-        return self._number(filled)
+        return self.number(filled)
 
     def _quantity(self, r: Any) -> tuple[Any, Any, np.ndarray, Any]:
         """(value, rate, row, bias) of a named quantity: its highest derivative is  row · A + bias.
@@ -205,6 +219,8 @@ class Oracle:
         For positions the highest derivative is the second one, for velocities the first; then ``rate`` is not used.
         """
         row = np.zeros(6 * self.n)
+        if r.quantity == STATE:
+            return self.states[r.element], 0.0, row, 0.0
         if r.quantity in ("q", "u"):
             joint = self.joints[r.element]
             P = joint.rates()[r.index]
@@ -234,10 +250,7 @@ class Oracle:
 
     def _joint_rows(self) -> None:
         for name, joint in self.joints.items():
-            # Twists in units of length about the joint itself, so that rows do not mix small numbers with large ones.
-            units = np.array([1.0] * 3 + [1 / self.length] * 3)
-            shift = np.eye(6)
-            shift[3:, :3] = -skew(joint.p_S)
+            units, shift = self._units_about(joint.p_S)
             S = units[:, None] * (shift @ joint.S)
             N = np.asarray(scipy.linalg.null_space(S.T), dtype=float) if S.size else np.eye(6)
             for column in (N.T * units) @ shift:
@@ -253,7 +266,7 @@ class Oracle:
         placed: Any = self.mechanism.joint(name)
         data: Any = self.flat.joints[name][0]
         assert placed.first == "ground"
-        r, n, V = self._number(data.radius), placed.X_1P.R[:, 2], self.V[placed.second]
+        r, n, V = self.number(data.radius), placed.X_1P.R[:, 2], self.V[placed.second]
         omega, v = V[:3], V[3:] + np.cross(V[:3], joint.p_S)
         arm, arm_rate = -r * n, np.zeros(3)
         if data.kind == "rolling-disc":
@@ -280,7 +293,7 @@ class Oracle:
             at = {names[ref]: known[ref][0] for ref in refs} | {TIME: self.t}
 
             def number(expression: Any, at: dict[Any, Any] = at) -> float:
-                return self._number(expression.xreplace({k: sp.Float(v) for k, v in at.items()}))
+                return self.number(expression.xreplace({k: sp.Float(v) for k, v in at.items()}))
 
             row, rest = np.zeros(6 * self.n), 0.0
             rates = {names[ref]: known[ref][1] for ref in refs} | {TIME: 1.0}
@@ -301,11 +314,14 @@ class Oracle:
         """All that are active: owner, left-hand side, whether it is one of positions."""
         found: list[tuple[str, Any, bool]] = []
         for name, (constraint, _) in self.flat.constraints.items():
-            if not constraint.active:
+            if not (constraint.active or name in self.on) or constraint.kind in GEOMETRY:
                 continue
             if constraint.kind == "explicit":
                 given = enumerate(constraint.formulas)
                 found += [(name, reference("q", constraint.joint, i) - formula, True) for i, formula in given]
+            elif constraint.kind == "belt":
+                run = [r * reference("q", joint) for r, joint in zip(constraint.radii, constraint.joints, strict=True)]
+                found += [(name, other - run[0], True) for other in run[1:]]
             else:
                 found.append((name, *self._as_formula(constraint)))
         return found
@@ -325,9 +341,54 @@ class Oracle:
             return q(constraint.joints[0]) + constraint.ratio * q(constraint.joints[1]) - constraint.offset, True
         if kind == "rack":
             return q(constraint.rack) - constraint.radius * q(constraint.pinion) - constraint.offset, True
+        if kind == "limit":
+            upper = self.on[constraint.name] > 1 or constraint.lower is None
+            return (constraint.upper - constraint.of if upper else constraint.of - constraint.lower), True
         if kind == "coupler":
             return sum((c * q(joint) for joint, c in constraint.terms.items()), -constraint.offset), True
         raise NotImplementedError(f"the oracle does not know the constraint {kind!r}: teach it in fuzz/oracle.py")
+
+    def _geometry_rows(self) -> None:
+        """Constraints that are numbers of the poses, and the slip of surfaces that roll."""
+        poses = {name: (X.R, X.p) for name, X in self.poses.items()}
+        for name, (constraint, scope) in self.flat.constraints.items():
+            if constraint.kind not in GEOMETRY or not (constraint.active or name in self.on):
+                continue
+            self.scope = scope
+            bodies = sorted({body for body in constraint.bodies if body != "ground"})
+            g = GEOMETRY[constraint.kind](self, constraint)
+            row = np.zeros(6 * self.n)
+            for body in bodies:
+                units = self._units_at(poses[body][1])
+                part = [derivatives(g, self.t, poses, {body: V}, self.length)[0] for V in units]
+                still = derivatives(g, self.t, poses, {}, self.length)[0]
+                self._add(row, body, np.linalg.solve(units, np.array(part) - still))
+            V = {body: self.V[body] for body in bodies}
+            self._constrain(name, row, -derivatives(g, self.t, poses, V, self.length)[1])
+            if constraint.kind == "rolling-surface" and not constraint.slips:
+                self._slip_rows(name, rolling_slip(self, constraint), poses, bodies)
+
+    def _units_at(self, p: np.ndarray) -> np.ndarray:
+        """Turns about a point, and shifts by the unit of length, as world twists."""
+        turns = [np.concatenate([e, np.cross(p, e)]) for e in np.eye(3)]
+        return np.array([*turns, *(np.concatenate([np.zeros(3), self.length * e]) for e in np.eye(3))])
+
+    def _slip_rows(self, name: str, slip: Any, poses: Any, bodies: list[str]) -> None:
+        rest = {body: np.zeros(6) for body in self.poses}
+        columns: dict[str, np.ndarray] = {}
+        for body in bodies:
+            units = self._units_at(poses[body][1])
+            columns[body] = np.linalg.solve(units, np.array([slip(poses, {**rest, body: V}) for V in units]))
+        V = {body: self.V[body] for body in bodies}
+        for i in range(2):
+            row = np.zeros(6 * self.n)
+            for body in bodies:
+                self._add(row, body, columns[body][:, i])
+
+            def rate(t: float, moved: Any, i: int = i) -> float:
+                return float(slip(moved, self.V)[i])
+
+            self._constrain(name, row, -derivatives(rate, self.t, poses, V, self.length)[0])
 
     # Forces
 
@@ -338,37 +399,59 @@ class Oracle:
             if body != "ground":
                 F[self.index[body]] += wrench
 
-        gravity = np.array([self._number(g) for g in self.flat.gravity])
+        def push(body: str, at: np.ndarray, value: np.ndarray) -> None:
+            act(body, wrench_at(at, value))
+
+        gravity = np.array([self.number(g) for g in self.flat.gravity])
         for body, i in self.index.items():
             inertia = self.mechanism.inertia(body)
             F[i] += wrench_at(self.poses[body].apply(inertia.com), inertia.mass * gravity)
         for force, scope in self.flat.forces.values():
-            self._scope = scope
-            getattr(self, "_" + force.kind.replace("-", "_"))(force, act)
+            self.scope, self.pulls = scope, act
+            if force.kind in FORCE_LAWS:
+                FORCE_LAWS[force.kind](self, force, push)
+            else:
+                getattr(self, "_" + force.kind.replace("-", "_"))(force, act)
         return F
 
-    def _point(self, body: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
+    def named(self, formula: Any) -> list[Any]:
+        """What of the motion a formula names."""
+        return sorted(formula.atoms(AppliedUndef), key=str)
+
+    def quantity(self, atom: Any) -> tuple[Any, Any, np.ndarray, Any]:
+        """See ``_quantity``."""
+        return self._quantity(as_reference(atom))
+
+    def pull(self, atom: Any, value: Any) -> None:
+        """A force along a coordinate of a joint or a position of a body."""
+        ref = as_reference(atom)
+        if ref.quantity == "q":
+            self._motor(ref.element, ref.index, value, self.pulls)
+        else:
+            self.pulls(ref.element, wrench_at(self.poses[ref.element].p, value * np.eye(3)[AXIS[ref.quantity]]))
+
+    def point(self, body: str, at: Any) -> tuple[np.ndarray, np.ndarray]:
         """Where a point of the drawing is now, and its velocity."""
-        reference = self.mechanism.body_pose(body, self._scope)
-        local = reference.R.T @ (np.array([self._number(x) for x in at]) - reference.p)
+        reference = self.mechanism.body_pose(body, self.scope)
+        local = reference.R.T @ (np.array([self.number(x) for x in at]) - reference.p)
         p = self.poses[body].R @ local + self.poses[body].p
         return p, self.V[body][3:] + np.cross(self.V[body][:3], p)
 
     def _spring(self, force: Any, act: Any) -> None:
-        (p1, v1), (p2, v2) = (self._point(body, at) for body, at in zip(force.bodies, force.at, strict=True))
+        (p1, v1), (p2, v2) = (self.point(body, at) for body, at in zip(force.bodies, force.at, strict=True))
         d, length = p2 - p1, np.linalg.norm(p2 - p1)
-        drawn = [np.array([self._number(x) for x in at]) for at in force.at]
-        free = np.linalg.norm(drawn[1] - drawn[0]) if force.length is None else self._value(force.length)
-        tension = self._value(force.stiffness) * (length - free) + self._value(force.damping) * (d @ (v2 - v1)) / length
+        drawn = [np.array([self.number(x) for x in at]) for at in force.at]
+        free = np.linalg.norm(drawn[1] - drawn[0]) if force.length is None else self.value(force.length)
+        tension = self.value(force.stiffness) * (length - free) + self.value(force.damping) * (d @ (v2 - v1)) / length
         act(force.bodies[0], wrench_at(p1, tension * d / length))
         act(force.bodies[1], wrench_at(p2, -tension * d / length))
 
     def _bushing(self, force: Any, act: Any) -> None:
         first, second = force.bodies
-        (p1, _), (p2, v2) = self._point(first, force.point), self._point(second, force.point)
-        R1, R2 = (self.poses[b].R @ self.mechanism.body_pose(b, self._scope).R.T for b in force.bodies)
+        (p1, _), (p2, v2) = self.point(first, force.point), self.point(second, force.point)
+        R1, R2 = (self.poses[b].R @ self.mechanism.body_pose(b, self.scope).R.T for b in force.bodies)
         k, c, kr, cr = (
-            np.diag([self._value(x) for x in field])
+            np.diag([self.value(x) for x in field])
             for field in (force.stiffness, force.damping, force.angular_stiffness, force.angular_damping)
         )
         r = Rotation.from_matrix(R1.T @ R2).as_rotvec()
@@ -385,13 +468,13 @@ class Oracle:
         act(first, -wrench_at(p2, f, torque))
 
     def _force(self, force: Any, act: Any) -> None:
-        value = np.array([self._value(x) for x in force.value])
+        value = np.array([self.value(x) for x in force.value])
         value = self.poses[force.body].R @ value if force.axes == "body" else value
-        point = self.poses[force.body].p if force.at is None else self._point(force.body, force.at)[0]
+        point = self.poses[force.body].p if force.at is None else self.point(force.body, force.at)[0]
         act(force.body, wrench_at(point, value))
 
     def _torque(self, force: Any, act: Any) -> None:
-        value = np.array([self._value(x) for x in force.value])
+        value = np.array([self.value(x) for x in force.value])
         value = self.poses[force.body].R @ value if force.axes == "body" else value
         act(force.body, np.concatenate([value, np.zeros(3)]))
         if force.reaction_on is not None:
@@ -405,20 +488,15 @@ class Oracle:
 
     def _torsional_spring(self, force: Any, act: Any) -> None:
         q, u = self.joint_q[force.joint][force.index], self.joints[force.joint].u[force.index]
-        value = -self._value(force.stiffness) * (q - self._value(force.angle)) - self._value(force.damping) * u
+        value = -self.value(force.stiffness) * (q - self.value(force.angle)) - self.value(force.damping) * u
         self._motor(force.joint, force.index, value, act)
 
     def _joint_force(self, force: Any, act: Any) -> None:
-        self._motor(force.joint, force.index, self._value(force.value), act)
+        self._motor(force.joint, force.index, self.value(force.value), act)
 
     def _potential(self, force: Any, act: Any) -> None:
-        for atom in force.formula.atoms(AppliedUndef):
-            value, name = -self._value(force.formula.diff(atom)), atom.args[0].name
-            if type(atom).__name__ == "q":
-                self._motor(name, int(atom.args[1]) if len(atom.args) > 1 else 0, value, act)
-            else:
-                axis = "xyz".index(type(atom).__name__)
-                act(name, wrench_at(self.poses[name].p, value * np.eye(3)[axis]))
+        for atom in self.named(force.formula):
+            self.pull(atom, -self.value(force.formula.diff(atom)))
 
     # Solution
 
@@ -430,22 +508,21 @@ class Oracle:
         """
         self._joint_rows()
         self._formula_rows()
+        self._geometry_rows()
         F = self.applied()
         M, h = self._inertia()
         C = np.array(self.rows).reshape(-1, 6 * self.n)
         d = np.array(self.rhs)
-        m = len(C)
-        K = np.block([[M, -C.T], [C, np.zeros((m, m))]])
-        x, scale, self.condition = least_squares(K, np.concatenate([F.reshape(-1) - h, d]))
-        A = x[: 6 * self.n].reshape(-1, 6)
+        units = np.tile([1.0] * 3 + [self.length] * 3, self.n)
+        x, multipliers, even, self.condition = solve_constrained(M, C, F.reshape(-1) - h, d, units)
+        A = x.reshape(-1, 6)
         found = np.empty_like(A)
         for body, i in self.index.items():
             p, V = self.poses[body].p, self.V[body]
             v = V[3:] + np.cross(V[:3], p)
             found[i] = np.concatenate([A[i, :3], A[i, 3:] + np.cross(A[i, :3], p) + np.cross(V[:3], v)])
-        even = scale[6 * self.n :, None] * C * scale[: 6 * self.n]
-        rank = np.linalg.matrix_rank(even, tol=1e-9) if m else 0
-        return found, self._reactions(x[6 * self.n :]), m - int(rank)
+        rank = np.linalg.matrix_rank(even, tol=1e-9) if len(C) else 0
+        return found, self._reactions(multipliers), len(C) - int(rank)
 
     def _inertia(self) -> tuple[np.ndarray, np.ndarray]:
         """All inertias in world axes about the world origin, and the gyroscopic wrenches."""

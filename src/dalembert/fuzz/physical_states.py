@@ -13,21 +13,20 @@ from dalembert.spatial import Pose, so3
 
 __all__ = [
     "accelerations_in_world", "body_motion", "consistent_state", "equations_at",
-    "reference_coordinates", "transfer",
+    "reference_coordinates", "transfer", "velocity_sizes",
 ]  # fmt: skip
 
 
-def equations_at(coordinates: Coordinates, t: float, q: np.ndarray, u: np.ndarray) -> Equations:
+def equations_at(
+    coordinates: Coordinates, t: float, q: np.ndarray, u: np.ndarray, parameters: dict[str, float] | None = None
+) -> Equations:
     """The canonical equations in floats."""
-    return Equations(coordinates.place(NUMPY, dict(coordinates.flat.parameters)), t, q, u)
+    return Equations(coordinates.place(NUMPY, {**coordinates.flat.parameters, **(parameters or {})}), t, q, u)
 
 
 def reference_coordinates(coordinates: Coordinates) -> np.ndarray:
     """q of the reference configuration: the poses as drawn."""
-    mechanism = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).mechanism
-    poses = {name: mechanism.body_pose(name) for name in ["ground", *coordinates.flat.bodies]}
-    twists = {name: np.zeros(6) for name in poses}
-    return transfer(coordinates, poses, twists)[0]
+    return coordinates.drawn()
 
 
 def transfer(
@@ -35,10 +34,12 @@ def transfer(
     poses: dict[str, Pose],
     twists: dict[str, np.ndarray],
     windings: dict[tuple[str, int], float] | None = None,
+    states: dict[str, float] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bodies' poses and twists (body axes) as q and u of some coordinates.
 
-    ``windings`` gives the unwound angles of joints by (joint, index), where they are known.
+    ``windings`` gives the unwound angles of joints by (joint, index), where they are known; ``states`` the values of
+    the model's own states.
     """
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     mechanism = tree.mechanism
@@ -59,14 +60,16 @@ def transfer(
     for winding in coordinates.windings:
         known = (windings or {}).get((winding.joint, winding.index))
         q[winding.q] = q[winding.q] if known is None else known
+    for state in coordinates.own_states:
+        q[state.q] = (states or {}).get(state.name, q[state.q])
     return q, u
 
 
 def body_motion(
-    coordinates: Coordinates, q: np.ndarray, u: np.ndarray
+    coordinates: Coordinates, q: np.ndarray, u: np.ndarray, t: float = 0.0
 ) -> tuple[dict[str, Pose], dict[str, np.ndarray]]:
     """World poses and twists (body axes) of all bodies."""
-    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
+    tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters)).at(t)
     poses, twists = {"ground": Pose.identity(NUMPY)}, {"ground": np.zeros(6)}
     for link, state in zip(tree.links, tree.states(q, u), strict=True):
         poses[link.body], twists[link.body] = state.X_WB, state.V
@@ -85,7 +88,9 @@ def accelerations_in_world(
     return np.array([found[name] for name in coordinates.flat.bodies])
 
 
-def _onto_positions(dynamics: Dynamics, q: np.ndarray, t: float, sizes: np.ndarray) -> np.ndarray:
+def _onto_positions(
+    dynamics: Dynamics, q: np.ndarray, t: float, sizes: np.ndarray, parameters: dict[str, float] | None
+) -> np.ndarray:
     """Newton's method with generous patience, so that over-constrained mechanisms (linear convergence) arrive too.
 
     Next to the solution of those, what looks like one more independent equation is the distance from it: left out.
@@ -93,7 +98,7 @@ def _onto_positions(dynamics: Dynamics, q: np.ndarray, t: float, sizes: np.ndarr
     coordinates = dynamics.coordinates
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     for _ in range(60):
-        values = dynamics.residuals(t, q, np.zeros(dynamics.nv))
+        values = dynamics.residuals(t, q, np.zeros(dynamics.nv), parameters)
         A = values.jacobian[: dynamics.holonomic] * sizes
         rows = np.ones(len(A)) if np.all(sizes == 1) else np.abs(A).max(axis=1, initial=1e-300)
         position = values.position / rows
@@ -115,7 +120,13 @@ def velocity_sizes(coordinates: Coordinates, q: np.ndarray, length: float) -> np
 
 
 def consistent_state(
-    dynamics: Dynamics, seed: int, *, t: float = 0.0, spread: float = 0.15, length: float = 1.0
+    dynamics: Dynamics,
+    seed: int,
+    *,
+    t: float = 0.0,
+    spread: float = 0.15,
+    length: float = 1.0,
+    parameters: dict[str, float] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """A random state near the reference configuration, projected onto all constraints by the native retraction.
 
@@ -131,8 +142,8 @@ def consistent_state(
     q = reference_coordinates(coordinates)
     sizes = np.ones(coordinates.nv) if length == 1 else velocity_sizes(coordinates, q, length)
     q = tree.integrate(q, sizes * spread * rng.uniform(-1, 1, coordinates.nv))
-    q = _onto_positions(dynamics, q, t, sizes)
-    problem, context = dynamics.problem()
+    q = _onto_positions(dynamics, q, t, sizes, parameters)
+    problem, context = dynamics.problem(parameters=parameters)
     y = np.concatenate([q, sizes * rng.normal(size=coordinates.nv), [0.0]])
     if problem.retract(t, y, np.empty_like(y)) != 0:
         raise DalembertError(context.failure())

@@ -1,7 +1,7 @@
 """Random valid models, each from one seed.
 
 Trees, one to four loops, in the plane and in space, all joints, constraints, forces, drives, branches of formulas,
-events and sub-models; lengths of 1e-3 to 1e3 m, masses of 1e-6 to 1e6 kg.
+events and sub-models; lengths of 1e-6 to 1e6 m, masses of 1e-6 to 1e6 kg.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.fuzz.random_elements import Drawn, add_elements
 from dalembert.fuzz.random_models import (
     HOLONOMIC,
     NONHOLONOMIC,
@@ -25,21 +26,16 @@ from dalembert.fuzz.random_models import (
 from dalembert.joints import JOINTS
 from dalembert.model import Mechanism, Model, flatten
 
-__all__ = ["FREEDOM", "NOT_DRAWN", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
+__all__ = ["FREEDOM", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
 
 MOST_LOOPS, MOST_BODIES = 4, 6
-# Powers of ten that lengths (m) and masses (kg) are drawn from. Equations that mix meters and radians lose two digits
-# of reactions with each power of the length: within a thousand nine are left.
-LENGTHS, MASSES = 3, 6
+# Powers of ten that lengths (m) and masses (kg) are drawn from. Beyond, analytical formulations, which are not scaled,
+# lose digits.
+LENGTHS, MASSES = 4, 6
 FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
            for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.
 LOOSE = ("spherical", "universal", "free", "cylindrical", "spherical", "revolute")
-# Elements that have no generator yet, for which the independent solution knows no law either.
-NOT_DRAWN = frozenset({
-    "belt", "cable", "contact", "contact-friction", "friction", "limit", "moving-frame", "rigid-contact",
-    "rolling-surface", "stop", "strut",
-})  # fmt: skip
 # What gears and drives act on.
 SIMPLE = ["revolute", "prismatic", "screw"]
 
@@ -91,7 +87,7 @@ def drawn_coordinate(model: Model, joint: str) -> float:
 
 
 def draw_size(rng: np.random.Generator) -> Size:
-    """Half of all mechanisms are of everyday size, the others from a watch to a bridge, and of any mass."""
+    """Half of all mechanisms are of everyday size, the others from a hair to a bridge, and of any mass."""
     if rng.random() < 0.5:
         return UNIT
     return Size(float(10 ** rng.uniform(-LENGTHS, LENGTHS)), float(10 ** rng.uniform(-MASSES, MASSES)))
@@ -138,13 +134,15 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
     if len(joints) > 1 and rng.random() < 0.7:
         a, b = joints.pop(), joints.pop()
         ratio = float(rng.uniform(0.5, 2)) * long[a] / long[b]
-        which = rng.integers(4)
+        which = rng.integers(5)
         if which == 0:
             model.gear("gear", a, b, ratio=ratio, offset=at[a] + ratio * at[b])
         elif which == 1:
             model.coupler("coupler", {a: 1, b: -ratio}, offset=at[a] - ratio * at[b])
         elif which == 2:
             model.rack("rack", b, a, radius=ratio, offset=at[a] - ratio * at[b])
+        elif which == 3 and (at[a] == 0) == (at[b] == 0):
+            model.belt("belt", (a, b), (0.2 * size.length, 0.2 * size.length * (at[a] / at[b] if at[b] else ratio)))
         else:
             bend = f"{at[a] - ratio * at[b]!r} + {ratio!r}*q({b}) + {0.1 * long[a]!r}*sin(2*t)"
             model.explicit("follow", a, bend)
@@ -155,11 +153,14 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
         angle = float(rng.uniform(0, 3))
         skate = f"vx({last})*{np.sin(angle).item()!r} - vy({last})*{np.cos(angle).item()!r}"
         model.constraint("skate", skate, level="velocity")
+    closed = len([joint for joint in model.joints if not joint.cut]) > len(model.bodies)
+    left = 0 if closed else moving - cut - len(model.constraints)
+    add_elements(Drawn(model, rng, size, joints, at, left))
 
 
 def _branch(model: Model, rng: np.random.Generator, size: Size) -> None:
     """Forces with branches, outputs and events that change nothing of the equations."""
-    last, L = model.bodies[-1].name, size.length
+    last, L = next(body.name for body in reversed(model.bodies) if body.mass != 0), size.length
     k, F = size.mass, size.mass * size.length
     if rng.random() < 0.3:
         stop = f"-{30 * k!r}*max(x({last}) - {0.3 * L!r}, 0) - {2 * k!r}*abs(vx({last}))*vx({last})/{L!r}"
@@ -180,6 +181,8 @@ def _nested(model: Model, rng: np.random.Generator, size: Size) -> Model:
     inner = Model("part", gravity=model.gravity)
     grow(inner, rng, ("revolute", "spherical")[: rng.integers(1, 3)], size)
     add_forces(inner, rng, size)
+    freedom = sum(FREEDOM[joint.kind] for joint in inner.joints)
+    add_elements(Drawn(inner, rng, size, ["j0"], {"j0": drawn_coordinate(inner, "j0")}, freedom), inside=True)
     pose = {"position": tuple(size.length * rng.normal(size=3)), "quaternion": tuple(rng.normal(size=4))}
     outer.add(inner, "part", pose=pose, base="carrier")
     if len(model.bodies) <= 3:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dalembert.coordinates import COORDINATES
-from dalembert.dynamics import Dynamics
-from dalembert.formulations import FORMULATIONS, BlockFormulation
+from dalembert.formulations import FORMULATIONS
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
 
-__all__ = ["ANALYTICAL", "PAIRS", "coordinates_of", "share_kernels"]
+__all__ = ["ANALYTICAL", "PAIRS", "coordinates_of"]
 
 ANALYTICAL = [name for name, kind in FORMULATIONS.items() if issubclass(kind, AnalyticalFormulation)]
 # To a formulation that solves the canonical equations, generalized coordinates are relative ones with other numbers.
@@ -21,11 +20,3 @@ def coordinates_of(formulation: str) -> list[str]:
 
 
 PAIRS = [(formulation, kind) for formulation in FORMULATIONS for kind in coordinates_of(formulation)]
-
-
-def share_kernels(dynamics: Dynamics, other: Dynamics) -> Dynamics:
-    """Formulations that take the same blocks of the same model share the kernels: they are traced once."""
-    if all(type(each.formulation).blocks is BlockFormulation.blocks for each in (dynamics, other)):
-        for name in ("dynamics_kernel", "constraint_kernel", "move_kernel"):
-            vars(dynamics.kernels)[name] = getattr(other.kernels, name)
-    return dynamics

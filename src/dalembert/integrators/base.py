@@ -70,6 +70,7 @@ class Integrator(ABC):
             differential-algebraic form. An option may change them: ask an instance.
         projects: True if leading velocities back onto the constraints is part of the method itself, so that the size
             of that correction tells nothing.
+        jumps: True if velocities jump within its steps: contacts are its own work, not that of events.
     """
 
     name: ClassVar[str]
@@ -77,6 +78,7 @@ class Integrator(ABC):
     adaptive: ClassVar[bool]
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract")
     projects: ClassVar[bool] = False
+    jumps: ClassVar[bool] = False
 
     def memory(self, problem: Problem) -> Memory:
         """An empty memory; a method that remembers more than time and state has a class of its own for it."""

@@ -128,6 +128,9 @@ def _switch(p: Problem, m: Memory, span: float) -> int:
         if not changed:
             break
     p.choose(chosen)
+    # Where a drive or an equation goes over to another branch, velocities may have to.
+    if p.retract(m.t, m.y, np.empty_like(m.y)) > 0:
+        return FAILED
     if _events(p, m, m.t, m.y, m.g) != 0:
         return FAILED
     for i in range(p.n_events):

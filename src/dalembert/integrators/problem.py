@@ -40,6 +40,7 @@ class Problem(Record):
         multipliers: (t, y, out): u̇ and λ.
         discrete: (t, (q, δ, h), out): momenta before and after the step of a discrete Lagrangian, work done, and the
             derivative of the momentum before.
+        impulses: (t, (y, h), out): y at the end of a step in which velocities may jump.
         project: (t, y, out): constraints φ, A, M at (t, q).
         dae: (t, z, F):  B ż = F(t, z), z = (y, algebraic variables), B = diag(1 … 1, 0 … 0).
         dae_jacobian: (t, z, J): J = ∂F/∂z.
@@ -72,6 +73,7 @@ class Problem(Record):
     multipliers = Function(float, Vector, Vector)
     discrete = Function(float, Vector, Vector)
     project = Function(float, Vector, Vector)
+    impulses = Function(float, Vector, Vector)
     dae = Function(float, Vector, Vector)
     dae_jacobian = Function(float, Vector, Matrix)
     dae_start = Function(float, Vector)

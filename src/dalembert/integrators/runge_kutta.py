@@ -16,6 +16,9 @@ from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native
 
 __all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5", "first_step"]
 
+# Steps that stability limits settle a little below the limit: the error grows there before the motion does.
+AT_LIMIT = 0.8
+
 # A step should not end close to a singular position, where little of what constraints say stands out from rounding: it
 # is cut by a factor, so many times, if the quality of its end is poor and much worse than at its start.
 # Nor should much be bent back at its end: at most so many times the error allowed, or this relative error.
@@ -70,10 +73,11 @@ class PairStep(Step):
 
 @native
 def _weigh(weights: np.ndarray, count: int, k: np.ndarray, out: np.ndarray):
-    """out ← Σ w_i k_i over the first ``count`` stages, four entries side by side."""
+    """out ← Σ w_i k_i over the first ``count`` stages, four entries side by side; the last four may overlap others."""
     n = out.shape[0]
-    whole = n - n % 4
-    for j in range(0, whole, 4):
+    few = 0 if n >= 4 else n
+    for begin in range(0, n - few, 4):
+        j = min(begin, n - 4)
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
         for i in range(count):
             w = weights[i]
@@ -83,7 +87,7 @@ def _weigh(weights: np.ndarray, count: int, k: np.ndarray, out: np.ndarray):
                 s2 += w * k[i, j + 2]
                 s3 += w * k[i, j + 3]
         out[j], out[j + 1], out[j + 2], out[j + 3] = s0, s1, s2, s3
-    for j in range(whole, n):
+    for j in range(few):
         s0 = 0.0
         for i in range(count):
             if weights[i] != 0.0:
@@ -166,7 +170,7 @@ def _is_stiff(k: np.ndarray, last: int, y_last: np.ndarray, y_new: np.ndarray, h
     for j in range(len(y_new)):
         change += (k[last + 1, j] - k[last, j]) ** 2
         distance += (y_new[j] - y_last[j]) ** 2
-    return distance > 0.0 and h * math.sqrt(change / distance) > limit
+    return distance > 0.0 and h * math.sqrt(change / distance) > AT_LIMIT * limit
 
 
 @native

@@ -67,6 +67,8 @@ outputs:
 events:
   - {name: coasting, when: t - 5, direction: rising, switch: {motor: false}}
   - {name: dead center, when: u(D)}                # only records its times
+fmus:
+  - {name: drive, file: drive.fmu, step: 0.01, inputs: {speed: u(D)}, outputs: {voltage: v}}   # only if a run trusts it
 ground_shapes:
   - {kind: box, size: [1.2, 0.05, 0.1], pose: [0.5, 0, -0.1]}
 initial:

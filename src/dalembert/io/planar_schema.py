@@ -1,11 +1,10 @@
-# pyright: basic
 """The schema of planar files for editors, and their reference page, from the classes that read them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dalembert.io.schema import _DRAFT, _described, _table, _without_marks
+from dalembert.io.schema import DRAFT, described, fields_table, without_marks
 from dalembert.planar import planar_names
 from dalembert.planar.planar_data import CONTACTS, JOINTS_2D
 from dalembert.planar.planar_document import PlanarDocument
@@ -80,14 +79,14 @@ _TYPES = """## Types of fields
 
 def planar_json_schema() -> dict[str, Any]:
     """The JSON schema of a planar file, for editors that complete and check while one types."""
-    return _without_marks(_schema())
+    return without_marks(_schema())
 
 
 def _schema() -> dict[str, Any]:
     schema = PlanarDocument.model_json_schema()
     for kind in (*JOINTS_2D.values(), *CONTACTS.values()):
         schema["$defs"][kind.__name__].setdefault("required", []).append("kind")
-    return {"$schema": _DRAFT, **schema, "title": "dalembert planar mechanism"}
+    return {"$schema": DRAFT, **schema, "title": "dalembert planar mechanism"}
 
 
 def planar_markdown() -> str:
@@ -95,15 +94,15 @@ def planar_markdown() -> str:
     schema = _schema()
     definitions = schema["$defs"]
     names = (planar_names.__doc__ or "").partition("\n\n")[2].replace("``", "`")
-    parts = [_HEAD + PLANAR_EXAMPLE + "```\n", "## Sections\n\n" + _table(schema, definitions), _TYPES + names]
+    parts = [_HEAD + PLANAR_EXAMPLE + "```\n", "## Sections\n\n" + fields_table(schema, definitions), _TYPES + names]
     for title, name in (
         ("bodies", "PlanarBody"), ("springs", "NodeSpring"), ("forces", "NodeForce"),
         ("coordinates", "PlanarCoordinate"), ("quasi_velocities", "PlanarVelocity"),
         ("constraints", "PlanarConstraint"), ("outputs", "PlanarOutput"),
     ):  # fmt: skip
-        parts.append(f"## {title}\n\n" + _described(definitions[name], definitions).replace("``", "`"))
+        parts.append(f"## {title}\n\n" + described(definitions[name], definitions).replace("``", "`"))
     for title, kinds in (("joints", JOINTS_2D), ("contacts", CONTACTS)):
         parts.append(f"## {title}\n\nEach has a `name` and a `kind`.\n")
         for kind, entry in kinds.items():
-            parts.append(f"### {kind}\n\n" + _described(definitions[entry.__name__], definitions).replace("``", "`"))
+            parts.append(f"### {kind}\n\n" + described(definitions[entry.__name__], definitions).replace("``", "`"))
     return "\n".join(parts)

@@ -28,12 +28,12 @@ _TITLES = {
     "PlanarBody": "body", "NodeSpring": "spring", "NodeForce": "force", "PlanarCoordinate": "coordinate",
     "PlanarVelocity": "velocity", "PlanarConstraint": "constraint", "PlanarOutput": "output",
 }  # fmt: skip
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a model file, for editors that complete and check while one types."""
-    return _without_marks(_schema())
+    return without_marks(_schema())
 
 
 def _schema() -> dict[str, Any]:
@@ -73,13 +73,13 @@ def _schema() -> dict[str, Any]:
     sub["properties"]["file"] = {"type": "string", "description": "its file instead, relative to this one"}
     sub["required"] = ["name"]
     sub["oneOf"] = [{"required": ["model"]}, {"required": ["file"]}]
-    return {"$schema": _DRAFT, **schema, "title": "dalembert model"}
+    return {"$schema": DRAFT, **schema, "title": "dalembert model"}
 
 
-def _without_marks(value: Any) -> Any:
+def without_marks(value: Any) -> Any:
     if isinstance(value, DICT):
-        return {key: _without_marks(item) for key, item in value.items() if not str(key).startswith("x-")}
-    return [_without_marks(item) for item in value] if isinstance(value, LIST) else value
+        return {key: without_marks(item) for key, item in value.items() if not str(key).startswith("x-")}
+    return [without_marks(item) for item in value] if isinstance(value, LIST) else value
 
 
 # The reference page
@@ -194,39 +194,40 @@ def reference_markdown() -> str:
     functions = ", ".join(f"`{name}({', '.join('xy'[:arity])})`" for name, (_, arity) in FUNCTIONS.items())
     parts = [
         _HEAD + EXAMPLE + "```\n",
-        "## Sections\n\n" + _table(schema, definitions),
+        "## Sections\n\n" + fields_table(schema, definitions),
         _TYPES,
         _FORMULAS + _moving() + f"\nFunctions: {functions}.\n",
     ]
     for key, note in _SECTION_NOTES.items():
         parts.append(f"## {key}\n\n{note}\n")
-    parts.append("## bodies\n\n" + _described(definitions["Body"], definitions))
-    parts.append("### Shape\n\n" + _described(definitions["Shape"], definitions) + "\n" + _shapes())
+    parts.append("## bodies\n\n" + described(definitions["Body"], definitions))
+    parts.append("### Shape\n\n" + described(definitions["Shape"], definitions) + "\n" + _shapes())
     parts.append("### Solid\n\n" + _SOLIDS)
     for name, solid in SOLIDS.items():
-        parts.append(f"#### {name}\n\n" + _described(definitions[solid.__name__], definitions))
-    parts.append("### Placement\n\n" + _described(definitions["Placement"]["x-object"], definitions))
-    parts.append("## joints\n\n" + _described(definitions["JointData"], definitions) + "\n" + _joints())
-    parts.append("### Custom motion\n\n" + _described(definitions["CustomMotion"], definitions))
+        parts.append(f"#### {name}\n\n" + described(definitions[solid.__name__], definitions))
+    parts.append("### Placement\n\n" + described(definitions["Placement"]["x-object"], definitions))
+    parts.append("## joints\n\n" + described(definitions["JointData"], definitions) + "\n" + _joints())
+    parts.append("### Custom motion\n\n" + described(definitions["CustomMotion"], definitions))
     for section, kinds in (("constraints", CONSTRAINTS), ("forces", FORCES)):
         note = _CONSTRAINTS if section == "constraints" else "Each has a `name` and a `kind`.\n"
         parts.append(f"## {section}\n\n{note}")
         for name, kind in kinds.items():
-            parts.append(f"### {name}\n\n" + _described(definitions[kind.__name__], definitions))
-    parts.append("## points\n\n" + _described(definitions["Point"], definitions))
+            parts.append(f"### {name}\n\n" + described(definitions[kind.__name__], definitions))
+    parts.append("## points\n\n" + described(definitions["Point"], definitions))
     for section, name in (("states", "StateVariable"), ("inputs", "InputSignal"), ("tables", "Table")):
-        parts.append(f"## {section}\n\n" + _described(definitions[name], definitions))
-    parts.append("## outputs\n\n" + _described(definitions["Output"], definitions))
-    parts.append("## events\n\n" + _described(definitions["Event"], definitions))
-    parts.append("## submodels\n\n" + _SUBMODELS + "\n" + _table(definitions["SubModel"], definitions))
+        parts.append(f"## {section}\n\n" + described(definitions[name], definitions))
+    parts.append("## outputs\n\n" + described(definitions["Output"], definitions))
+    parts.append("## events\n\n" + described(definitions["Event"], definitions))
+    parts.append("## fmus\n\n" + described(definitions["FMUElement"], definitions))
+    parts.append("## submodels\n\n" + _SUBMODELS + "\n" + fields_table(definitions["SubModel"], definitions))
     return "\n".join(parts)
 
 
-def _described(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    return " ".join(schema.get("description", "").split()) + "\n\n" + _table(schema, definitions)
+def described(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    return " ".join(schema.get("description", "").split()) + "\n\n" + fields_table(schema, definitions)
 
 
-def _table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+def fields_table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     """Every field: type, default, what it is."""
     rows = ["| field | type | default | description |", "|---|---|---|---|"]
     required = schema.get("required", [])

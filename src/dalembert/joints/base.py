@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.algebra import Algebra, Jets
 from dalembert.algebra.dense_solve import solve_spd
 from dalembert.elements import Site, Sizes
+from dalembert.elements.bearing import Bearing
 from dalembert.joints.glyph import DIAMOND, Glyph
 from dalembert.joints.joint_data import JointData
 from dalembert.spatial import Pose
@@ -106,6 +107,9 @@ class Joint(ABC):
         glyph: the mark by which it is drawn.
         remedy: its rank among the joints that may take the place of one with redundant equations; 0 if it may not.
         axis_is: 'along' its axis, or 'normal to' it, in words for a designer.
+        rod: True if it is a rod between two points, which is drawn.
+        bearing: how it rubs, if that is known.
+        loaded_across: True if its normal force is that across its axis, else it is all of its force.
     """
 
     kind: ClassVar[str]
@@ -126,6 +130,9 @@ class Joint(ABC):
     glyph: ClassVar[Glyph] = DIAMOND
     remedy: ClassVar[int] = 0
     axis_is: ClassVar[str] = "along"
+    loaded_across: ClassVar[bool] = False
+    bearing: ClassVar[Bearing | None] = None
+    rod: ClassVar[bool] = False
 
     @classmethod
     def own_fields(cls) -> list[str]:
@@ -257,6 +264,11 @@ class Joint(ABC):
     def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
         """What an armature a resists:  a · (this) is the joint force that belongs to the kinetic energy ½ a uᵀu."""
         return du
+
+    @property
+    def lead(self) -> Any:
+        """How far it advances along its axis as it turns about it (m/rad)."""
+        return 0.0
 
     def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """A wrench on S (S axes) that does the work of the joint forces τ:  F = S (SᵀS)⁻¹ τ,  Sᵀ F = τ."""

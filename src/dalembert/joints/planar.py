@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.elements.bearing import PAD
 from dalembert.joints.glyph import DISC
 from dalembert.joints.product import Product, Rotation, Translation
 from dalembert.spatial import Pose
@@ -18,6 +19,7 @@ class Planar(Product):
     """A book on a table. Coordinates: x, y (m), angle (rad)."""
 
     kind = "planar"
+    bearing = PAD
     factors = (Translation(0), Translation(1), Rotation(2))
     glyph = DISC
     remedy = 4

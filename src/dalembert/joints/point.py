@@ -60,6 +60,7 @@ class Distance(Product):
     """
 
     kind = "distance"
+    rod = True
     geometry = ("point", "point_2")
     parameters = ("[length]",)
     measured_from_drawing = ("length",)

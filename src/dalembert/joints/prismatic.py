@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.elements.bearing import SLIDE
 from dalembert.joints.glyph import GUIDE
 from dalembert.joints.product import Product, Translation
 from dalembert.spatial import Pose
@@ -18,6 +19,8 @@ class Prismatic(Product):
     """A slide. One coordinate: the displacement (m)."""
 
     kind = "prismatic"
+    bearing = SLIDE
+    loaded_across = True
     factors = (Translation(2),)
     glyph = GUIDE
 

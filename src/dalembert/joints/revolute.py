@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.elements.bearing import PIN
 from dalembert.joints.glyph import HINGE
 from dalembert.joints.product import Product, Rotation
 from dalembert.spatial import Pose
@@ -18,6 +19,8 @@ class Revolute(Product):
     """A hinge. One coordinate: the angle (rad)."""
 
     kind = "revolute"
+    bearing = PIN
+    loaded_across = True
     factors = (Rotation(2),)
     glyph = HINGE
 

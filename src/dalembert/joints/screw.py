@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from dalembert.algebra import Algebra
 from dalembert.elements import Formula, Site
+from dalembert.elements.bearing import FLANK
 from dalembert.joints.glyph import THREAD
 from dalembert.joints.joint_data import JointData
 from dalembert.joints.product import Helix, Product
@@ -27,6 +29,8 @@ class Screw(Product):
     """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` meters per revolution."""
 
     kind = "screw"
+    bearing = FLANK
+    loaded_across = True
     measured = True
     parameters = ("pitch",)
     Data = ScrewData
@@ -36,6 +40,10 @@ class Screw(Product):
         self.pitch = pitch
         self.factors = (Helix(pitch),)
         super().__init__()
+
+    @property
+    def lead(self) -> Any:
+        return self.pitch / (2 * math.pi)
 
     @classmethod
     def check(cls, data: Any, site: Site) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import Algebra
+from dalembert.elements.bearing import SOCKET
 from dalembert.joints.glyph import BALL
 from dalembert.joints.product import Ball, Product
 from dalembert.spatial import Pose, quaternion
@@ -18,6 +19,7 @@ class Spherical(Product):
     """A ball and socket. Coordinates: unit quaternion (w, x, y, z); velocities: ω in second-body axes (rad/s)."""
 
     kind = "spherical"
+    bearing = SOCKET
     factors = (Ball(),)
     geometry = ("point",)
     glyph = BALL

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.bricard import bricard
     from dalembert.library.mechanisms.cam_follower import cam_follower
     from dalembert.library.mechanisms.cart_pendulum import cart_pendulum
+    from dalembert.library.mechanisms.clutch import clutch
     from dalembert.library.mechanisms.crank_rocker import crank_rocker
     from dalembert.library.mechanisms.delta_robot import delta_robot
     from dalembert.library.mechanisms.desk_lamp import desk_lamp
     from dalembert.library.mechanisms.double_pendulum import double_pendulum
     from dalembert.library.mechanisms.five_bar import five_bar
     from dalembert.library.mechanisms.four_bar import four_bar
+    from dalembert.library.mechanisms.geneva_drive import geneva_drive
     from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.pendulum import pendulum
     from dalembert.library.mechanisms.planar_pendulum import planar_pendulum
     from dalembert.library.mechanisms.quarter_car import quarter_car
+    from dalembert.library.mechanisms.rocking_block import rocking_block
     from dalembert.library.mechanisms.rolling_disc import rolling_disc
     from dalembert.library.mechanisms.rolling_sphere import rolling_sphere
     from dalembert.library.mechanisms.sarrus import sarrus
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.three_rrr import three_rrr
     from dalembert.library.mechanisms.tricycle import tricycle
     from dalembert.library.mechanisms.whitworth import whitworth
+    from dalembert.library.mechanisms.woodpecker import woodpecker
     from dalembert.model import Model
 
 __all__ = [
@@ -64,6 +68,7 @@ __all__ = [
     "build",
     "cam_follower",
     "cart_pendulum",
+    "clutch",
     "crank_rocker",
     "delta_robot",
     "desk_lamp",
@@ -71,6 +76,7 @@ __all__ = [
     "duration",
     "five_bar",
     "four_bar",
+    "geneva_drive",
     "knife_edge",
     "n_four_bar",
     "n_pendulum",
@@ -79,6 +85,7 @@ __all__ = [
     "pendulum",
     "planar_pendulum",
     "quarter_car",
+    "rocking_block",
     "rolling_disc",
     "rolling_sphere",
     "sarrus",
@@ -93,6 +100,7 @@ __all__ = [
     "three_rrr",
     "tricycle",
     "whitworth",
+    "woodpecker",
 ]
 
 
@@ -147,6 +155,10 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "bouncing-ball",
         "cam-follower",
         "stick-slip",
+        "rocking-block",
+        "woodpecker",
+        "clutch",
+        "geneva-drive",
         "n-four-bar",
         "sarrus",
         "bennett",
@@ -166,11 +178,15 @@ DURATIONS = {
     "andrews": 0.03,
     "bouncing-ball": 4.0,
     "cam-follower": 1.0,
+    "clutch": 3.0,
     "delta-robot": 2.0,
     "five-bar": 3.0,
+    "geneva-drive": 4.0,
     "quarter-car": 2.5,
+    "rocking-block": 4.0,
     "stewart-platform": 5.0,
     "stick-slip": 20.0,
+    "woodpecker": 1.0,
 }
 USUAL_DURATION = 10.0
 

@@ -22,6 +22,7 @@ from dalembert.joints import JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
+from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.model.validate import TITLES, problems
@@ -45,6 +46,7 @@ _CLASSES: dict[str, type[Element]] = {
     "tables": Table,
     "outputs": Output,
     "events": Event,
+    "fmus": FMUElement,
     "submodels": SubModel,
 }
 
@@ -66,6 +68,7 @@ class Document(Record):
     tables: list[Table] = Field([], description="functions given by points")
     outputs: list[Output] = Field([], description="quantities to record along every trajectory")
     events: list[Event] = Field([], description="end stops, clutches, switches: what happens when a quantity is zero")
+    fmus: list[FMUElement] = Field([], description="FMUs that run beside the mechanism, if a run trusts their files")
     ground_shapes: list[Shape] = Field([], description="what to draw on the ground")
     initial: dict[JointName, Formula | tuple[Formula, ...]] = Field(
         {}, description="coordinates of joints at the start: a value or a list"

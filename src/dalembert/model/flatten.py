@@ -8,20 +8,31 @@ from typing import Any
 
 import sympy as sp
 
-from dalembert.constraints import OneSided, Rubbing
+from dalembert.constraints import Coupler, Drive, Equation, Gear, OneSided, Rack, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import STATE, parameter, references, switches_in, tables_in
-from dalembert.expressions.symbols import LINE_QUANTITIES, as_reference, parameters_of, reference
-from dalembert.joints import Free, JointData
+from dalembert.expressions import STATE, Reference, parameter, references, switches_in, tables_in
+from dalembert.expressions.symbols import (
+    DEFLECTION_QUANTITY,
+    FELT_QUANTITIES,
+    LINE_QUANTITIES,
+    TURN_QUANTITIES,
+    as_reference,
+    parameters_of,
+    reference,
+)
+from dalembert.forces import JointForce
+from dalembert.joints import JOINTS, Free, JointData
 from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
 from dalembert.model.floating import floating
+from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
-__all__ = ["Flat", "Module", "Scope", "flatten"]
+__all__ = ["BRANCHED", "Flat", "Module", "Scope", "flatten"]
 
+BRANCHED = (Coupler, Drive, Equation, Gear, Rack)  # constraints whose branches are chosen like those of forces
 MAX_SUBMODEL_DEPTH = 20
 MAX_ELEMENTS = 1_000_000
 MOST_BRANCHES = 100  # that a run can choose; a model with more is evaluated as it is written
@@ -80,6 +91,7 @@ class Flat:
     events: dict[str, tuple[Event, Scope]] = field(default_factory=lambda: {})
     states: dict[str, tuple[StateVariable, Scope]] = field(default_factory=lambda: {})
     inputs: dict[str, tuple[InputSignal, Scope]] = field(default_factory=lambda: {})
+    fmus: dict[str, tuple[FMUElement, Scope]] = field(default_factory=lambda: {})
     tables: dict[str, tuple[Table, Scope]] = field(default_factory=lambda: {})
     ground_shapes: list[tuple[Shape, Scope, str]] = field(default_factory=lambda: [])
     initial_values: dict[str, tuple[sp.Expr, ...]] = field(default_factory=lambda: {})
@@ -94,9 +106,11 @@ class Flat:
 
     @cached_property
     def branches(self) -> dict[str, sp.Expr]:
-        """Functions whose signs choose branches in formulas of forces and states, by names for what chooses them."""
+        """Functions whose signs choose branches in formulas of forces, states, drives and equations, by names for what
+        chooses them."""
         found: dict[sp.Expr, str] = {}
-        for name, (element, _) in [*self.forces.items(), *self.states.items()]:
+        kept = [(name, given) for name, given in self.constraints.items() if isinstance(given[0], BRANCHED)]
+        for name, (element, _) in [*self.forces.items(), *self.states.items(), *kept]:
             for *_, formula in formulas_in(element):
                 for switch in switches_in(formula):
                     found.setdefault(switch, f"{name}.branch {len(found) + 1}")
@@ -110,10 +124,38 @@ class Flat:
         """One-sided constraints, which a run closes and opens."""
         return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, OneSided)]
 
+    def bearing(self, joint: str) -> Any:
+        """How a joint rubs, None if it does not."""
+        return JOINTS[self.joints[joint][0].kind].bearing
+
     @cached_property
     def frictions(self) -> list[str]:
         """Constraints that stick and slip."""
         return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
+
+    @cached_property
+    def felt(self) -> dict[str, Reference]:
+        """Accelerations and reactions that forces and rates of states depend on, by the parameters that hold them."""
+        return _felt_in(*self.forces.values(), *self.states.values())
+
+    @cached_property
+    def watched(self) -> dict[str, Reference]:
+        """Accelerations and reactions that only outputs and events name."""
+        found = _felt_in(*self.outputs.values(), *self.events.values())
+        return {name: ref for name, ref in found.items() if name not in self.felt}
+
+    def refuse_felt(self, what: str, outputs: bool = True) -> None:
+        """Raise if formulas name accelerations or reactions, which an analysis does not know.
+
+        Args:
+            outputs: False if those of outputs and events do not matter.
+        """
+        named = [*self.felt, *(self.watched if outputs else ())]
+        if named:
+            raise ModelError(
+                f"{what}: formulas name {', '.join(named[:4])}, which follow from forward dynamics.  Fix: da.simulate; "
+                f"or leave these forces and outputs out"
+            )
 
     @cached_property
     def _meanings(self) -> dict[Any, Any]:
@@ -135,7 +177,17 @@ class Flat:
         """True if some force looks at named points, or at the length of a force."""
         formulas = [formula for force, _ in self.forces.values() for *_, formula in formulas_in(force)]
         found = (ref for formula in formulas for ref in references(formula))
-        return any(ref.quantity in LINE_QUANTITIES or ref.element in self.points for ref in found)
+        measured = (*LINE_QUANTITIES, *TURN_QUANTITIES, DEFLECTION_QUANTITY)
+        return bool(self.felt) or any(ref.quantity in measured or ref.element in self.points for ref in found)
+
+    def refuse_fmus(self) -> None:
+        """Raise if FMUs run beside the mechanism, without which its equations are not whole."""
+        if self.fmus:
+            listed = ", ".join(map(repr, self.fmus))
+            raise ModelError(
+                Problem(f"model {self.name!r}: its FMUs ({listed}) run in da.simulate only", "fmus",
+                        "da.simulate(…, trust_fmus=True), or model.remove(name) to leave one out")
+            )  # fmt: skip
 
     @property
     def event_owners(self) -> list[str]:
@@ -146,6 +198,12 @@ class Flat:
         """Constraints that do not act, at the parameters' values or at some others."""
         values = {**self.parameters, **(parameters or {})}
         return {name for name, switch in self.switches.items() if values[switch] == 0}
+
+
+def _felt_in(*elements: tuple[Any, Scope]) -> dict[str, Reference]:
+    formulas = [formula for element, _ in elements for *_, formula in formulas_in(element)]
+    found = {ref for formula in formulas for ref in references(formula) if ref.quantity in FELT_QUANTITIES}
+    return {ref.text: ref for ref in sorted(found, key=lambda ref: ref.text)}
 
 
 def _swapped(formula: sp.Expr, meanings: dict[Any, Any]) -> sp.Expr:
@@ -166,9 +224,13 @@ def flatten(model: Model) -> Flat:
     _spread_forces(flat)
     _settle_signals(flat)
     _let_float(flat)
+    _hang_springs(flat)
     _add_contact_events(flat)
+    _make_bristles(flat)
     _add_friction_events(flat)
     _add_switches(flat)
+    # Where nothing is known of them yet, 1 has a root, a logarithm and a reciprocal.
+    flat.parameters |= dict.fromkeys((*flat.felt, *flat.watched), 1.0)
     _list_modules(flat)
     return flat
 
@@ -271,6 +333,18 @@ def _collect(
         _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
 
 
+def _hang_springs(flat: Flat) -> None:
+    """Tell massless points which springs hang on them."""
+    for name, (balance, scope) in list(flat.constraints.items()):
+        if balance.places is None:
+            continue
+        body = flat.bodies[balance.places][0] if balance.places in flat.bodies else None
+        if body is None or body.mass != 0 or any(body.inertia):
+            problem = f"constraint {name!r}: body {balance.places!r} has mass or inertia, which springs do not balance"
+            raise ModelError(Problem(problem, "constraints", "mass: 0, or leave the constraint out"))
+        flat.constraints[name] = (balance.among(flat.forces), scope)
+
+
 def _add_contact_events(flat: Flat) -> None:
     """Give every one-sided constraint the events that close and open it."""
     for name in flat.contacts:
@@ -290,14 +364,31 @@ def _add_friction_events(flat: Flat) -> None:
     """Give all friction the events that stop it and let it go, and the parameters that a run sets."""
     for name in flat.frictions:
         friction, scope = flat.constraints[name]
-        flat.constraints[name] = (friction.among(flat.constraints), scope)
+        flat.constraints[name] = (friction.among(flat), scope)
         for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
             if label in flat.events:
                 raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
             given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
             event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
             flat.events[label] = (event, flat.constraints[name][1])
-        flat.parameters |= {f"{name}.slip": 0.0, f"{name}.force": 0.0}
+        flat.parameters |= dict.fromkeys(flat.constraints[name][0].parameters(), 0.0)
+
+
+def _make_bristles(flat: Flat) -> None:
+    """Friction by bristles is a state and a force instead of an equation."""
+    for name, (friction, scope) in list(flat.constraints.items()):
+        if getattr(friction, "law", "exact") != "bristle":
+            continue
+        rate, force = friction.among(flat).bristles()
+        state = f"{name}.bristle"
+        if name in flat.forces or state in flat.states:
+            raise ModelError(
+                Problem(f"constraint {name!r}: a force has this name", "constraints", "choose another name")
+            )
+        del flat.constraints[name]
+        flat.states[state] = (StateVariable.model_validate({"name": state, "rate": rate}), scope)
+        given = {"name": name, "joint": friction.joint, "value": force}
+        flat.forces[name] = (JointForce.model_validate(given), scope)
 
 
 def _settle_signals(flat: Flat) -> None:

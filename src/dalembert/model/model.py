@@ -14,16 +14,17 @@ from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.fields import caller, checked, nearest
+from dalembert.model.fmu_data import FMUElement
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.notebook import shown
-from dalembert.values import SEQUENCE
+from dalembert.values import SEQUENCE, finite_number
 
 __all__ = ["Model", "model_of"]
 
 SECTIONS = (
     "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
-    "submodels",
+    "fmus", "submodels",
 )  # fmt: skip
 
 
@@ -60,6 +61,7 @@ class Model(ElementMethods):
         self.tables: list[Table] = []
         self.outputs: list[Output] = []
         self.events: list[Event] = []
+        self.fmus: list[FMUElement] = []
         self.ground_shapes: list[Shape] = []
         self.submodels: list[SubModel] = []
         self.initial_values: dict[str, tuple[sp.Expr, ...]] = {}
@@ -94,13 +96,8 @@ class Model(ElementMethods):
 
     def set_parameter(self, name: str, value: float) -> None:
         """Give a parameter its value."""
-        import math
-
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
+        number = finite_number(value)
+        if number is None:
             raise ModelError(
                 Problem(
                     f"parameter {name!r} must be a finite number, got {value!r}", f"parameters.{name}", f"{name}=1.0"
@@ -133,6 +130,21 @@ class Model(ElementMethods):
         """
         body = self.body(name, mass=mass, com=position, **fields)
         self.joint("translational", name, self.ground, name, point=position)
+        return body
+
+    def massless_point(self, name: str, position: Any, *, axis: Any = None, **fields: Any) -> Body:
+        """Add a point without mass that carries springs only: it stays where their forces balance.
+
+        Args:
+            position: where it is drawn (m), and looked for first.
+            axis: the direction along which it can move; default: in space.
+        """
+        body = self.body(name, com=position, **fields)
+        if axis is None:
+            self.joint("translational", name, self.ground, name, point=position)
+        else:
+            self.joint("prismatic", name, self.ground, name, point=position, axis=axis)
+        self.balance(f"{name} balance", name, axis=axis)
         return body
 
     def point(self, name: str, body: Any, at: Any, *, frame: Any = "world") -> Point:
@@ -230,6 +242,35 @@ class Model(ElementMethods):
         """
         given = {"direction": direction, "stop": stop, "set": set or {}, "rates": rates or {}, "switch": switch or {}}
         return self.append("events", checked(Event, f"event {name!r}", name=name, when=when, **given))
+
+    def fmu(
+        self,
+        name: str,
+        file: str,
+        *,
+        step: float,
+        inputs: dict[str, Any] | None = None,
+        outputs: dict[str, str] | None = None,
+        start: dict[str, float] | None = None,
+        hold: bool = False,
+    ) -> FMUElement:
+        """Let an FMU run beside the mechanism, e.g. a controller:
+        ``model.fmu("servo", "servo.fmu", step=0.01, inputs={"angle": "q(A)"}, outputs={"torque": "y"})``.
+
+        It is machine code: ``da.simulate(model, …, trust_fmus=True)`` runs it, and nothing else does.
+
+        Args:
+            file: path of the FMU, for Co-Simulation, FMI 2 or 3.
+            step: time between two exchanges of values (s); of several FMUs, the shortest counts.
+            inputs: its inputs, as formulas of ours.
+            outputs: our inputs (``model.input``), each with the output of the FMU that it follows.
+            start: values of its parameters, and of other variables at the start.
+            hold: outputs hold from one exchange to the next, as those of a sampled controller do; by default they are
+                led on between.
+        """
+        given = {"inputs": inputs or {}, "outputs": outputs or {}, "start": start or {}, "hold": hold}
+        made = checked(FMUElement, f"fmu {name!r}", name=name, file=str(file), step=step, **given)
+        return self.append("fmus", made)
 
     def initial(self, joint: Any, value: Any = None, rate: Any = None) -> None:
         """Start a joint at a coordinate and a velocity; the rest follows by assembly."""

@@ -31,7 +31,7 @@ RESERVED = ("ground", "world", "body")
 TITLES = {
     "bodies": "body", "points": "point", "joints": "joint", "constraints": "constraint", "forces": "force",
     "states": "state", "inputs": "input", "tables": "table",
-    "outputs": "output", "events": "event", "submodels": "sub-model",
+    "outputs": "output", "events": "event", "fmus": "fmu", "submodels": "sub-model",
 }  # fmt: skip
 
 
@@ -249,6 +249,27 @@ def _check_point(place: Place, path: str, title: str, point: Any) -> None:
         place.report(f"{path}.name", f"{title}: a body has the same name", "choose another name")
 
 
+def _check_fmu(place: Place, path: str, title: str, unit: Any) -> None:
+    """What an FMU gives goes to inputs of the model that nothing else gives."""
+    known = {given.name: given for given in place.model.inputs}
+    taken = {name for other in place.model.fmus if other is not unit for name in other.outputs}
+    for name in unit.outputs:
+        at = f"{path}.outputs.{name}"
+        if name not in known and "inputs" not in place.unsure and name not in place.draft.missing.get("inputs", ()):
+            fix = hint(name, known) if known else "the model has none; add one: model.input(…)"
+            place.report(at, f"{title}: the model has no input {name!r}", fix)
+        elif name in known and not known[name].default.is_number:
+            place.report(
+                at, f"{title}: input {name!r} is a formula already", "give it a number, its value at the start"
+            )
+        elif name in taken:
+            place.report(at, f"{title}: input {name!r} is given twice", "leave out one of them")
+    if not unit.inputs and not unit.outputs:
+        place.report(
+            path, f"{title}: neither gets nor gives a value", "inputs={variable: formula}, outputs={input: variable}"
+        )
+
+
 def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
     place.check_body(f"{path}.base", title, sub.base)
     if sub.base == sub.name or sub.base.startswith(f"{sub.name}."):
@@ -288,5 +309,6 @@ _CHECKS: dict[str, Callable[[Place, str, str, Any], None]] = {
     "tables": _check_signal,
     "outputs": _check_output,
     "events": check_event,
+    "fmus": _check_fmu,
     "submodels": _check_submodel,
 }

@@ -9,6 +9,7 @@ import sympy as sp
 
 from dalembert.elements import Element, Placement, Sizes
 from dalembert.elements.base import names_in, records_in
+from dalembert.joints import JOINTS
 from dalembert.model.validate_bodies import check_placement
 from dalembert.model.validate_scope import Place, hint
 
@@ -43,11 +44,19 @@ class ElementSite:
     def value(self, formula: sp.Expr | None) -> float | None:
         return None if formula is None else self.place.value(formula)
 
+    def along(self, formula: sp.Expr, name: str, points: Iterable[float]) -> list[float] | None:
+        return self.place.along(formula, name, points)
+
     def vector(self, formulas: Iterable[sp.Expr] | None) -> list[float] | None:
         return None if formulas is None else self.place.vector(formulas)
 
     def is_joint(self, name: str) -> bool:
         return self.place.is_joint(name)
+
+    def bearing(self, joint: str) -> Any:
+        data = self.place.joints.get(joint)
+        kind = None if data is None else JOINTS.get(data.kind)
+        return None if kind is None else kind.bearing or ""
 
     def sizes(self, joint: str) -> Sizes | None:
         return self.place.sizes(joint)

@@ -13,16 +13,21 @@ from sympy.core.function import AppliedUndef
 
 from dalembert.algebra import NUMPY
 from dalembert.elements import Allowed, Record
-from dalembert.elements.allowed import OF_POSITION, OF_VELOCITY, PARAMETERS
+from dalembert.elements.allowed import DEFLECTION, OF_FORCES, OF_POSITION, OF_VELOCITY, PARAMETERS
 from dalembert.elements.base import formulas_in
 from dalembert.errors import ExpressionError
 from dalembert.expressions import STATE, TIME, Reference, evaluate, tables_in, to_text
 from dalembert.expressions.parse import FUNCTIONS
 from dalembert.expressions.symbols import (
+    ACCELERATION_QUANTITIES,
     BODY_QUANTITIES,
+    COMPONENTS,
     LINE_QUANTITIES,
     QUANTITIES,
+    REACTION,
     ROTATION_QUANTITIES,
+    TORQUE,
+    TURN_QUANTITIES,
     as_reference,
     parameters_of,
 )
@@ -68,7 +73,8 @@ def check_formula(place: Place, path: str, title: str, formula: Any, allowed: Al
 
 
 def _owner(allowed: Allowed) -> str:
-    return "strut" if allowed.local == LINE_QUANTITIES else "custom joint"
+    owners = {LINE_QUANTITIES: "strut", TURN_QUANTITIES: "torsion element", DEFLECTION.local: "bushing"}
+    return owners.get(allowed.local, "custom joint")
 
 
 def _moves(place: Place, formula: Any) -> bool:
@@ -131,23 +137,30 @@ def _check_signal(place: Place, path: str, title: str, formula: Any, allowed: Al
 def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
     quantity, args = type(atom).__name__, atom.args
     fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
-    if quantity not in OF_POSITION | OF_VELOCITY or not fits:
+    if quantity not in OF_POSITION | OF_VELOCITY | OF_FORCES or not fits:
         fix = f"references are {', '.join(QUANTITIES)} of an element"
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
     ref = as_reference(atom)
     if quantity not in allowed.quantities:
-        place.report(path, f"{title}: {_short(atom)!r} depends on the motion; {allowed.rule}", "use a parameter")
-    elif quantity in LINE_QUANTITIES:
-        forces = {name: force for name, force in place.named_in("forces").items() if force.ends() is not None}
+        what = "accelerations and forces that are not known yet" if quantity in OF_FORCES else "the motion"
+        rule = allowed.rule or "what stands here is needed before they are"
+        place.report(path, f"{title}: {_short(atom)!r} depends on {what}; {rule}", "use a parameter")
+    elif quantity in (*LINE_QUANTITIES, *TURN_QUANTITIES):
+        forces = {name: force for name, force in place.named_in("forces").items() if _measures(force, quantity)}
         if ref.element not in forces:
-            place.report(
-                path, f"{title}: {_short(atom)!r}: no spring or strut {ref.element!r}", hint(ref.element, forces)
-            )
-    elif quantity in BODY_QUANTITIES or quantity in ROTATION_QUANTITIES:
+            what = "torsion element" if quantity == "angle" else "spring or strut"
+            place.report(path, f"{title}: {_short(atom)!r}: no {what} {ref.element!r}", hint(ref.element, forces))
+    elif quantity == TORQUE or (quantity == REACTION and ref.element in place.named_in("constraints")):
+        known = place.named_in("constraints")
+        if ref.element not in known:
+            place.report(path, f"{title}: {_short(atom)!r}: no constraint {ref.element!r}", hint(ref.element, known))
+        elif quantity == REACTION and COMPONENTS[ref.index] != "normal":
+            place.report(path, f"{title}: {_short(atom)!r}: of a constraint only its normal force", "normal")
+    elif quantity in (*BODY_QUANTITIES, *ROTATION_QUANTITIES, *ACCELERATION_QUANTITIES):
         if ref.element not in place.named_in("points"):
             place.check_body(path, title, ref.element)
-    elif place.check_joint(path, title, ref.element):
+    elif place.check_joint(path, title, ref.element) and quantity != REACTION:
         sizes = place.sizes(ref.element)
         count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv
         if count is not None and ref.index >= count:
@@ -155,6 +168,12 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
             given = f"joint {ref.element!r} has {count} {what}, index {ref.index} is none"
             message = f"{title}: {_short(atom)!r}: {given}"
             place.report(path, message, f"an index from 0 to {count - 1}" if count else "choose another joint")
+
+
+def _measures(force: Any, quantity: str) -> bool:
+    """Whether a force has a length, an angle, or one of them whose rate is meant."""
+    turns, has_ends = force.turns, force.ends() is not None
+    return {"length": has_ends, "angle": turns}.get(quantity, turns or has_ends)
 
 
 def _short(formula: Any) -> str:

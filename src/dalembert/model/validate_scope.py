@@ -115,6 +115,15 @@ class Place:
             return None  # reported by the pass over formulas
         return result if math.isfinite(result) else None
 
+    def along(self, formula: Any, name: str, points: Iterable[float]) -> list[float] | None:
+        """A formula that names something besides parameters, at several values of that; None if any is not finite."""
+        try:
+            written = self.with_curves(formula)
+            found = [number(written, {**self.values, name: point}) for point in points]
+        except (ArithmeticError, AttributeError, ExpressionError, RecursionError, TypeError, ValueError):
+            return None  # reported by the pass over formulas
+        return found if all(map(math.isfinite, found)) else None
+
     def vector(self, formulas: Iterable[sp.Expr]) -> list[float] | None:
         """Several formulas, or None if any has no finite value."""
         result = [self.value(formula) for formula in formulas]

@@ -20,6 +20,8 @@ from dalembert.modular.own_rows import OwnRows
 
 __all__ = ["acceleration"]
 
+ROUNDING = 1e-12  # rows of A with no larger entry say nothing
+
 
 def acceleration(eq: ModularSystem, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
     """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0.
@@ -71,6 +73,7 @@ def _solved(eq: ModularSystem, K: np.ndarray, k: np.ndarray, A: Labelled, b: Lab
     left = np.concatenate([K.reshape(-1, len(eq.top)), A.part(None, eq.top).to_array().reshape(-1, len(eq.top))])
     right = -np.concatenate([k, Labelled(NUMPY, A.rows, (ONE,), b.entries).to_array().reshape(-1)])
     size = np.abs(left).max(axis=1, keepdims=True, initial=0.0)
+    size[len(k) :][size[len(k) :] <= ROUNDING] = 0.0  # an identity once differentiated, as |q| = 1 is with ω
     scale = np.where(size > 0, size, 1.0)
     x, _, rank, _ = np.linalg.lstsq(left / scale, right / scale[:, 0], rcond=1e-12)
     if rank < len(eq.top):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -39,6 +40,14 @@ class _Sample:
         self.system, self.node, self.state, self.parts = system, node, state, parts
         self.choice: Choice | None = None
         self._composed: Composed | None = None
+        self._B: Labelled | None = None
+
+    @property
+    def B(self) -> Labelled:
+        """External invariants in variables that its parts, whose choices are made, leave free."""
+        if self._B is None:
+            self._B = Composed(self.own, self.parts, len(self.node.path)).external()
+        return self._B
 
     def choose(self, choice: Choice) -> None:
         """Compose by this choice from now on."""
@@ -52,14 +61,15 @@ class _Sample:
 
     @cached_property
     def own(self) -> OwnRows:
-        return self.node.rows(NUMPY, self.system.order, self.system.witnesses[self.state])
+        return self.node.row_numbers(self.system.order, self.system.witnesses[self.state])
 
     @property
     def composed(self) -> Composed:
         choice = self.choice
         assert choice is not None
         if self._composed is None:
-            self._composed = compose(self.own, self.parts, lambda _: choice, depth=len(self.node.path), forces=False)
+            depth = len(self.node.path)
+            self._composed = compose(self.own, self.parts, lambda _: choice, depth=depth, forces=False, B=self.B)
         return self._composed
 
     @property
@@ -147,9 +157,7 @@ def _choose(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice
     d, Bs = node.description, []
     for sample in samples[: len(system.witnesses)] if d.invariants else samples[:1]:
         if d.invariants:
-            own, bare = sample.own, Composed(sample.own, sample.parts, len(node.path))
-            touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
-            Bs.append(Labelled(NUMPY, own.rows, bare.free, (own.A @ bare.R_rows(touched)).entries))
+            Bs.append(sample.B)
         else:
             free = [node.place(label) for label in d.own_labels(system.order)]
             free += [column for part in sample.parts.values() for column in part.columns]
@@ -160,6 +168,7 @@ def _choose(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice
         strategy = Pivoted()
     first, last = Bs[0], Bs[-1]
 
+    @functools.cache
     def pleasant(row: Label, column: Label) -> tuple[int, ...]:
         a, b = first.get(row, column), last.get(row, column)
         constant = abs(a - b) <= 1e-12 * abs(a)

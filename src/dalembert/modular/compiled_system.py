@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,7 @@ from dalembert.values import NUMBER
 __all__ = ["CompiledSystem", "compiled"]
 
 NEEDS = {"rhs", "retract", "jacobian"}
+WIDE = 40  # variables of one order; more are led back onto the invariants by the tree
 OFFSETS = (0.0, 0.1, 1.0)  # from where variables of order 0 are looked for that nobody gave
 
 _KEPT: WeakKeyDictionary[ModularEquations, dict[str, CompiledSystem]] = WeakKeyDictionary()
@@ -55,6 +56,7 @@ class CompiledSystem:
         near: values of variables by name; where forces are differentiated, independent variables are those that are
             best there.
         events: by name; what happens on the way.
+        pull: Baumgarte's constants α, β and γ, which lead the state back onto the invariants; None: nothing does.
 
     Attributes:
         state, top: names of the variables below the order of the system, and at it.
@@ -66,8 +68,9 @@ class CompiledSystem:
         inputs: Mapping[str, Any] | None = None,
         near: Mapping[str, float] | None = None,
         events: Mapping[str, SystemEvent] | None = None,
+        pull: tuple[float, float, float] | None = None,
     ):
-        self.equations = equations
+        self.equations, self.pull = equations, pull
         self.inputs = self._formulas(inputs or {})
         self.state = [str(label) for label in equations.state]
         self.top = [str(label) for label in equations.top]
@@ -140,10 +143,25 @@ class CompiledSystem:
             values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
             x = traced.column(top)
             K, k = ca.jacobian(values, x), ca.substitute(values, x, ca.SX.zeros(len(top)))
+            k, b = self._pulled(k, f.rows, self._prolonged[1]), self._pulled(b, traced.A.rows, traced.lower)
             return ca.SX.eye(len(top)), ca.SX.zeros(len(top)), ca.vertcat(K, A), ca.vertcat(k, b)
         M = assemble(*(node.M for node in traced.nodes), al=CASADI)
         k = assemble(*(node.k for node in traced.nodes), al=CASADI)
-        return -_by(M, top, top), _by(k, (ONE,), top), A, b
+        return -_by(M, top, top), _by(k, (ONE,), top), A, self._pulled(b, traced.A.rows, traced.lower)
+
+    def _pulled(self, rest: ca.SX, rows: Sequence[Label], lower: Sequence[tuple[Label, Any]]) -> ca.SX:
+        """Rows of the highest order with what Baumgarte's method adds of the same rows at lower orders."""
+        if self.pull is None:
+            return rest
+        below: dict[Label, list[tuple[int, Any]]] = {row.at(0): [] for row in rows}
+        for label, value in lower:
+            below[label.at(0)].append((label.order, value))
+        added: list[Any] = []
+        for row in rows:
+            levels = [value for _, value in sorted(below[row.at(0)], key=lambda pair: pair[0])]
+            factors = baumgarte_factors(len(levels), *self.pull)
+            added.append(sum((c * value for c, value in zip(factors, levels, strict=True)), 0.0))
+        return rest + CASADI.to_sx(np.array(added, dtype=object))
 
     @cached_property
     def _prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
@@ -290,6 +308,28 @@ class CompiledSystem:
         couplings = [(i, int(j)) for i, line in enumerate(inertia) for j in line if i != j]
         return plan_of(nodes, rows, couplings)
 
+    @cached_property
+    def _ways_back(self) -> tuple[Plan, Plan] | None:
+        """Plans of the ways back onto the invariants of order 0 and 1; None where there are few variables."""
+        eq = self.equations
+        labels = [[label for label in eq.state if label.order == order] for order in range(2)]
+        if self.is_prolonged or max(map(len, labels)) <= WIDE:
+            return None
+        h = CASADI.to_sx(np.array([value for _, value in self._lower], dtype=object))
+        pattern = _pattern(ca.jacobian(h, self._arguments("y")["y"]))
+        number = {node.path: k for k, node in enumerate(eq.nodes)}
+        plans: list[Plan] = []
+        for order, mine in enumerate(labels):
+            place = {eq.state.index(label): j for j, label in enumerate(mine)}
+            columns: list[list[int]] = [[] for _ in eq.nodes]
+            for j, label in enumerate(mine):
+                columns[number[label.path]].append(j)
+            parents = [number[node.path[:-1]] if node.path else -1 for node in eq.nodes]
+            lines = [line for line, (label, _) in zip(pattern, self._lower, strict=True) if label.order == order]
+            rows = [[place[j] for j in line if j in place] for line in lines]
+            plans.append(plan_of([Node(parent, own) for parent, own in zip(parents, columns, strict=True)], rows))
+        return plans[0], plans[1]
+
     def at_once(self) -> CompiledSystem:
         """The same, solved by the null space of all invariants at once."""
         made = copy.copy(self)
@@ -375,6 +415,9 @@ class CompiledSystem:
         )  # fmt: skip
         if self._lower:
             context.invariants = self.invariants_kernel
+            if self._ways_back is not None:
+                context.by_tree = 1
+                context.places, context.speeds = self._ways_back
         context.rhs, context.retract = system_rhs.bind(context), system_retract.bind(context)
         problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract, n_events=context.n_events)
         if self.events:
@@ -386,16 +429,32 @@ class CompiledSystem:
         return problem, context
 
 
+def baumgarte_factors(levels: int, alpha: float, beta: float, gamma: float) -> list[float]:
+    """Factors of h, ḣ, … below the highest order, so that an error of the invariant h decays.
+
+    ḣ + γ h = 0,      ḧ + 2α ḣ + β² h = 0,      (d/dt + β)ⁿ⁻² (ḧ + 2α ḣ + β² h) = 0  with n > 2 levels
+    """
+    if levels < 2:
+        return [gamma] * levels
+    polynomial = np.array([1.0, 2.0 * alpha, beta**2])
+    for _ in range(levels - 2):
+        polynomial = np.convolve(polynomial, [1.0, beta])
+    return [float(value) for value in polynomial[:0:-1]]
+
+
 def compiled(
     equations: ModularEquations,
     inputs: Mapping[str, Any] | None = None,
     near: Mapping[str, float] | None = None,
     events: Mapping[str, SystemEvent] | None = None,
+    pull: tuple[float, float, float] | None = None,
 ) -> CompiledSystem:
     """The compiled system of these equations; the same one for the same inputs, events and independent variables."""
-    made = CompiledSystem(equations, inputs, near, events)
+    made = CompiledSystem(equations, inputs, near, events, pull)
     chosen = [(path, choice.independent, choice.pivots) for path, choice in made.choices.items()]
-    return _KEPT.setdefault(equations, {}).setdefault(repr((sorted(made.inputs.items()), chosen, made.events)), made)
+    return _KEPT.setdefault(equations, {}).setdefault(
+        repr((sorted(made.inputs.items()), chosen, made.events, pull)), made
+    )
 
 
 def _number(value: Any) -> bool:

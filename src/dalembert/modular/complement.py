@@ -201,17 +201,27 @@ def choose(
     degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
     rows = [row for row in B.rows if row not in degenerate]
     large = len(rows) > LARGE
-    best = 0 if large or len(rows) < 2 else int(np.argmax([_rank(d) for d in dense]))
     number = {row: i for i, row in enumerate(B.rows)}
-    values = dense[best][[number[row] for row in rows]] if rows else np.zeros((0, len(B.columns)))
+
+    def of(sample: int) -> np.ndarray:
+        return dense[sample][[number[row] for row in rows]] if rows else np.zeros((0, len(B.columns)))
+
     if asked:
-        return _asked(owner, strategy, B, rows, values, asked, degenerate, pleasant)
-    pivots = (_sparse_pivots if large else _pivots)(values, rows, B.columns, list(B.columns), pleasant)
+        return _asked(owner, strategy, B, rows, of(_best(dense, rows)), asked, degenerate, pleasant)
+    find = _sparse_pivots if large else _pivots
+    pivots = find(of(0), rows, B.columns, list(B.columns), pleasant)
+    if len(pivots) < len(rows) and (best := _best(dense, rows)):  # fewer than there could be
+        pivots = find(of(best), rows, B.columns, list(B.columns), pleasant)
     taken = {column for _, column in pivots}
     used = {row for row, _ in pivots}
     free = tuple(column for column in B.columns if column not in taken)
     redundant = tuple(row for row in rows if row not in used)
     return Choice(strategy, free, tuple(pivots), redundant, tuple(degenerate))
+
+
+def _best(dense: Sequence[np.ndarray], rows: Sequence[Label]) -> int:
+    """The sample of the highest rank, the first of them."""
+    return 0 if len(rows) > LARGE or len(rows) < 2 else int(np.argmax([_rank(d) for d in dense]))
 
 
 def _dense(B: Labelled) -> np.ndarray:

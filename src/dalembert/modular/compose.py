@@ -77,6 +77,11 @@ class Composed:
         parts = (self.children[name].S_rows(rows) for name, rows in asked.items())
         return assemble(Labelled.identity(self.al, mine), *parts, al=self.al)
 
+    def external(self) -> Labelled:
+        """B = A⊕ R: its own invariants in variables that parts leave free."""
+        touched = dict.fromkeys(column for values in self.own.A.entries.values() for column in values)
+        return Labelled.made(self.al, self.own.rows, tuple(self.free), (self.own.A @ self.R_rows(touched)).entries)
+
     def S_rows(self, labels: Iterable[Label]) -> Labelled:
         """Rows of S = R C."""
         labels = list(labels)
@@ -101,6 +106,7 @@ def compose(
     tidy: Tidy | None = None,
     rules: Tidy | None = None,
     forces: bool = True,
+    B: Labelled | None = None,
 ) -> Composed:
     """The matrices of a subsystem from its own rows and its parts.
 
@@ -109,11 +115,10 @@ def compose(
         short: gives long expressions names.
         tidy: how entries of matrices are to read;  rules: the same for forces.
         forces: whether f and f̄ are wanted.
+        B: where it is known.
     """
-    al, found = own.al, Composed(own, children, depth, tidy)
-    free = found.free
-    touched = dict.fromkeys(column for values in own.A.entries.values() for column in values)
-    found.B = Labelled.made(al, own.rows, tuple(free), (own.A @ found.R_rows(touched)).entries)
+    found = Composed(own, children, depth, tidy)
+    found.B = found.external() if B is None else B
     if tidy is not None:
         found.B = found.B.map(tidy)
     found.choice = decide(found.B)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import sympy as sp
@@ -13,6 +12,7 @@ from dalembert.errors import ExpressionError, ModelError, Problem
 from dalembert.expressions import TIME, parse
 from dalembert.modular.labels import split_rate, with_rate
 from dalembert.modular.variables import Group, Quantity, check_name, local
+from dalembert.values import finite_number
 
 __all__ = ["Declarations", "Included", "PartView"]
 
@@ -64,11 +64,8 @@ class Declarations:
         self._values[name] = self._number(name, value)
 
     def _number(self, name: str, value: Any) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
+        number = finite_number(value)
+        if number is None:
             raise ModelError(
                 Problem(f"subsystem {self.name!r}: {name!r} must be a finite number, got {value!r}", fix=f"{name}=1.0")
             )

@@ -20,7 +20,7 @@ import sympy as sp
 
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME
-from dalembert.modular.labels import Label, split_rate, with_rate
+from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.variables import Family, local
 
 __all__ = ["Description", "Invariant", "Part", "Place", "interned"]
@@ -171,11 +171,9 @@ class Description:
         return self.memo[key]
 
     def _live(self, symbol: sp.Symbol) -> sp.Expr:
-        if symbol == TIME:
-            return symbol
-        place = self.locate(symbol.name)
+        place = self._known(symbol.name)
         if place is None:
-            raise ModelError(f"{symbol.name!r} is no variable, parameter or input here")
+            return symbol
         if place.path:
             part = self.part[place.path[0]]
             inside = local(symbol.name.partition(".")[2])
@@ -196,24 +194,71 @@ class Description:
 
     def lively(self, expression: sp.Expr) -> sp.Expr:
         """A formula in symbols that kinematics do not define."""
-        swap = {}
-        for symbol in expression.free_symbols:
-            value = self.live(symbol)  # type: ignore[arg-type]
+        key = ("lively", expression)
+        if key not in self.memo:
+            self.memo[key] = self._lively(expression)
+        return self.memo[key]
+
+    def _lively(self, expression: sp.Expr) -> sp.Expr:
+        if not self.has_kinematics:
+            for name in self.names(expression):
+                self._known(name)
+            return expression
+        swap: dict[Any, Any] = {}
+        for name in self.names(expression):
+            symbol = local(name)
+            value = self.live(symbol)
             if value is not symbol:
                 swap[symbol] = value
         return expression.xreplace(swap) if swap else expression  # type: ignore[return-value]
 
+    @property
+    def has_kinematics(self) -> bool:
+        """Whether a derivative is defined by kinematics, or given by an owner, here or in a part."""
+        return self._once(
+            "has kinematics",
+            lambda: bool(self.defined) or any(p.given or p.description.has_kinematics for p in self.parts),
+        )
+
+    def _known(self, name: str) -> Place | None:
+        """Where a symbol belongs; None for time.
+
+        Raises:
+            ModelError: if it belongs nowhere.
+        """
+        if name == TIME.name:
+            return None
+        place = self.locate(name)
+        if place is None:
+            raise ModelError(f"{name!r} is no variable, parameter or input here")
+        return place
+
+    def names(self, expression: sp.Expr) -> frozenset[str]:
+        """Names of the symbols in a formula."""
+        key = ("names", expression)
+        if key not in self.memo:
+            found: Any = expression.free_symbols
+            self.memo[key] = frozenset(symbol.name for symbol in found)
+        return self.memo[key]
+
+    def label(self, name: str) -> Label | None:
+        """The label of the variable, or of the derivative of one, that has this name; None for other symbols."""
+        key = ("label", name)
+        if key not in self.memo:
+            place = None if name == TIME.name else self.locate(name)
+            self.memo[key] = place.label() if place is not None and place.kind == "variable" else None
+        return self.memo[key]
+
     def next(self, symbol: sp.Symbol) -> sp.Expr:
         """The rate of a live symbol."""
-        if symbol == TIME:
-            return sp.S.One
-        place = self.locate(symbol.name)
+        place = self._known(symbol.name)
         if place is None:
-            raise ModelError(f"{symbol.name!r} is no variable, parameter or input here")
+            return sp.S.One
         if place.kind == "parameter":
             return sp.S.Zero
         head, level = split_rate(symbol.name)
-        return self.live(local(head, level + 1))
+        rate = local(head, level + 1)
+        return self.live(rate) if self.has_kinematics else rate
 
     def rate(self, expression: sp.Expr) -> sp.Expr:
         """The total time derivative of a formula in live symbols."""
@@ -226,12 +271,8 @@ class Description:
 
     def order_of(self, expression: sp.Expr) -> int:
         """The highest order among the variables of a formula; −1 without variables."""
-        highest = -1
-        for symbol in expression.free_symbols:
-            place = None if symbol == TIME else self.locate(symbol.name)  # type: ignore[attr-defined]
-            if place is not None and place.kind == "variable":
-                highest = max(highest, place.owner.orders[place.name] + place.level)
-        return highest
+        labels = map(self.label, self.names(expression))
+        return max((label.order for label in labels if label is not None), default=-1)
 
     # Variables
 
@@ -269,8 +310,3 @@ def interned(description: Description) -> Description:
         if name != "memo"
     )
     return _KNOWN.setdefault(key, description)
-
-
-def rate_name(name: str, level: int) -> str:
-    """The name of a derivative."""
-    return with_rate(name, level)

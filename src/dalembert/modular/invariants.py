@@ -83,7 +83,7 @@ def constraint_order_of(d: Description, invariant: Invariant) -> int:
     key = ("affine", invariant.name)
     if key not in d.memo:
         expression = d.lively(invariant.value)
-        order, names = max(d.order_of(expression), 0), {symbol.name for symbol in expression.free_symbols}  # type: ignore[attr-defined]
+        order, names = max(d.order_of(expression), 0), d.names(expression)
         tops = _tops(d, names, order)
         if not any(place.name in place.owner.definitions for _, place in tops):
             affine = degree(expression, {local(name) for name, _ in tops}) < 2

@@ -142,9 +142,19 @@ class Labelled:
         entries: dict[Label, dict[Label, Any]] = {}
         for row, values in self.entries.items():
             found: dict[Label, list[Any]] = {}
+            if len(values) == 1:  # one row of the other, as of a unit row
+                ((middle, a),) = values.items()
+                line = other.entries.get(middle)
+                if line:
+                    entries[row] = {column: a * b for column, b in line.items()}
+                continue
             for middle, a in values.items():
-                for column, b in other.entries.get(middle, {}).items():
-                    found.setdefault(column, []).append(a * b)
+                line = other.entries.get(middle)
+                for column, b in line.items() if line else ():
+                    if column in found:
+                        found[column].append(a * b)
+                    else:
+                        found[column] = [a * b]
             entries[row] = _sums(self.al, found)
         return Labelled.made(self.al, self.rows, other.columns, entries)
 
@@ -230,17 +240,27 @@ def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
     al = al or next(iter(algebras.values()), parts[0].al if parts else NUMPY)
     rows: dict[Label, None] = {}
     columns: dict[Label, None] = {}
-    found: dict[Label, dict[Label, list[Any]]] = {}
+    found: dict[Label, list[dict[Label, Any]]] = {}
     for part in parts:
-        for row in part.rows:
-            rows[row] = None
-        for column in part.columns:
-            columns[column] = None
+        rows.update(dict.fromkeys(part.rows))
+        columns.update(dict.fromkeys(part.columns))
         for row, values in part.entries.items():
-            into = found.setdefault(row, {})
-            for column, value in values.items():
-                into.setdefault(column, []).append(value)
-    return Labelled.made(al, tuple(rows), tuple(columns), {row: _sums(al, values) for row, values in found.items()})
+            if row in found:
+                found[row].append(values)
+            else:
+                found[row] = [values]
+    return Labelled.made(al, tuple(rows), tuple(columns), {row: _united(al, lines) for row, lines in found.items()})
+
+
+def _united(al: Algebra, lines: list[dict[Label, Any]]) -> dict[Label, Any]:
+    """The sum of rows; nearly always there is one."""
+    if len(lines) == 1:
+        return lines[0]
+    terms: dict[Label, list[Any]] = {}
+    for line in lines:
+        for column, value in line.items():
+            terms.setdefault(column, []).append(value)
+    return _sums(al, terms)
 
 
 def _sums(al: Algebra, terms: dict[Label, list[Any]]) -> dict[Label, Any]:

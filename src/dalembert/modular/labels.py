@@ -30,12 +30,13 @@ class Label:
         base: order at which the variable was declared; how it is printed.
     """
 
-    __slots__ = ("__weakref__", "base", "name", "order", "path")
+    __slots__ = ("__weakref__", "_printed", "base", "name", "order", "path")
 
     path: tuple[str, ...]
     name: str
     order: int
     base: int
+    _printed: str
 
     def __new__(cls, path: tuple[str, ...], name: str, order: int, base: int = 0) -> Label:
         # Labels are keys everywhere: equal ones are one object, so that dictionaries need not ask us.
@@ -47,13 +48,14 @@ class Label:
                 if found is None:
                     found = _KNOWN[key] = super().__new__(cls)
                     found.path, found.name, found.order, found.base = path, name, order, base
+                    found._printed = with_rate(".".join((*path, name)), order - base)
         return found
 
     def __reduce__(self) -> tuple[type[Label], tuple[tuple[str, ...], str, int, int]]:
         return Label, (self.path, self.name, self.order, self.base)
 
     def __str__(self) -> str:
-        return with_rate(self.text, self.order - self.base)
+        return self._printed
 
     def __repr__(self) -> str:
         return f"<{self}>"

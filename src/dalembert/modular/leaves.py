@@ -9,6 +9,7 @@
 | ``dc_motor`` | ``omega``, ``i``; input ``voltage`` |
 | ``kinetic_energy``, ``gibbs_appell`` | coordinates of your own, and one function |
 | ``equations`` | equations that are known, with or without multipliers |
+| ``linear`` | linear equations, given as matrices |
 | ``model`` | a ``da.Model``, by any formalism that can be derived |
 """
 
@@ -24,12 +25,13 @@ from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.from_model import model
 from dalembert.modular.given_equations import equations
+from dalembert.modular.linear_leaf import linear
 from dalembert.modular.subsystem import PartView, Subsystem
 from dalembert.spatial import euler, quaternion
 from dalembert.values import SEQUENCE
 
 __all__ = [
-    "dc_motor", "equations", "gibbs_appell", "kinetic_energy", "model", "particle", "planar_body", "point",
+    "dc_motor", "equations", "gibbs_appell", "kinetic_energy", "linear", "model", "particle", "planar_body", "point",
     "point_velocity", "rigid_body", "rotation",
 ]  # fmt: skip
 

@@ -17,90 +17,26 @@ Reference: R. M. M. Orsino, thesis (2016), sec. 4.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.complement import LeastSquares, Pivoted, Strategy, choose
-from dalembert.modular.description import Description, Invariant
-from dalembert.modular.labelled import ONE, Labelled
+from dalembert.modular.labelled import Labelled
 from dalembert.modular.labels import Label
+from dalembert.modular.linear_rows import Evaluated, Numbers, numbers_of
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.nodes import Node
 
-__all__ = ["LinearSystem", "Small", "linearizable", "numbers_of", "reference"]
+__all__ = ["LinearSystem", "Small"]
 
-CONSISTENT = 1e-8  # residual of invariants at a reference
 NOTHING = 1e-8  # of a row that should follow from others, relative to its entries
 PIVOT = 1e-9  # of rows of length one
-STEPS = 30
 HELD, NAMED = 1e-3, 0.05  # as pivots: variables that are independent at order σ, or that a part calls independent
-
-
-class Numbers:
-    """Values and derivatives of all rows of a tree as functions of all symbols; traced once for a description.
-
-    Attributes:
-        moving: names of variables of the state, of order σ, and of inputs: what derivatives are taken by.
-        lower: labels of invariants below order σ.  top: those at order σ.
-        entries: (row, column) of the entries of A.  forces: (path of the node, variable).
-    """
-
-    def __init__(self, equations: ModularEquations):
-        traced = equations.casadi
-        self.others = [name for name in traced.others if name not in equations.inputs]
-        self.moving = [*map(str, equations.state), *map(str, equations.top), *equations.inputs]
-        self.lower = [label for label, _ in traced.lower]
-        z = {label: traced.symbols[str(label)] for label in equations.top}
-        self.top: list[Label] = []
-        self.entries: list[tuple[Label, Label]] = []
-        self.forces: list[tuple[tuple[str, ...], Label]] = []
-        residuals: list[Any] = []
-        coefficients: list[Any] = []
-        forces: list[Any] = []
-        for path, own in traced.own.items():
-            for row in own.rows:
-                values = own.A.entries.get(row, {})
-                self.top.append(row)
-                residuals.append(sum((a * z[c] for c, a in values.items()), own.b.get(row, ONE)))
-                self.entries += [(row, column) for column in values]
-                coefficients += list(values.values())
-            rows = [row for row in own.forces.rows if row in own.forces.entries]
-            self.forces += [(path, row) for row in rows]
-            forces += [own.forces.get(row, ONE) for row in rows]
-        parts = [[value for _, value in traced.lower], residuals, coefficients, forces, list(traced.rates)]
-        columns = [CASADI.to_sx(np.array(part, dtype=object)) for part in parts]
-        moving, others = traced.column(self.moving), traced.column(self.others)
-        self.function = ca.Function("linear", [moving, others], columns + [ca.jacobian(c, moving) for c in columns])
-
-    def __call__(self, values: Mapping[str, float]) -> Evaluated:
-        found = self.function(
-            np.array([values[name] for name in self.moving]), np.array([values[name] for name in self.others])
-        )
-        arrays = [np.asarray(part.full()) for part in found]
-        return Evaluated(*(part[:, 0] for part in arrays[:5]), *arrays[5:])  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """Values of rows at a reference, and their derivatives by ``Numbers.moving``."""
-
-    lower: np.ndarray
-    top: np.ndarray
-    entries: np.ndarray
-    forces: np.ndarray
-    rates: np.ndarray
-    lower_by: np.ndarray
-    top_by: np.ndarray
-    entries_by: np.ndarray
-    forces_by: np.ndarray
-    rates_by: np.ndarray
 
 
 @dataclass
@@ -140,17 +76,26 @@ class LinearSystem:
     """A tree linearized at a reference.
 
     Args:
-        values: numbers of all symbols.
+        values: numbers of all symbols; their imaginary parts are small changes (see ``Numbers``).
         least_squares: meet rows that contradict each other as well as can be; None refuses them.
+        like: a linear system of the same tree whose independent variables are taken.
+        numbers: the rows, where some are known.
     """
 
-    def __init__(self, equations: ModularEquations, values: Mapping[str, float], least_squares: LeastSquares | None):
+    def __init__(
+        self,
+        equations: ModularEquations,
+        values: Mapping[str, complex],
+        least_squares: LeastSquares | None,
+        like: LinearSystem | None = None,
+        numbers: Numbers | None = None,
+    ):
         self.equations, self.least_squares = equations, least_squares
         self.order, self.state, self.top = equations.order, equations.state, equations.top
-        self.numbers = numbers_of(equations)
+        self.numbers = numbers or numbers_of(equations)
         self.values = dict(values)
         self.place = {name: i for i, name in enumerate(self.numbers.moving)}
-        self._decided: dict[tuple[str, ...], Complement] = {}
+        self._decided: dict[tuple[str, ...], Complement] = dict(like._decided) if like is not None else {}
         still = self.values | {str(label): 0.0 for label in self.top}
         at = self.numbers(still)
         root = self._small(at)
@@ -160,7 +105,7 @@ class LinearSystem:
         E, P = self._order_of(at, self.order, {}, one, constant=at.top)
         K = root.f_by[:, self._columns(self.top)]
         z = E @ self._solve(K @ E, -(root.f[:, None] + K @ P)) + P
-        self.values |= {str(label): float(value) for label, value in zip(self.top, z[:, 0], strict=True)}
+        self.values |= {str(label): value for label, value in zip(self.top, z[:, 0].tolist(), strict=True)}
         self.at = self.numbers(self.values)
         self.root = self._small(self.at)
 
@@ -205,7 +150,9 @@ class LinearSystem:
         parts = [self.small[child.path] for child in node.children.values()]
         variables = mine + [label for part in parts for label in part.variables]
         free = mine + [label for part in parts for label in part.free]
-        R, R_by = np.zeros((len(variables), len(free))), np.zeros((len(variables), len(free), len(active)))
+        kind = at.entries.dtype
+        R = np.zeros((len(variables), len(free)), dtype=kind)
+        R_by = np.zeros((len(variables), len(free), len(active)), dtype=kind)
         R[: len(mine), : len(mine)] = np.eye(len(mine))
         i = j = len(mine)
         for part in parts:
@@ -215,7 +162,7 @@ class LinearSystem:
         B, B_by, labels = self._rows(node, at, active, variables, R, R_by)
         decided = self._decide(node, labels, free, B)
         C, C_by = _complement(decided, labels, free, B, B_by)
-        f, f_by = np.zeros(len(free)), np.zeros((len(free), total))
+        f, f_by = np.zeros(len(free), dtype=kind), np.zeros((len(free), total), dtype=kind)
         j = len(mine)
         for part in parts:
             f[j : j + len(part.free)] += part.f
@@ -237,7 +184,7 @@ class LinearSystem:
             left = B @ C
             residual = {
                 row.text: float(line[np.argmax(np.abs(line))])
-                for row, line in zip(labels, left, strict=True)
+                for row, line in zip(labels, np.real(left), strict=True)
                 if line.size
             }
         S, S_by = R @ C, np.einsum("vfj,fc->vcj", R_by, C) + np.einsum("vf,fcj->vcj", R, C_by)
@@ -250,7 +197,8 @@ class LinearSystem:
         labels = [row for row in self.numbers.top if row.path == node.path]
         rows = {row: i for i, row in enumerate(labels)}
         columns = {label: i for i, label in enumerate(variables)}
-        A, A_by = np.zeros((len(rows), len(variables))), np.zeros((len(rows), len(variables), len(active)))
+        A = np.zeros((len(rows), len(variables)), dtype=at.entries.dtype)
+        A_by = np.zeros((len(rows), len(variables), len(active)), dtype=at.entries.dtype)
         for k, (row, column) in enumerate(self.numbers.entries):
             if row.path == node.path:
                 A[rows[row], columns[column]] = at.entries[k]
@@ -348,14 +296,14 @@ class LinearSystem:
             squares = decided.weights is not None
             held = 0.0 if squares else HELD
             wanted = [held if label.text in keep else NAMED if label.text in named else 1.0 for label in free]
-            stars, used = _pivots(B, np.array(wanted))
+            stars, used = _pivots(np.real(B), np.array(wanted))
             if squares:
                 names = {row.text: float(w) for row, w in zip(decided.rows, given, strict=True)}
                 used, weights = list(range(len(rows))), np.array([names.get(row.text, 1.0) for row in rows])
         others = [j for j in range(len(free)) if j not in stars]
         left, both = B[np.ix_(used, stars)], np.concatenate([B[np.ix_(used, others)], right[used]], axis=1)
         if weights is not None:
-            X = -np.linalg.lstsq(weights[:, None] * left, weights[:, None] * both, rcond=None)[0]
+            X = -_least_squares(weights[:, None] * left, weights[:, None] * both)
         else:
             X = -np.linalg.solve(left, both)
         n = len(others)
@@ -444,7 +392,7 @@ class LinearSystem:
     def _stacked(self, known: Mapping[int, np.ndarray]) -> np.ndarray:
         """Rows of all state variables, in their order."""
         columns = next(iter(known.values())).shape[1] if known else 0
-        found = np.zeros((len(self.state), columns))
+        found = np.zeros((len(self.state), columns), dtype=np.result_type(float, *known.values()))
         for order, moved in known.items():
             for label, row in zip(self._labels(order), moved, strict=True):
                 found[self.state.index(label)] = row
@@ -457,7 +405,8 @@ def _complement(
     """C and its derivatives."""
     place = {label: i for i, label in enumerate(free)}
     sharp, stars = [place[c] for c in decided.independent], [place[c] for c in decided.stars]
-    C, C_by = np.zeros((len(free), len(sharp))), np.zeros((len(free), len(sharp), B_by.shape[2]))
+    C = np.zeros((len(free), len(sharp)), dtype=B.dtype)
+    C_by = np.zeros((len(free), len(sharp), B_by.shape[2]), dtype=B.dtype)
     C[sharp] = np.eye(len(sharp))
     if not stars:
         return C, C_by
@@ -480,6 +429,13 @@ def _complement(
     return C, C_by
 
 
+def _least_squares(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """x of least |left x − right|; with changes in imaginary parts by the normal equations, without conjugates."""
+    if np.iscomplexobj(left) or np.iscomplexobj(right):
+        return np.linalg.solve(left.T @ left, left.T @ right)
+    return np.linalg.lstsq(left, right, rcond=None)[0]
+
+
 def _pivots(B: np.ndarray, weight: np.ndarray) -> tuple[list[int], list[int]]:
     """Dependent columns and the rows that determine them, by complete pivoting; columns of weight zero stay."""
     size = np.abs(B).max(axis=1, keepdims=True, initial=0.0)
@@ -499,92 +455,3 @@ def _pivots(B: np.ndarray, weight: np.ndarray) -> tuple[list[int], list[int]]:
         rows.append(row)
         columns.append(column)
     return columns, rows
-
-
-def linearizable(equations: ModularEquations) -> ModularEquations:
-    """The same system such that forces are of its order σ: itself, or with f̄ = 0 as further invariants.
-
-    Where invariants are of higher order than forces, the dynamic equations are differentiated like invariants.
-    """
-    if equations.order <= max(equations.force_order, 0):
-        return equations
-    memo, key = equations.description.memo, ("linearizable", equations.order, equations.strategy)
-    if key not in memo:
-        bare = _without_forces(equations.description)
-        rows = [(row.text.replace(".", "_"), equations.f_bar.get(row, ONE)) for row in equations.f_bar.rows]
-        balances = tuple(Invariant(f"balance_of_{name}", value) for name, value in rows)
-        memo[key] = replace(bare, invariants=(*bare.invariants, *balances), memo={})
-    return ModularEquations(
-        equations.name, memo[key], equations.parameters, equations.guesses, equations.order, equations.strategy
-    )
-
-
-def _without_forces(d: Description) -> Description:
-    parts = tuple(replace(part, description=_without_forces(part.description)) for part in d.parts)
-    return replace(d, forces=(), parts=parts, independent=(), memo={})
-
-
-def numbers_of(equations: ModularEquations) -> Numbers:
-    """The rows of a tree as one function; traced once."""
-    memo, key = equations.description.memo, ("linear", equations.order)
-    if key not in memo:
-        memo[key] = Numbers(equations)
-    return memo[key]
-
-
-def reference(
-    equations: ModularEquations,
-    given: Mapping[str, float],
-    parameters: Mapping[str, float],
-    lenient: bool,
-    start: Mapping[str, float] | None = None,
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Numbers of all symbols at a reference: what is given stays, the rest is zero or meets the invariants.
-
-    Args:
-        start: values to begin with instead of the guesses of the description.
-
-    Returns:
-        the numbers, and what is left of invariants, by name.
-
-    Raises:
-        ModelError: naming invariants that are not met, unless ``lenient``.
-    """
-    numbers = numbers_of(equations)
-    values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
-    values |= {name: value for name, value in equations.parameters.items() if value is not None}
-    values |= {name: value for name, value in equations.guesses.items() if name in values}
-    values |= {**(start or {}), **parameters, **given}
-    missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
-    if missing:
-        raise ModelError(Problem(f"subsystem {equations.name!r}: parameters without values: {', '.join(missing)}"))
-    left: dict[str, float] = {}
-    place = {name: i for i, name in enumerate(numbers.moving)}
-    for order in range(equations.order):
-        rows = [i for i, label in enumerate(numbers.lower) if label.order == order]
-        names = [str(label) for label in equations.state if label.order == order and str(label) not in given]
-        if not rows:
-            continue
-        at = numbers(values)
-        if not (lenient and order == 0):
-            for _ in range(STEPS):
-                if np.abs(at.lower[rows]).max() < 1e-14:
-                    break
-                J = at.lower_by[np.ix_(rows, [place[name] for name in names])]
-                step = -np.linalg.lstsq(J, at.lower[rows], rcond=1e-10)[0]
-                values |= {name: values[name] + float(d) for name, d in zip(names, step, strict=True)}
-                if np.abs(step).max(initial=0.0) < 1e-15 * (1 + np.abs(list(values.values())).max()):
-                    break
-                at = numbers(values)
-            at = numbers(values)
-        bad = {numbers.lower[i]: at.lower[i] for i in rows if not abs(at.lower[i]) < CONSISTENT}
-        left |= {f"{label.text} at order {order}": float(value) for label, value in bad.items()}
-    if left and not lenient:
-        shown = ", ".join(f"{name} ({value:.3g})" for name, value in list(left.items())[:6])
-        raise ModelError(
-            Problem(
-                f"subsystem {equations.name!r}: the reference does not meet its invariants; left over: {shown}",
-                fix="give more of the reference in at={…}, or a guess",
-            )
-        )
-    return values, left

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy as sp
 
-from dalembert.algebra import Algebra
+from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.expressions import TIME, evaluate
 from dalembert.modular.description import Description, Part
@@ -75,10 +75,22 @@ class Node:
         placed, symbols = self._placed(order)
         return placed(al, _scalars(al, symbols, known))
 
-    def _placed(self, order: int) -> tuple[PlacedProgram, list[sp.Expr]]:
+    def row_numbers(self, order: int, known: Mapping[str, float]) -> OwnRows:
+        """The invariants at order σ at numbers, without forces: what choices are made by."""
+        placed, symbols = self._placed(order)
+        return placed.numbers([float(value) for value in _scalars(NUMPY, symbols, known)])
+
+    def _placed(self, order: int, symbols: Mapping[str, Any] | None = None) -> tuple[PlacedProgram, list[sp.Expr]]:
         if order not in self._programs:
             memo, key = self.description.memo, ("placed", self.path, order)
-            made = program(self.description, order)
+
+            def symbol(name: str) -> Any:
+                own = name if name == TIME.name else ".".join((*self.path, name))
+                if symbols is None or self.at_root(name) is not local(own):  # two may not become one
+                    return CASADI.symbol(name)
+                return symbols[own]
+
+            made = program(self.description, order, symbol)
             if key not in memo:
                 memo[key] = made.placed(self.path)
             self._programs[order] = memo[key], [self.at_root(name) for name in made.rows.names]
@@ -86,7 +98,7 @@ class Node:
 
     def traced_rows(self, order: int, symbols: Mapping[str, Any]) -> OwnRows:
         """The same over CasADi; the same object for the same symbols."""
-        placed, expressions = self._placed(order)
+        placed, expressions = self._placed(order, symbols)
         key = ("traced", self.path, order)
         before = self.description.memo.get(key)
         found: Any = (symbol for expression in expressions for symbol in expression.free_symbols)
@@ -117,13 +129,3 @@ def _scalars(al: Algebra, expressions: list[Any], known: Mapping[str, Any]) -> l
 def tree_of(description: Description) -> Node:
     """The tree of a description."""
     return Node(description)
-
-
-def variables_of(root: Node, keep: Callable[[Label], bool] = lambda _: True) -> list[Label]:
-    """Labels of all variables of a tree at the order of their declaration."""
-    return [
-        label
-        for node in root.post_order()
-        for family in node.description.families
-        if keep(label := Label(node.path, family.name, family.order, family.order))
-    ]

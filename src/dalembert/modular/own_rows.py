@@ -8,16 +8,16 @@ Expressions are differentiated where they stand: over SymPy to read, over CasADi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.algebra import Algebra, get_algebra
+from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME
 from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order_of
 from dalembert.modular.labelled import ONE, Labelled
@@ -55,17 +55,21 @@ class OwnRows:
     names: tuple[str, ...]
 
 
-def own_rows(al: Algebra, description: Description, order: int) -> OwnRows:
-    """What a description adds at order σ; derived once."""
+def own_rows(al: Algebra, description: Description, order: int, symbol: Callable[[str], Any] | None = None) -> OwnRows:
+    """What a description adds at order σ; derived once.
+
+    Args:
+        symbol: gives symbols by name, if it is derived now: those of its first place in a tree need no replacing there.
+    """
     key = ("own", al.name, order)
     if key not in description.memo:
         COUNTS["rows"] += 1
-        description.memo[key] = _derive(al, description, order)
+        description.memo[key] = _derive(al, description, order, symbol)
     return description.memo[key]
 
 
-def _derive(al: Algebra, d: Description, order: int) -> OwnRows:
-    scope = Scope(al, d)
+def _derive(al: Algebra, d: Description, order: int, symbol: Callable[[str], Any] | None) -> OwnRows:
+    scope = Scope(al, d, symbol)
     if al is CASADI:
         d.memo[("scope", order)] = scope
     rows = tuple(Label((), invariant.name, order) for invariant in d.invariants)
@@ -116,7 +120,7 @@ class _Levels:
         expressions = [d.lively(invariant.value) for invariant in d.invariants]
         self.starts = [max(d.order_of(expression), 0) for expression in expressions]
         self.affine = [constraint_order_of(d, invariant) for invariant in d.invariants]
-        self.names: list[set[str]] = [set(map(str, e.free_symbols)) for e in expressions]
+        self.names: list[frozenset[str]] = [d.names(expression) for expression in expressions]
         self.values = [scope.value(expression) for expression in expressions]
         self.lower: list[list[tuple[int, Any]]] = [[] for _ in expressions]
         self.gradients: list[dict[Label, Any]] = [{} for _ in expressions]
@@ -163,16 +167,10 @@ class _Levels:
         return self.scope.without(self.values, tops)
 
 
-def _of_order(d: Description, names: set[str], order: int) -> list[tuple[str, Label]]:
+def _of_order(d: Description, names: frozenset[str], order: int) -> list[tuple[str, Label]]:
     """Variables of an order among names, sorted, with their labels."""
-    found: list[tuple[str, Label]] = []
-    for name in sorted(names):
-        place = None if name == TIME.name else d.locate(name)
-        if place is not None and place.kind == "variable":
-            label = place.label()
-            if label.order == order:
-                found.append((name, label))
-    return found
+    labels = ((name, d.label(name)) for name in names)
+    return sorted((name, label) for name, label in labels if label is not None and label.order == order)
 
 
 @dataclass(frozen=True)
@@ -182,6 +180,8 @@ class Program:
     rows: OwnRows
     function: ca.Function
     pattern: tuple[tuple[str, Label, Label], ...]
+    symbols: tuple[Any, ...]
+    values: tuple[Any, ...]
 
     def placed(self, path: tuple[str, ...]) -> PlacedProgram:
         """The same, with labels as the root of the tree sees them."""
@@ -212,11 +212,27 @@ class PlacedProgram:
     labels: tuple[Label, ...]
     rows: tuple[Label, ...]
 
+    def numbers(self, values: list[float]) -> OwnRows:
+        """The rows A at numbers, and nothing else of them."""
+        flat: Any = self.program.function(values).elements()
+        entries: dict[Label, dict[Label, Any]] = {}
+        for (kind, row, column), value in zip(self.pattern, flat, strict=True):
+            if kind != "A":  # they come first
+                break
+            if value != 0.0:
+                entries.setdefault(row, {})[column] = value
+        own, none = self.program.rows, Labelled.empty(NUMPY)
+        A = Labelled.made(NUMPY, *self.shapes["A"], entries)
+        return OwnRows(NUMPY, own.order, self.labels, self.rows, A, none, (), none, own.names)
+
     def __call__(self, al: Algebra, values: list[Any]) -> OwnRows:
         """The rows with values in the place of symbols."""
-        function = self.program.function
-        if al is CASADI:
-            flat: Any = CASADI.from_sx(function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern))
+        function, symbols = self.program.function, self.program.symbols
+        flat: Any
+        if al is CASADI and all(a is b for a, b in zip(values, symbols, strict=True)):
+            flat = self.program.values
+        elif al is CASADI:
+            flat = CASADI.from_sx(function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern))
         else:
             flat = function([float(value) for value in values]).elements()
         parts: dict[str, dict[Label, dict[Label, Any]]] = {"A": {}, "b": {}, "f": {}}
@@ -231,11 +247,11 @@ class PlacedProgram:
         return OwnRows(al, own.order, self.labels, self.rows, A, b, tuple(lower), f, own.names)
 
 
-def program(description: Description, order: int) -> Program:
-    """The rows of a description as a CasADi function; built once."""
+def program(description: Description, order: int, symbol: Callable[[str], Any] | None = None) -> Program:
+    """The rows of a description as a CasADi function; built once. ``symbol``: as of ``own_rows``."""
     key = ("program", order)
     if key not in description.memo:
-        description.memo[key] = _program(own_rows(get_algebra("casadi"), description, order), description)
+        description.memo[key] = _program(own_rows(CASADI, description, order, symbol), description)
     return description.memo[key]
 
 
@@ -251,6 +267,7 @@ def _program(own: OwnRows, description: Description) -> Program:
         pattern.append(("lower", label, label))
         values.append(value)
     scope = description.memo[("scope", own.order)]
-    inputs = CASADI.to_sx(np.array([scope[name] for name in own.names], dtype=object))
-    function = ca.Function("rows", [inputs], [CASADI.to_sx(np.array(values, dtype=object))])
-    return Program(own, function, tuple(pattern))
+    symbols = tuple(scope[name] for name in own.names)
+    outputs = CASADI.to_sx(np.array(values, dtype=object))
+    function = ca.Function("rows", [CASADI.to_sx(np.array(symbols, dtype=object))], [outputs])
+    return Program(own, function, tuple(pattern), symbols, tuple(values))

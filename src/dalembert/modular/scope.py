@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without
 from dalembert.expressions import evaluate
 from dalembert.modular.description import Description
 from dalembert.modular.variables import local
@@ -17,15 +19,20 @@ __all__ = ["Scope"]
 
 
 class Scope:
-    """Symbols of a description as scalars of an algebra."""
+    """Symbols of a description as scalars of an algebra.
 
-    def __init__(self, al: Algebra, description: Description):
+    Args:
+        symbol: gives the scalar of a name; without, new ones are made.
+    """
+
+    def __init__(self, al: Algebra, description: Description, symbol: Callable[[str], Any] | None = None):
         self.al, self.description = al, description
         self.scalars: dict[str, Any] = {}
+        self._symbol: Callable[[str], Any] = symbol or al.symbol
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.scalars:
-            self.scalars[name] = self.al.symbol(name)
+            self.scalars[name] = self._symbol(name)
         return self.scalars[name]
 
     def value(self, expression: sp.Expr) -> Any:
@@ -35,13 +42,13 @@ class Scope:
             return expression
         return evaluate(self.al, expression, lambda symbol: self[symbol.name])  # type: ignore[union-attr]
 
-    def rate(self, value: Any, names: set[str]) -> tuple[Any, set[str]]:
+    def rate(self, value: Any, names: frozenset[str]) -> tuple[Any, frozenset[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""
         return self.rates([value], [names])[0]
 
-    def rates(self, values: list[Any], names: list[set[str]]) -> list[tuple[Any, set[str]]]:
+    def rates(self, values: list[Any], names: list[frozenset[str]]) -> list[tuple[Any, frozenset[str]]]:
         """The same of several scalars."""
-        speeds = {name: self._speed(name) for name in sorted(set().union(*names))}
+        speeds = {name: self._speed(name) for name in sorted(frozenset().union(*names))}
         moving = {name: found for name, found in speeds.items() if found is not None}
         more = [one.union(*(moving[name][1] for name in one if name in moving)) for one in names]
         al = self.al
@@ -50,6 +57,8 @@ class Scope:
             for value, one in zip(values, names, strict=True):
                 mine = [name for name in sorted(one) if name in moving]
                 found.append(self._along(value, mine, moving) if mine else al.constant(0))
+        elif moving and al is CASADI and (rates := self._formula_rates(values, moving)) is not None:
+            found = rates
         elif moving:
             directions = al.vector([speed for speed, _ in moving.values()])
             found = list(al.rate(al.vector(values), al.vector([self[name] for name in moving]), directions))
@@ -57,17 +66,27 @@ class Scope:
             found = [al.constant(0)] * len(values)
         return list(zip(found, more, strict=True))
 
-    def _along(self, value: Any, names: list[str], moving: dict[str, tuple[Any, set[str]]]) -> Any:
+    def _formula_rates(self, values: list[Any], moving: dict[str, tuple[Any, frozenset[str]]]) -> list[Any] | None:
+        speeds = {id(self[name]): speed for name, (speed, _) in moving.items()}
+        return formula_rates(values, speeds, self._leaves)
+
+    @property
+    def _leaves(self) -> dict[int, Any]:
+        return {id(scalar): scalar for scalar in self.scalars.values()}
+
+    def _along(self, value: Any, names: list[str], moving: dict[str, tuple[Any, frozenset[str]]]) -> Any:
         al = self.al
         directions = al.vector([moving[name][0] for name in names])
         return al.rate(al.vector([value]), al.vector([self[name] for name in names]), directions)[0]
 
-    def _speed(self, name: str) -> tuple[Any, set[str]] | None:
+    def _speed(self, name: str) -> tuple[Any, frozenset[str]] | None:
         """The rate of a symbol and the symbols in it; None for what does not move."""
         speed = self.description.next(local(name))
-        if speed == 0:
+        if speed is sp.S.Zero:
             return None
-        return self.value(speed), set(map(str, speed.free_symbols))
+        if isinstance(speed, sp.Symbol):
+            return self[speed.name], frozenset((speed.name,))
+        return self.value(speed), self.description.names(speed)
 
     def gradients(self, values: list[Any], names: list[list[str]]) -> list[dict[str, Any]]:
         """Derivatives of each scalar by symbols of its own, those that are not zero as they stand."""
@@ -82,6 +101,9 @@ class Scope:
         table: list[dict[str, Any]] = [{} for _ in values]
         if not every:
             return table
+        found = formula_gradients(values, {id(self[name]): name for name in every}, self._leaves)
+        if found is not None:
+            return [{name: row[name] for name in one if name in row} for row, one in zip(found, names, strict=True)]
         for i, j, entry in CASADI.derivatives(al.vector(values), al.vector([self[name] for name in every])):
             table[i][every[j]] = entry
         return table
@@ -93,6 +115,9 @@ class Scope:
             every = list(dict.fromkeys(name for one in names for name in one))
             if not every:
                 return values
+            found = formula_without(values, {id(self[name]) for name in every}, self._leaves)
+            if found is not None:
+                return found
             symbols = al.vector([self[name] for name in every])
             return list(al.substitute(al.vector(values), symbols, al.zeros(len(every))))
         found = []

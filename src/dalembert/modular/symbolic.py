@@ -21,7 +21,7 @@ from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.own_rows import COUNTS, own_rows
 from dalembert.modular.variables import local
 
-__all__ = ["Names", "composed_symbolic", "seen_composed"]
+__all__ = ["Names", "composed_symbolic"]
 
 LONG = 150  # operations; longer expressions get a name
 LONG_IN_LARGE = 25  # the same in large trees: what is passed up must stay short
@@ -132,8 +132,3 @@ def _rules(d: Description, order: int) -> dict[Any, Any]:
             value = d.rate(value)
             rules.setdefault(local(head, k), value)
     return rules
-
-
-def seen_composed(d: Description, part: Part, inner: Composed) -> SeenComposed:
-    """A part's matrices as its owner sees them."""
-    return SeenComposed(d, part, inner)

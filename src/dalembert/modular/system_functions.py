@@ -19,9 +19,10 @@ from dalembert.numerics.context import (
     FAILURES,
     NO_CONVERGENCE,
     NO_MASS,
-    NOT_FINITE,
     OK,
     Statistics,
+    finite,
+    give_up,
 )
 from dalembert.numerics.elimination_plan import Plan
 from dalembert.numerics.linear import solve_constrained
@@ -70,7 +71,8 @@ class SystemContext(Record):
         x, multipliers: of the last evaluation.
         blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p).
         event: kernel of (t, y, p), its values rise through zero where something happens.
-        plan: of the elimination from the leaves to the root.
+        plan: of the elimination from the leaves to the root;  places, speeds: the same of the invariants of order 0 and
+            1, in the variables of these orders, if ``by_tree``.
         rhs, retract: as an integrator calls them;  inner: none.
     """
 
@@ -87,7 +89,10 @@ class SystemContext(Record):
     row_start = Integers("orders + 1")
     column_start = Integers("orders + 1")
     statistics = Ref(Statistics)
+    by_tree = Int()
     plan = Ref(Plan)
+    places = Ref(Plan)
+    speeds = Ref(Plan)
     blocks = Kernel()
     rates = Kernel()
     invariants = Kernel()
@@ -103,12 +108,6 @@ class SystemContext(Record):
 
 
 @native
-def _refuse(c: SystemContext, reason: int) -> int:
-    c.statistics.failure = reason
-    return FAILED
-
-
-@native
 def _solve(c: SystemContext, t: float, y: np.ndarray) -> int:
     """x and λ at a state, into the context."""
     e, s = SystemBlocks.of(c, c.blocks(t, y, c.parameters)), c.statistics
@@ -121,11 +120,8 @@ def _solve(c: SystemContext, t: float, y: np.ndarray) -> int:
         largest = max(largest, abs(value))
     s.largest_conflict = max(s.largest_conflict, conflict / largest)
     if status != OK:
-        return _refuse(c, NO_MASS)
-    for value in c.x:
-        if not np.isfinite(value):
-            return _refuse(c, NOT_FINITE)
-    return OK
+        return give_up(c, NO_MASS)
+    return finite(c, c.x)
 
 
 @native
@@ -134,10 +130,7 @@ def system_rhs(c: SystemContext, t: float, y: np.ndarray, rate: np.ndarray) -> i
     if _solve(c, t, y) != OK:
         return FAILED
     rate[:] = c.rates(t, y, c.x, c.parameters)
-    for value in rate:
-        if not np.isfinite(value):
-            return _refuse(c, NOT_FINITE)
-    return OK
+    return finite(c, rate)
 
 
 @native
@@ -155,7 +148,7 @@ def system_jacobian(c: SystemContext, t: float, y: np.ndarray, J: np.ndarray) ->
             gamma[i] = d.H[i, j]
         status, _, _, _ = solve_hierarchy(c.plan, e.M, g, e.A, gamma, dx, unused)
         if status != OK:
-            return _refuse(c, NO_MASS)
+            return give_up(c, NO_MASS)
         for i in range(c.size):
             s = d.r_y[i, j]
             for k in range(c.n):
@@ -184,22 +177,27 @@ def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarra
             continue
         size = 1.0 + largest_size(y[begin:end])
         n, before = end - begin, np.inf
-        eye, step = np.eye(n), np.empty(n)
+        eye, zero, step, multipliers = np.eye(n), np.zeros(n), np.empty(n), np.empty(last - first)
         for _ in range(NEWTON_STEPS):
             missed = largest_size(e.h[first:last])
             if not missed < before or missed <= TOLERANCE * size:
                 break
             before = missed
-            A = e.J[first:last, begin:end].copy()
-            status, _, _, _ = solve_constrained(eye, np.zeros(n), A, e.h[first:last].copy(), step, np.empty(0))
+            A, h = e.J[first:last, begin:end].copy(), e.h[first:last].copy()
+            if c.by_tree == 1 and order == 0:
+                status, _, _, _ = solve_hierarchy(c.places, eye, zero, A, h, step, multipliers)
+            elif c.by_tree == 1 and order == 1:
+                status, _, _, _ = solve_hierarchy(c.speeds, eye, zero, A, h, step, multipliers)
+            else:
+                status, _, _, _ = solve_constrained(eye, zero, A, h, step, np.empty(0))
             if status != OK:
-                return _refuse(c, NO_CONVERGENCE)
+                return give_up(c, NO_CONVERGENCE)
             for j in range(n):
                 y[begin + j] += step[j]
             e = LowerInvariants.of(c, c.invariants(t, y, c.parameters))
         missed = largest_size(e.h[first:last])
         if not missed <= 1e-9 * size:
-            return _refuse(c, NO_CONVERGENCE if order == 0 else CONFLICT)
+            return give_up(c, NO_CONVERGENCE if order == 0 else CONFLICT)
     c.statistics.projections += 1
     return OK
 

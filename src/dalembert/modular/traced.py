@@ -86,6 +86,7 @@ class TracedSystem:
             self.symbols[name]  # in this order
         for name in (*equations.parameters, *equations.inputs):
             self.symbols[name]
+        self._known = len(self.symbols)
         for node in equations.nodes:
             self.own[node.path] = node.traced_rows(self.order, self.symbols)
 
@@ -96,9 +97,7 @@ class TracedSystem:
     @property
     def input_rates(self) -> tuple[str, ...]:
         """Rates of inputs that occur, e.g. ``u.d``: invariants with inputs in them are differentiated."""
-        known = {TIME.name, *map(str, self.equations.state), *map(str, self.equations.top)}
-        known |= {*self.equations.parameters, *self.equations.inputs}
-        return tuple(name for name in self.symbols if name not in known)
+        return tuple(self.symbols)[self._known :]
 
     @cached_property
     def nodes(self) -> tuple[TracedNode, ...]:

@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
-import scipy.sparse.linalg
 
 from dalembert.modular.labels import Label
 
@@ -65,13 +62,18 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
         right = np.zeros((max(m, n), 1))
         right[:m, 0] = left
         # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
+        import scipy.linalg  # slow to import, for those who need it
+
         lapack: Any = scipy.linalg.lapack
         found = lapack.dgelsy(dense, right, np.zeros((n, 1), dtype=np.int32), 1e-10, 4 * (m + n) + 64)
         return found[1][:n, 0]
-    J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else scipy.sparse.csc_matrix(np.asarray(jacobian))
-    J = J @ scipy.sparse.diags(free.astype(float))
-    gram: Any = (J @ J.T + 1e-12 * scipy.sparse.identity(J.shape[0])).tocsc()
-    return J.T @ scipy.sparse.linalg.spsolve(gram, left)
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else sparse.csc_matrix(np.asarray(jacobian))
+    J = J @ sparse.diags(free.astype(float))
+    gram: Any = (J @ J.T + 1e-12 * sparse.identity(J.shape[0])).tocsc()
+    return J.T @ linalg.spsolve(gram, left)
 
 
 def worst(left: np.ndarray, labels: Sequence[Label], most: int = 6) -> str:

@@ -18,7 +18,7 @@ from dalembert.errors import CompileError
 from dalembert.native.arena import arena
 from dalembert.native.build import FAULTS, code_address, entry
 from dalembert.native.jit import libc_address
-from dalembert.native.records import Outputs, Record, type_of
+from dalembert.native.records import Outputs, Record, address_of, type_of
 from dalembert.native.types import (
     BOOL,
     COMPLEX,
@@ -43,7 +43,6 @@ __all__ = [
 FUNCTIONS: dict[str, Native] = {}
 
 _REAL, _BITS = struct.Struct("<d"), struct.Struct("<q")
-_BYTE = ctypes.c_char
 _FREE = libc_address("free")
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _ELEMENTS = {
@@ -215,7 +214,7 @@ def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
                 f"{name}: arrays must have one to three axes of float64, int64, bool or complex128, "
                 f"got {dtype} with {len(shape)}"
             )
-        size, start = dtype.itemsize, _address(value)
+        size, start = dtype.itemsize, address_of(value)
         if start % dtype.alignment or any([stride % size for stride in strides]):  # noqa: C419 (faster)
             raise TypeError(f"{name}: the elements of an array must be aligned.  Fix: np.ascontiguousarray")
         packed = is_packed(value)
@@ -242,13 +241,6 @@ def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
         key.append(complex)
     else:
         raise TypeError(f"{name}: native code takes numbers, arrays, tuples and records, got {type(value).__name__}")
-
-
-def _address(array: Any) -> int:
-    try:
-        return ctypes.addressof(_BYTE.from_buffer(array))  # three times as fast as the general way
-    except (TypeError, ValueError, BufferError):
-        return array.__array_interface__["data"][0]  # read-only, empty, or with gaps
 
 
 def is_packed(value: np.ndarray) -> bool:

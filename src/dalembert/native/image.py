@@ -170,6 +170,10 @@ class Image:
         ]
         return [(place, what) for place, what in found if what]
 
+    def calls(self, numbers: dict[str, int]) -> list[tuple[int, int]]:
+        """Where functions are referred to there, and their numbers."""
+        return [(self.there(place), numbers[what]) for place, what in self._pointers.items() if isinstance(what, str)]
+
     def copy_in(self, write: Callable[[int, bytes], None], numbers: dict[str, int]) -> None:
         """Write everything as it is now; ``numbers``: of the functions, by name."""
         for block in self._blocks:

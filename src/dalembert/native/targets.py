@@ -30,7 +30,7 @@ from dalembert.native.linker import Linked, link
 from dalembert.native.translate import instance_of, unit_text
 from dalembert.native.types import FLOAT, Type
 
-__all__ = ["NEEDED", "NEEDED_ON", "TARGETS", "WASM", "Program", "Target", "objects_for"]
+__all__ = ["MICROCONTROLLERS", "NEEDED", "NEEDED_ON", "TARGETS", "WASM", "Program", "Target", "objects_for"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,14 @@ TARGETS = {
     "windows-x86-64": Target("x86_64-pc-windows-msvc"),
     "windows-arm64": Target("aarch64-pc-windows-msvc"),
     "wasm32": WASM,
+}
+# Processors of ARM without an operating system. Doubles are hardware in the M7 only; else the compiler's library adds
+# and multiplies them.
+MICROCONTROLLERS = {
+    "cortex-m3": Target("thumbv7m-unknown-none-eabi", "cortex-m3", "", "static"),
+    "cortex-m4": Target("thumbv7em-unknown-none-eabihf", "cortex-m4", "", "static"),
+    "cortex-m7": Target("thumbv7em-unknown-none-eabihf", "cortex-m7", "", "static"),
+    "cortex-m33": Target("thumbv8m.main-unknown-none-eabihf", "cortex-m33", "", "static"),
 }
 
 # What an object may ask for: memory, what copies and clears it, and rounding where the processor has no instruction for
@@ -163,10 +171,16 @@ def _start() -> None:
 
 
 class Program:
-    """Native functions and kernels that are compiled together."""
+    """Native functions and kernels that are compiled together.
+
+    Attributes:
+        prefix: if given, nothing but entries, ``prefix_entry``, is visible: what records refer to stands in a table,
+            ``prefix_table``, and memory comes from ``prefix_malloc``, so that several objects fit into one program.
+    """
 
     def __init__(self, checking: bool = False):
         self.checking = checking
+        self.prefix = ""
         # IR by what it defines; what is called from outside; what records refer to.
         self._texts: dict[str, str] = {"dalembert_grow": arena.GROW}
         self._entries: list[str] = []
@@ -236,14 +250,19 @@ class Program:
         """The whole program as one optimized LLVM module."""
         machine = target.machine()
         texts, whole = list(self._texts.values()), None
-        if target is WASM:
+        texts += [_HEAP, _WIDE] if target is WASM else []
+        if target is WASM or self.prefix:
             # Functions that records refer to get numbers in a table.
             names = ", ".join(f"ptr @{name}" for name in self._pointed)
             declared = "\n".join(f"declare void @{name}()" for name in self._pointed)
-            texts += [_HEAP, _WIDE, f"{declared}\n@dalembert_table = constant [{len(self._pointed)} x ptr] [{names}]\n"]
+            table = f"@{self.prefix or 'dalembert'}_table = constant [{len(self._pointed)} x ptr] [{names}]"
+            texts.append(f"{declared}\n{table}\n")
+        own, entries = f"{self.prefix}_" if self.prefix else "", "|".join(map(re.escape, self._entries))
         for text in texts:
             if target is not WASM:
-                text = re.sub(r"@dalembert_(malloc|free)\b", r"@\1", text)
+                text = re.sub(r"@dalembert_(malloc|free)\b", rf"@{own}\1", text)
+            if own:
+                text = re.sub(rf"@({entries})(?=\()", rf"@{own}\1", text)
             part = llvm.parse_assembly(text + "\n" + attributes())
             part.triple, part.data_layout = target.triple, str(machine.target_data)
             if whole is None:
@@ -251,7 +270,8 @@ class Program:
             else:
                 whole.link_in(part)
         assert whole is not None
-        visible = {*self._entries, *self._pointed, "dalembert_malloc", "dalembert_free", "__multi3"}
+        visible = {*(own + name for name in self._entries), "dalembert_malloc", "dalembert_free", "__multi3"}
+        visible |= set() if self.prefix else {*self._pointed}
         for function in whole.functions:
             if not function.is_declaration and function.name not in visible:
                 function.linkage = "internal"
@@ -259,7 +279,7 @@ class Program:
 
     def object(self, target: Target) -> bytes:
         """A relocatable object file: ELF, Mach-O, COFF or WebAssembly; kept in the cache."""
-        parts = [repr(target), llvmlite.__version__, translator_version(), *self._entries, *self._pointed]
+        parts = [repr(target), self.prefix, llvmlite.__version__, translator_version(), *self._entries, *self._pointed]
         key = hashlib.sha256("|".join([*parts, *self._texts.values()]).encode()).hexdigest()
         data = read_object(key)
         if data is None:

@@ -6,9 +6,11 @@ own, which holds its options and may refer to the context. All functions return 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
+from dalembert.native import Flag, Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
 
 __all__ = [
     "CHOOSE",
@@ -19,11 +21,13 @@ __all__ = [
     "JAMMED",
     "NOT_FINITE",
     "NO_CONVERGENCE",
+    "NO_IMPULSES",
     "NO_MASS",
     "OK",
     "RESTART",
     "STALE_CHOICE",
     "TOO_STIFF",
+    "UNSETTLED",
     "Blocks",
     "Closure",
     "Context",
@@ -43,9 +47,10 @@ OK, FAILED, RESTART, CHOOSE = 0, 1, -1, -2
 
 # Why it failed, in ``Statistics.failure``.
 NO_MASS, NOT_FINITE, NO_CONVERGENCE, CONFLICT, STALE_CHOICE, ILL_CONDITIONED, TOO_STIFF, JAMMED = range(1, 9)
+UNSETTLED, NO_IMPULSES = 9, 10
 FAILURES = {
     NO_MASS: "some direction of motion has neither mass nor constraint: give every free body mass and inertia, or "
-    "constrain it",
+    "constrain it; a point that carries springs only is a massless_point",
     NOT_FINITE: "the accelerations are not finite: look for a division by zero or a root of a negative number in the "
     "formulas, or for a coordinate singularity",
     NO_CONVERGENCE: "the position constraints could not be satisfied: the mechanism came apart or reached a position "
@@ -57,13 +62,17 @@ FAILURES = {
     "determine the motion: take another formulation, such as 'lagrange-multipliers'",
     JAMMED: "friction jams: the harder it is pushed, the more it holds, and no force satisfies Coulomb's law "
     "(P. Painlevé, 1895); a smaller coefficient, or other directions of the forces",
+    UNSETTLED: "a force depends on reactions or accelerations that it causes itself, and no value or more than one "
+    "fits: weaken that dependence, or let it pass through a state, such as a filter",
+    NO_IMPULSES: "the impulses of contacts did not settle: masses are too different, or the contacts contradict each "
+    "other; a shorter step, or compliant contacts",
     TOO_STIFF: "the penalty is so large that rounding hides the masses: take a smaller alpha, or another formulation",
 }
 
 
 class Statistics(Record):
     """What native functions saw on the way: the worst pivot ratio, ranks, contradiction of redundant rows and velocity
-    correction; how many projections; and why one gave up."""
+    correction; how many projections; why one gave up; and det(1 − G) where reactions had no unique answer."""
 
     smallest_pivot = Real()
     lowest_rank = Real()
@@ -72,6 +81,7 @@ class Statistics(Record):
     largest_correction = Real()
     projections = Int()
     failure = Int()
+    uniqueness = Real()
 
 
 class Blocks(Outputs):
@@ -133,14 +143,26 @@ class Context(Record):
         drift: how far a state may be off the constraints before it is led back.
         tau: forces on all velocities, besides those of the model.
         multipliers: λ of the last evaluation.
+        unread: nothing reads λ in this run; a solver that finds u̇ first may leave it out where the constraints are
+            ``still`` (b = 0), so that λ has no power.
         contact_switch, contact_row, contact_event: of one-sided constraints: the parameter that is 0 where it is open,
             its row, and the event that opens it.
-        friction_switch … friction_event: of friction: the parameter that is 1 where it sticks, its row, the parameters
+        friction_switch … friction_event: of friction: the parameter that is 1 where it sticks, its first row and
+            how many it has, the parameters
             of the sign of its velocity and of its force, and the event by which it breaks loose.
+        friction_size: the largest of what was assumed and found so far.
+        scaled: 1 where equations are solved in even units, ``unit`` of velocities, ``row_unit`` of rows (``scaling``).
+        n_gaps, n_slips, friction_gap: of steps with impulses: how many gaps and directions of sliding there are, and
+            the gap of each friction.
+        asleep: events that such steps have no use for.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
-        frictionless: rhs with the forces of friction as they are among the parameters.
+        felt_place, watched_place: parameters that hold accelerations and reactions which forces depend on, and those
+            which only outputs and events name.
+        n_assumed: forces of friction, then what is felt: what an evaluation assumes and finds again.
+        response, trusts_response: (1 − G)⁻¹ with G, how what is found depends on what is assumed; 0 if not known yet.
+        frictionless: rhs with the forces of friction, and what is felt, as they are among the parameters.
         inner, approach: rhs and way toward the constraints, for an rhs that goes there before it evaluates.
         retract: (t, y, quality): y back onto the constraints, in place; quality[0] ≤ 1 is small where they are nearly
             singular.
@@ -165,21 +187,40 @@ class Context(Record):
     n_states = Int()
     n_contacts = Int()
     n_frictions = Int()
+    n_felt = Int()
+    n_assumed = Int()
+    n_watched = Int()
+    trusts_response = Int()
+    unread = Flag()
+    still = Flag()
+    n_gaps = Int()
+    n_slips = Int()
+    n_asleep = Int()
+    friction_size = Real()
+    scaled = Int()
     alpha = Real()
     beta = Real()
     drift = Real()
     parameters = Vector("n_parameters")
     tau = Vector("nv")
     multipliers = Vector("rows")
+    unit = Vector("nv")
+    row_unit = Vector("rows")
     active = Integers("n_active")
     contact_switch = Integers("n_contacts")
     contact_row = Integers("n_contacts")
     contact_event = Integers("n_contacts")
     friction_switch = Integers("n_frictions")
     friction_row = Integers("n_frictions")
+    friction_rows = Integers("n_frictions")
     friction_slip = Integers("n_frictions")
     friction_force = Integers("n_frictions")
     friction_event = Integers("n_frictions")
+    felt_place = Integers("n_felt")
+    watched_place = Integers("n_watched")
+    response = Matrix("n_assumed", "n_assumed")
+    friction_gap = Integers("n_frictions")
+    asleep = Integers("n_asleep")
     statistics = Ref(Statistics)
     dynamics = Kernel()
     constraints = Kernel()
@@ -190,6 +231,11 @@ class Context(Record):
     event = Kernel()
     variables = Kernel()
     friction = Kernel()
+    friction_slopes = Kernel()
+    friction_push = Kernel()
+    friction_tangent = Kernel()
+    watched = Kernel()
+    touch = Kernel()
     rhs = Function(float, Vector, Vector)
     inner = Function(float, Vector, Vector)
     frictionless = Function(float, Vector, Vector)
@@ -205,7 +251,10 @@ class Context(Record):
 
     def failure(self) -> str:
         """Why the native code gave up, in words."""
-        return FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+        words = FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+        if self.statistics.failure in (JAMMED, UNSETTLED):
+            words += f" (det(1 − ∂found/∂assumed) = {self.statistics.uniqueness:.3g}; it must stay above zero)"
+        return words
 
 
 @native
@@ -219,15 +268,15 @@ def watch(c: Context, rank: int, ratio: float, conflict: float):
 
 
 @native
-def give_up(c: Context, reason: int) -> int:
-    """Why a native function failed; returns its status."""
+def give_up(c: Any, reason: int) -> int:
+    """Why a native function failed, into a record with statistics; returns its status."""
     c.statistics.failure = reason
     return FAILED
 
 
 @native
-def finite(c: Context, rate: np.ndarray) -> int:
-    """OK if all numbers are finite."""
+def finite(c: Any, rate: np.ndarray) -> int:
+    """OK if all numbers are finite; a record with statistics learns if not."""
     for x in rate:
         if not np.isfinite(x):
             return give_up(c, NOT_FINITE)

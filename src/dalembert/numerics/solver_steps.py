@@ -36,8 +36,9 @@ __all__ = [
 
 @native
 def null_space(c: Context, t: float, e: System, out: Solution) -> int:
-    """u̇ and λ of  M u̇ = f + Aᵀλ,  A u̇ + γ = 0  with the null space of A, λ of least norm."""
-    status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
+    """u̇ and λ of  M u̇ = f + Aᵀλ,  A u̇ + γ = 0  with the null space of A, λ of least norm; u̇ alone where λ is unread."""
+    multipliers = out.multipliers[: 0 if c.still else c.rows]
+    status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, multipliers)
     watch(c, rank, ratio, conflict)
     if status != OK and move_what_has_mass(e.M, e.f, e.A, e.gamma, out.du, out.multipliers) == OK:
         return OK

@@ -40,7 +40,7 @@ class SystemTrajectory:
     """
 
     def __init__(self, data: Recorded, certificate: Certificate, equations: ModularEquations | None):
-        self._recorded, self.certificate, self.equations = data, certificate, equations
+        self.recorded, self.certificate, self.equations = data, certificate, equations
 
     def __repr__(self) -> str:
         time, attrs = self.values("time"), self.attrs
@@ -53,7 +53,7 @@ class SystemTrajectory:
     @property
     def attrs(self) -> dict[str, Any]:
         """What holds for the whole run."""
-        return self._recorded.attrs
+        return self.recorded.attrs
 
     @property
     def events(self) -> list[Happening]:
@@ -63,7 +63,7 @@ class SystemTrajectory:
     @property
     def names(self) -> list[str]:
         """Names of all variables: those of the state, and those of the highest order."""
-        return [*self._recorded.labels["state"], *self._recorded.labels["top"], *self._recorded.labels["input"]]
+        return [*self.recorded.labels["state"], *self.recorded.labels["top"], *self.recorded.labels["input"]]
 
     def values(self, name: str) -> np.ndarray:
         """``time``, ``states``, ``tops`` (variables of the highest order), ``inputs``, or one variable by its name.
@@ -71,12 +71,12 @@ class SystemTrajectory:
         Raises:
             DalembertError: for an unknown name.
         """
-        if name in ("time", *self._recorded.values):
-            return self._recorded[name]
+        if name in ("time", *self.recorded.values):
+            return self.recorded[name]
         for whole, labels in (("states", "state"), ("tops", "top"), ("inputs", "input")):
-            known = list(self._recorded.labels[labels])
+            known = list(self.recorded.labels[labels])
             if name in known:
-                return self._recorded[whole][:, known.index(name)]
+                return self.recorded[whole][:, known.index(name)]
         raise DalembertError(f"no variable {name!r}; the run has {', '.join(self.names)}")
 
     def __getitem__(self, name: Any) -> xr.DataArray:
@@ -94,7 +94,7 @@ class SystemTrajectory:
     @property
     def data(self) -> xr.Dataset:
         """All of it as an ``xarray.Dataset``: ``states``, ``tops``, ``inputs``."""
-        return self._recorded.dataset()
+        return self.recorded.dataset()
 
     def plot(self, path: str | Path | None = None, *, quantities: Sequence[str] | None = None) -> Any:
         """Curves over time, one panel for each variable: those of the lowest order, or those named.
@@ -105,7 +105,7 @@ class SystemTrajectory:
         """
         from dalembert.view import Plot, plot_series, write_png
 
-        names = list(quantities) if quantities is not None else list(self._recorded.labels["state"])[:MOST_PANELS]
+        names = list(quantities) if quantities is not None else list(self.recorded.labels["state"])[:MOST_PANELS]
         plots = [Plot(name, "", {name: self.values(name)}) for name in names]
         figure = plot_series(self.values("time"), plots, title=str(self.attrs["model"]))
         if path is not None:
@@ -119,7 +119,7 @@ class SystemTrajectory:
             attrs: more to keep, numbers or text.
         """
         more = {**(attrs or {}), "dalembert_system": _FORMAT, "certificate": json.dumps(asdict(self.certificate))}
-        return write_sealed(path, replace(self._recorded, attrs=self.attrs | more))
+        return write_sealed(path, replace(self.recorded, attrs=self.attrs | more))
 
 
 def system_run_of(path: Path, data: xr.Dataset, sealed: bool) -> SystemTrajectory:

@@ -173,12 +173,12 @@ class Trajectory(Labeled):
         found = {name: self.reaction(name) for name in [*self._reactions, *owners]}
         if weights is None:
             return found
-        shared = shared_along(self, *self._solved, self._reactions, weights)
+        shared = shared_along(self, *self.solved, self._reactions, weights)
         return {name: values.copy(data=shared[name].reshape(values.shape)) for name, values in found.items()}
 
     @cached_property
-    def _solved(self) -> tuple[np.ndarray, np.ndarray]:
-        """u̇ and λ at every output."""
+    def solved(self) -> tuple[np.ndarray, np.ndarray]:
+        """u̇ and λ at every output, as plain arrays."""
         return solve_along(self.dynamics, self.values, self.segments)
 
     @property
@@ -187,7 +187,7 @@ class Trajectory(Labeled):
         import xarray as xr
 
         return xr.DataArray(
-            self._solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity}
+            self.solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity}
         )
 
     @property
@@ -196,23 +196,30 @@ class Trajectory(Labeled):
         import xarray as xr
 
         rows = [str(row) for row in self.dynamics.rows]
-        return xr.DataArray(self._solved[1], dims=("time", "row"), coords={"time": self.time, "row": rows})
+        return xr.DataArray(self.solved[1], dims=("time", "row"), coords={"time": self.time, "row": rows})
+
+    @cached_property
+    def wrenches(self) -> dict[str, np.ndarray]:
+        """Torque and force of every joint on its second body at every output, as plain arrays (time, 2, 3)."""
+        k, known, (du, multipliers) = self.dynamics.kernels, self.dynamics.found, self.solved
+        t, q, u = self.values("time"), self.values("q"), self.values("u")
+        found = [
+            np.asarray(
+                k.reaction_kernel(t[at], q[at], u[at], known(t[at], q[at], u[at], values), du[at], multipliers[at])
+            )
+            for at, values in pieces(self.segments, len(t))
+        ]
+        wrench = np.concatenate(found).reshape(len(t), len(k.reaction_names), 2, 3)
+        return {name: wrench[:, i] for i, name in enumerate(k.reaction_names)}
 
     @cached_property
     def _reactions(self) -> dict[str, xr.DataArray]:
         import xarray as xr
 
-        k, (du, multipliers) = self.dynamics.kernels, self._solved
-        t, q, u = self.values("time"), self.values("q"), self.values("u")
-        found = [
-            np.asarray(k.reaction_kernel(t[at], q[at], u[at], k.parameters(values), du[at], multipliers[at]))
-            for at, values in pieces(self.segments, len(t))
-        ]
-        wrench = np.concatenate(found).reshape(len(t), len(k.reaction_names), 2, 3)
         coords = {"time": self.time, "kind": ["torque", "force"], "axis": AXES}
         return {
-            name: xr.DataArray(wrench[:, i], dims=("time", "kind", "axis"), coords=coords)
-            for i, name in enumerate(k.reaction_names)
+            name: xr.DataArray(wrench, dims=("time", "kind", "axis"), coords=coords)
+            for name, wrench in self.wrenches.items()
         }
 
     @property
@@ -256,18 +263,22 @@ class Trajectory(Labeled):
 
     # Pictures and files
 
-    def plot(self, path: str | Path | None = None, *, quantities: Sequence[str] | str | None = None) -> Any:
+    def plot(
+        self, path: str | Path | None = None, *, quantities: Sequence[str] | str | None = None, forces: bool = False
+    ) -> Any:
         """Curves over time, with a thin line at each event; a matplotlib figure, written to ``path`` if given.
 
         Args:
             path: a PNG file.
             quantities: names of outputs, joints and bodies, ``energy``, ``momentum``, ``residuals``,
                 ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell equal names apart. Default:
-                outputs, coordinates of the joints, energy and its error, residuals of the constraints.
+                the mechanism at some instants, outputs, coordinates of the joints, what motors supply, energy and its
+                error, residuals of the constraints.
+            forces: the default also shows how large the forces in the joints are.
         """
         from dalembert.view.run_plots import figure
 
-        return _drawn(figure(self, quantities), path)
+        return _drawn(figure(self, quantities, forces), path)
 
     def plot_phase(self, x: str, y: str | None = None, path: str | Path | None = None) -> Any:
         """One quantity against another, by default the velocity of a joint against its coordinate.
@@ -280,12 +291,16 @@ class Trajectory(Labeled):
 
         return _drawn(phase(self, x, y), path)
 
-    def animate(self, path: str | Path) -> Path:
-        """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""
+    def animate(self, path: str | Path, *, forces: bool = False) -> Path:
+        """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it.
+
+        Args:
+            forces: with arrows for what joints and rigid contacts do to their second bodies, which a button shows.
+        """
         from dalembert.view import write_html
         from dalembert.view.run_scene import scene
 
-        return write_html(scene(self), path)
+        return write_html(scene(self, forces), path)
 
     def _repr_html_(self) -> str:
         """The page of ``animate`` in a notebook."""

@@ -157,7 +157,7 @@ def _check_mesh(shape: Shape, path: str, problems: _Problems) -> None:
 
 
 def _check_attachments(scene: Scene, names: set[str], problems: _Problems) -> None:
-    """Joints, springs and traces must sit on bodies that exist."""
+    """Joints, springs, arrows and traces must sit on bodies that exist."""
 
     def attached(body: str, point: object, path: str) -> None:
         if body not in names:
@@ -171,6 +171,9 @@ def _check_attachments(scene: Scene, names: set[str], problems: _Problems) -> No
     for i, spring in enumerate(scene.springs):
         attached(spring.body_1, spring.point_1, f"springs[{i}] ({spring.name!r}), end 1")
         attached(spring.body_2, spring.point_2, f"springs[{i}] ({spring.name!r}), end 2")
+    for i, arrow in enumerate(scene.arrows):
+        attached(arrow.body, arrow.point, f"arrows[{i}] ({arrow.name!r})")
+        problems.array(arrow.force, (len(scene.time), 3), f"arrows[{i}] ({arrow.name!r}).force")
     for i, (body, point) in enumerate(scene.trace):
         attached(body, point, f"trace[{i}]")
 

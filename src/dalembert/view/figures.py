@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +30,19 @@ _DASHES = ("-", "--", ":", "-.")
 _MARK = "#9aa5b1"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+STRIP = 110.0  # height of the pictures above the panels (points)
 MOST_MARKS = 300  # more would hide the curves; so many of them are drawn
 LONG_NUMBERS = 1e4  # from here on thousands are set apart
 
 
 def plot_series(
-    time: ArrayLike, plots: Sequence[Plot], *, title: str = "", marks: ArrayLike = (), note: str = ""
+    time: ArrayLike,
+    plots: Sequence[Plot],
+    *,
+    title: str = "",
+    marks: ArrayLike = (),
+    note: str = "",
+    pictures: Sequence[tuple[str, Callable[[Axes], None]]] = (),
 ) -> Figure:
     """Stacked panels that share the time axis.
 
@@ -45,6 +52,7 @@ def plot_series(
         title: heading of the whole figure.
         marks: times of thin vertical lines.
         note: what the marks are, said below the time axis.
+        pictures: side by side above all panels on one scale: what is below each, and what draws it.
 
     Raises:
         SceneError: no plots, or a series does not fit the time or holds NaN.
@@ -58,7 +66,8 @@ def plot_series(
         raise SceneError("plot_series needs at least one plot")
     time = np.asarray(time, dtype=float)
     check(Scene(title=title, time=time, plots=plots))
-    figure = Figure(figsize=(8.0, 0.7 + 2.1 * len(plots)), dpi=150, facecolor="white")
+    strip = STRIP if pictures else 0.0
+    figure = Figure(figsize=(8.0, 0.7 + 2.1 * len(plots) + strip / 72), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(plots), 1, sharex=True, squeeze=False)[:, 0]
     titles: list[Text] = []
@@ -70,7 +79,8 @@ def plot_series(
         axes[-1].set_xlim(time[0], time[-1])
         _long_numbers(axes[-1].xaxis, time)
     heading = title_of(figure, title)
-    figure.set_layout_engine(StackedLayout(list(zip(axes, titles, strict=True)), heading))
+    drawn = _pictures(figure, pictures)
+    figure.set_layout_engine(StackedLayout(list(zip(axes, titles, strict=True)), heading, drawn, strip))
     return figure
 
 
@@ -135,6 +145,24 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
     # Drawn once; ``savefig`` would draw twice, the first time for the layout alone.
     FigureCanvasAgg(figure).print_png(buffer)
     return write_atomic(path, buffer.getvalue(), ViewError)
+
+
+def _pictures(figure: Figure, pictures: Sequence[tuple[str, Callable[[Axes], None]]]) -> list[Axes]:
+    """Small pictures, all in the same window."""
+    drawn: list[Axes] = []
+    for label, draw in pictures:
+        panel = figure.add_axes((0.0, 0.0, 0.1, 0.1))
+        draw(panel)
+        for line in panel.lines:
+            line.set_linewidth(line.get_linewidth() / 2)
+            line.set_markersize(line.get_markersize() / 2)
+        panel.text(0.5, -0.04, label, transform=panel.transAxes, ha="center", va="top", fontsize=8, color=MUTED)
+        drawn.append(panel)
+    for limits, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+        seen = [getattr(panel, limits)() for panel in drawn]
+        for panel in drawn:
+            getattr(panel, put)(min(low for low, _ in seen), max(high for _, high in seen))
+    return drawn
 
 
 def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> Text:

@@ -88,11 +88,51 @@ def _source(text: str) -> str:
 
 def asset(room: str, name: str) -> str:
     """Text of one of our own files, with the line ends that an HTML parser makes of them."""
-    text = (resources.files(room) / "assets" / name).read_text(encoding="utf-8")
-    return _squeezed(text.replace("\r\n", "\n"))
+    text = _squeezed((resources.files(room) / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n"))
+    if name.endswith(".js"):
+        return _tightened(text)
+    return re.sub(r"(?<=[{:,;])[ \n]| (?=\{)", "", text) if name.endswith(".css") else text
 
 
 def _squeezed(text: str) -> str:
     """Without indentation and without lines that are remarks only: a third of a page would be for nobody to read."""
     lines = (line.strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line and not re.match(r"//|/\*.*\*/$", line))
+
+
+# A text or a pattern; the begin of a template; a remark at the end of a line; a blank or a line end beside a sign that
+# needs none. Plus and minus keep theirs.
+_PATTERN = r"/(?![ /*])(?:\\.|\[[^\]]*\]|[^/\n])+/"
+_PIECE = re.compile(
+    rf"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?<=[(=,] ){_PATTERN}|(?<=\(){_PATTERN})|(`)"""
+    r"| // [^\n]*| (?=[=*<>(){}\[\],;:?&|!])|(?<=[=*<>(){}\[\],;:?&|!]) |(?<=[{;,(\[])\n"
+)
+
+
+def _tightened(text: str) -> str:
+    """A script without blanks that it does not need; texts and templates stay."""
+    parts: list[str] = []
+    at = 0
+    while found := _PIECE.search(text, at):
+        end = _template_end(text, found.start()) if found[2] else found.end()
+        parts += [text[at : found.start()], text[found.start() : end] if found[1] or found[2] else ""]
+        at = end
+    return "".join(parts) + text[at:]
+
+
+def _template_end(text: str, at: int) -> int:
+    """Where a template ends that begins here; there may be others in what it puts in."""
+    at, depth = at + 1, 0
+    while text[at] != "`" or depth:
+        if text[at] == "`":
+            at = _template_end(text, at)
+            continue
+        if text[at] == "\\":
+            at += 1
+        elif text.startswith("${", at) or (depth and text[at] == "{"):
+            depth += 1
+            at += text.startswith("${", at)
+        elif depth and text[at] == "}":
+            depth -= 1
+        at += 1
+    return at + 1

@@ -50,12 +50,22 @@ def payload(scene: Scene) -> dict[str, Any]:
         "springs": [
             {
                 "name": str(spring.name),
+                "straight": bool(spring.straight),
                 "ends": [
                     {"body": str(spring.body_1), "point": _numbers(spring.point_1)},
                     {"body": str(spring.body_2), "point": _numbers(spring.point_2)},
                 ],
             }
             for spring in scene.springs
+        ],
+        "arrows": [
+            {
+                "name": str(arrow.name),
+                "body": str(arrow.body),
+                "point": _numbers(arrow.point),
+                "force": encode_array(arrow.force, "<f4"),
+            }
+            for arrow in scene.arrows
         ],
         "plots": [_plot(plot, colors) for plot, colors in zip(scene.plots, curve_colors, strict=True)],
         "facts": [[str(key), str(value)] for key, value in scene.facts.items()],

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
 from dalembert.errors import DalembertError
+from dalembert.spatial import Pose
+from dalembert.spatial import quaternion as quaternions
 from dalembert.view.figures import plot_path, plot_series
 from dalembert.view.scene import Plot
+from dalembert.view.sticks import Sticks
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from dalembert.trajectory import Trajectory
 
-__all__ = ["chosen", "coordinate_panels", "figure", "panels", "phase"]
+__all__ = ["chosen", "coordinate_panels", "figure", "panels", "phase", "snapshots"]
 
 MOST_SERIES = 8  # of one panel
 MOST_NAMES = 4  # of events below the time axis
+MOST_BODIES, MOST_JOINTS = 60, 30  # of a mechanism whose pictures and reactions are drawn
+SNAPSHOTS = (0.0, 0.23, 0.46, 0.72, 1.0)  # parts of the run, so that whole periods do not look alike
+TURN = 2 * np.pi
 SMALLEST = 1e-16  # on an axis of decades: what is zero is drawn here
 AXES = "xyz"
 
 
-def figure(run: Trajectory, quantities: Sequence[str] | str | None = None) -> Any:
-    """Stacked plots: those asked for, else outputs, joint coordinates, energy, what the run leaves open."""
+def figure(run: Trajectory, quantities: Sequence[str] | str | None = None, forces: bool = False) -> Any:
+    """Stacked plots: those asked for, else the mechanism, outputs, joint coordinates, motors, energy, what the run
+    leaves open; ``forces`` adds those in the joints.
+    """
     if quantities is None:
-        plots = panels(run, errors=True)
+        plots = panels(run, errors=True, forces=forces)
     else:
         names = [quantities] if isinstance(quantities, str) else list(quantities)
         plots = [plot for name in names for plot in chosen(run, name)]
@@ -37,25 +50,85 @@ def figure(run: Trajectory, quantities: Sequence[str] | str | None = None) -> An
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     note = f"thin lines: {', '.join(names[:MOST_NAMES])}{more}" if events else ""
     marks = [event.time for event in events]
-    return plot_series(run.values("time"), plots, title=run.dynamics.model.name, marks=marks, note=note)
+    pictures = snapshots(run) if quantities is None else ()
+    name = run.dynamics.model.name
+    return plot_series(run.values("time"), plots, title=name, marks=marks, note=note, pictures=pictures)
 
 
-def panels(run: Trajectory, errors: bool = False) -> list[Plot]:
-    """What is worth looking at; ``errors`` adds the energy error and the constraint residuals."""
+def snapshots(run: Trajectory) -> list[tuple[str, Callable[[Axes], None]]]:
+    """Pictures of the mechanism at some instants of the run; none where there is nothing to draw."""
+    flat, time = run.dynamics.flat, run.values("time")
+    small = len(time) > 1 and len(flat.bodies) <= MOST_BODIES
+    if not (small and flat.joints and np.all(np.isfinite(run.values("position")))):
+        return []
+    sticks = Sticks(run.dynamics.coordinates)
+    found: list[tuple[str, Callable[[Axes], None]]] = []
+    for i in np.unique([round(part * (len(time) - 1)) for part in SNAPSHOTS]):
+        instant = Instant(run, int(i))
+        found.append((f"{time[i]:.3g} s", partial(sticks.draw, state=instant, labels=False)))
+    return found
+
+
+@dataclass(frozen=True)
+class Instant:
+    """Where all bodies are at one output of a run."""
+
+    run: Trajectory
+    index: int
+
+    def body(self, name: str) -> tuple[Pose, None]:
+        """World pose of a body."""
+        at = [str(body) for body in self.run.values("body")].index(name)
+        turn = quaternions.to_matrix(NUMPY, self.run.values("orientation")[self.index, at])
+        return Pose(turn, self.run.values("position")[self.index, at]), None
+
+
+def panels(run: Trajectory, errors: bool = False, forces: bool = False) -> list[Plot]:
+    """What is worth looking at; ``errors`` adds motors, the energy error and the constraint residuals, ``forces`` those
+    in the joints."""
     units: dict[str, dict[str, np.ndarray]] = {}
     for i, (name, (output, _)) in enumerate(run.dynamics.flat.outputs.items()):
         units.setdefault(output.unit, {})[name] = run.values("outputs")[:, i]
     plots = [_panel("Outputs", unit, series) for unit, series in units.items()] + coordinate_panels(run)
     if not plots:
         plots.append(_body(run, str(run.values("body")[0]))[0])
-    plots += _energy(run)[: 2 if errors else 1]
-    return plots + _residuals(run) if errors else plots
+    if not errors:
+        return plots + _energy(run)[:1]
+    return plots + _motors(run) + (_forces(run) if forces else []) + _energy(run) + _residuals(run)
+
+
+def _motors(run: Trajectory) -> list[Plot]:
+    """What drives must supply."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    known = run.dynamics.rows.owners()
+    for name, (constraint, _) in run.dynamics.flat.constraints.items():
+        for joint, index, _ in constraint.gives() if name in known else ():
+            angle = index in run.dynamics.coordinates.nominal_joint(joint).joint.angles
+            force = run.solved[1][:, next(iter(run.dynamics.rows.of([name])))]
+            found.setdefault("N m" if angle else "N", {})[name] = force
+    return [_panel("Motors", unit, series) for unit, series in found.items()]
+
+
+def _forces(run: Trajectory) -> list[Plot]:
+    """How large the forces in the joints are, where they are known."""
+    joints = run.dynamics.flat.joints
+    try:
+        found = run.wrenches if len(joints) <= MOST_JOINTS else {}
+    except DalembertError:
+        return []
+    sizes = {name: np.linalg.norm(wrench[:, 1], axis=-1) for name, wrench in found.items()}
+    sizes = {name: size for name, size in sizes.items() if size.any()}
+    return [_panel("Forces in joints", "N", sizes)] if sizes else []
 
 
 def coordinate_panels(run: Trajectory) -> list[Plot]:
     """Angles and displacements of the joints."""
     angles, lengths = _coordinates(run)
-    plots = [_panel("Angles", "rad", angles)] if angles else []
+    # What turns round and round would flatten the others.
+    turning = {name: values for name, values in angles.items() if np.ptp(values) > TURN}
+    swinging = {name: values for name, values in angles.items() if name not in turning}
+    plots = [_panel("Angles that turn" if swinging else "Angles", "rad", turning)] if turning else []
+    plots += [_panel("Angles", "rad", swinging)] if swinging else []
     return plots + ([_panel("Displacements", "m", lengths)] if lengths else [])
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
+from dalembert.coordinates.moving import still
 from dalembert.errors import ViewError
 from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
@@ -15,27 +19,62 @@ from dalembert.model.flatten import Scope
 from dalembert.spatial import Pose, quaternion
 from dalembert.view.meshes import read_mesh
 from dalembert.view.run_plots import panels
-from dalembert.view.scene import Plot, Scene, SceneBody, SceneJoint, SceneSpring
+from dalembert.view.scene import Plot, Scene, SceneArrow, SceneBody, SceneJoint, SceneSpring
 from dalembert.view.scene import Shape as Drawn
 
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["Builder", "facts_of", "moving_scene", "scene"]
+__all__ = ["Builder", "arrows", "facts_of", "moving_scene", "scene"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
 GROUND_COLOR = "#8a8f98"
 
 
-def scene(run: Trajectory) -> Scene:
-    """The moving mechanism, with plots and what the certificate says."""
-    return moving_scene(run, panels(run), facts_of(run))
+def scene(run: Trajectory, forces: bool = False) -> Scene:
+    """The moving mechanism, with plots and what the certificate says; with the forces of joints and contacts too."""
+    drawn = moving_scene(run, panels(run), facts_of(run))
+    return replace(drawn, arrows=arrows(run, _kept(run.values("time")))) if forces else drawn
+
+
+def _kept(time: np.ndarray) -> np.ndarray:
+    """The instants that are drawn."""
+    return np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
+
+
+def arrows(run: Trajectory, keep: np.ndarray) -> list[SceneArrow]:
+    """Reactions of all joints on their second bodies, and what rigid contacts do to theirs."""
+    flat, mechanism = run.dynamics.flat, Mechanism.nominal(run.dynamics.flat, run.segments[0][1])
+    found: list[SceneArrow] = []
+    for name in flat.joints:
+        placed = mechanism.joint(name)
+        force = run.reaction(name).sel(kind="force").values[keep]
+        if placed.joint.nv < 6 and np.isfinite(force).all() and np.abs(force).max(initial=0.0) > 0:
+            found.append(SceneArrow(name, placed.second, tuple(placed.X_2S.p), force))
+    for name in flat.contacts:
+        contact, scope = flat.constraints[name]
+        for body, at, frame in contact.presses():
+            X = mechanism.local(body, Pose.translation(mechanism.al, mechanism.vector(at)), frame, scope)
+            found.append(SceneArrow(name, body, tuple(X.p), _pressed(run, name, keep)))
+    return found
+
+
+def _pressed(run: Trajectory, name: str, keep: np.ndarray) -> np.ndarray:
+    """The force of a contact on its second body."""
+    d, contact = run.dynamics, run.dynamics.flat.constraints[name]
+    tree = d.coordinates.place(NUMPY, {**d.flat.parameters, **run.segments[0][1]})
+    size, out = run.reaction(name).values.reshape(len(run.values("time")), -1)[keep, 0], np.zeros((len(keep), 3))
+    q, u, t = (run.values(key)[keep] for key in ("q", "u", "time"))
+    for k in np.flatnonzero(size):
+        motion = still(tree, float(t[k]), q[k], u[k], tree.states(q[k], u[k]))
+        out[k] = size[k] * np.asarray(contact[0].gradient(motion.within(contact[1])), dtype=float)
+    return out
 
 
 def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) -> Scene:
     """The moving mechanism: of a run only the times and places of the bodies are read."""
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
-    keep = np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
+    keep = _kept(time)
     builder = Builder(run)
     bodies: list[SceneBody] = []
     for i, name in enumerate(str(body) for body in run.values("body")):
@@ -202,6 +241,17 @@ class Builder:
                 X = Pose.translation(al, al.zeros(3) if at is None else self.placed.vector(at))
                 ends += [body, tuple((X if at is None else self.placed.local(body, X, frame, scope)).p)]
             found += [SceneSpring(name, *ends)] if ends else []
+        for name in self.flat.joints:
+            placed = self.placed.joint(name)
+            if placed.joint.rod:
+                ends = [placed.first, tuple(placed.X_1P.p), placed.second, tuple(placed.X_2S.p)]
+                found.append(SceneSpring(name, *ends, straight=True))
+        for name, (constraint, scope) in self.flat.constraints.items():
+            path = [
+                (body, tuple(self.placed.local(body, Pose.translation(al, self.placed.vector(at)), frame, scope).p))
+                for body, at, frame in constraint.path()
+            ]
+            found += [SceneSpring(name, *one, *other, straight=True) for one, other in pairwise(path)]
         return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PALETTE", "Plot", "Scene", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
+__all__ = ["PALETTE", "Plot", "Scene", "SceneArrow", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
 
 # Color-blind-safe order (after Okabe and Ito), readable as thin lines on white and on near-black.
 PALETTE = ("#0072b2", "#de8f05", "#009e73", "#d55e00", "#cc78bc", "#56b4e9", "#a6761d", "#7f7f7f")
@@ -89,13 +89,35 @@ class SceneJoint:
 
 @dataclass(frozen=True, eq=False)
 class SceneSpring:
-    """A coil between two points that stretches with the motion. Points in the bodies' frames, meters."""
+    """A coil between two points that stretches with the motion. Points in the bodies' frames, meters.
+
+    Attributes:
+        straight: it is a rod or a piece of cable.
+    """
 
     name: str
     body_1: str
     point_1: Vector
     body_2: str
     point_2: Vector
+    straight: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SceneArrow:
+    """A force on a body over time.
+
+    Attributes:
+        name: whose force it is.
+        body: name of a SceneBody, or ``ground``, on which it acts.
+        point: in that body's frame, meters.
+        force: (T, 3), world axes; its length is drawn against that of the largest one.
+    """
+
+    name: str
+    body: str
+    point: Vector
+    force: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +144,8 @@ class Scene:
         bodies: what moves.
         ground_shapes: what does not.
         joints: markers.
-        springs: coils.
+        springs: coils and rods.
+        arrows: forces, which the page shows at the push of a button.
         plots: panels beside the animation, in order.
         up: ``x``, ``y``, ``z`` or three numbers: the world direction that points up on the screen.
         facts: short table, e.g. ``{"energy drift": "3e-12 J"}``.
@@ -135,6 +158,7 @@ class Scene:
     ground_shapes: Sequence[Shape] = ()
     joints: Sequence[SceneJoint] = ()
     springs: Sequence[SceneSpring] = ()
+    arrows: Sequence[SceneArrow] = ()
     plots: Sequence[Plot] = ()
     up: str | Vector = "z"
     facts: Mapping[str, str] = field(default_factory=lambda: {})

@@ -17,6 +17,7 @@ __all__ = ["StackedLayout"]
 _EDGE = 5.0  # around the figure (points)
 _GAP = 7.0  # between a panel, or the numbers along it, and what stands beside it
 _TICK = 7.0  # length of a tick, and its distance from the number
+_LABEL = 16.0  # below a picture (points)
 _SHARED = 1.5  # lines for a power of ten that the numbers along an axis share
 
 
@@ -28,14 +29,21 @@ class StackedLayout(LayoutEngine):
     Args:
         panels: from top to bottom, with their titles.
         heading: of the whole figure.
+        strip, height: pictures side by side below the heading, and how high (points) they and their labels are.
     """
 
     _adjust_compatible = True
     _colorbar_gridspec = False
 
-    def __init__(self, panels: Sequence[tuple[Axes, Text]], heading: Text | None):
+    def __init__(
+        self,
+        panels: Sequence[tuple[Axes, Text]],
+        heading: Text | None,
+        strip: Sequence[Axes] = (),
+        height: float = 0.0,
+    ):
         super().__init__()
-        self._panels, self._heading = panels, heading
+        self._panels, self._heading, self._strip, self._strip_height = panels, heading, strip, height
 
     def execute(self, fig: Figure) -> None:
         """Place all panels."""
@@ -53,6 +61,12 @@ class StackedLayout(LayoutEngine):
         if self._heading is not None:
             self._heading.set_y(top / height)
             top -= _height(self._heading) + gap / 2
+        if self._strip:
+            high, wide = (self._strip_height - _LABEL - _GAP) * point, (width - 2 * edge) / len(self._strip)
+            for k, picture in enumerate(self._strip):
+                bounds = (edge + k * wide) / width, (top - high) / height, 0.95 * wide / width, high / height
+                picture.set_position(bounds)
+            top -= self._strip_height * point
         ticks = (len(panels) - 1) * tick
         each = max(point, (top - sum(above) - ticks - below) / len(panels))
         for panel, space in zip(panels, above, strict=True):

@@ -485,7 +485,7 @@ class Assembler:
 
     def _shortest(self, A: Any, b: np.ndarray) -> np.ndarray:
         """The x with the least Σ w x² that brings A x closest to b."""
-        if not self.start.weights:
+        if np.all(self._stride == 1.0):
             return _least(A, b)
         return self._stride * _least(_scaled(A, self._stride), b)
 

@@ -90,9 +90,14 @@ class Branches(Sequence[State]):
         for i, pose in enumerate(poses):
             if all(np.abs(pose - poses[k]).max() > SAME_POSE for k in kept):
                 kept.append(i)
-        c = self.closures
-        fewer = Closures(c.q[kept], c.hits[kept], c.singular[kept], c.starts, c.closed)
-        return Branches(tuple(self.names[i] for i in kept), tuple(self.states[i] for i in kept), self.legend, fewer)
+        return self.picked(kept)
+
+    def picked(self, kept: Sequence[int], more: str = "") -> Branches:
+        """Some of the branches; ``more`` joins the legend."""
+        c, at = self.closures, list(kept)
+        fewer = Closures(c.q[at], c.hits[at], c.singular[at], c.starts, c.closed)
+        names, states = tuple(self.names[i] for i in at), tuple(self.states[i] for i in at)
+        return Branches(names, states, self.legend + more, fewer)
 
     def __repr__(self) -> str:
         flat = self.states[0].coordinates.flat

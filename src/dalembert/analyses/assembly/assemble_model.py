@@ -9,6 +9,7 @@ from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_branches import Branches, find_branches
 from dalembert.analyses.assembly.assemble_many import States, assemble_many, samples_of
 from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.errors import DalembertError
 from dalembert.model import Mechanism, Model, flatten
 from dalembert.modular import Subsystem
@@ -93,6 +94,7 @@ def assemble(
 
     Raises:
         ModelError: naming the joints that stay open and by how much, or the values that contradict the constraints.
+        DalembertError: the position is beyond a limit or inside a rigid contact. Branches that are so are left out.
     """
     if branches not in (None, "all"):
         raise DalembertError(f"branches must be 'all' or left out, got {branches!r}")
@@ -119,11 +121,28 @@ def assemble(
     if samples is not None:
         if branches:
             raise DalembertError("branches='all' takes one set of values; got several")
-        return assemble_many(dynamics, samples, more, time)
+        states = assemble_many(dynamics, samples, more, time)
+        for i, state in enumerate(states if dynamics.flat.contacts else ()):
+            check_gaps(f"assemble: state {i}", dynamics, state)
+        return states
     values = dict(parameters or {})
     start = Start(_single(initial), _single(initial_rates), **more)
     assembler = Assembler(dynamics, values, time, start)
-    return find_branches(assembler) if branches else assembler.run()
+    if branches:
+        return _allowed(dynamics, find_branches(assembler))
+    state = assembler.run()
+    check_gaps("assemble", dynamics, state)
+    return state
+
+
+def _allowed(dynamics: Dynamics, found: Branches) -> Branches:
+    """The branches within all limits and contacts; the legend names those that are not."""
+    beyond = {name: [gap for gap in open_gaps(dynamics, found[name]) if gap.value < -CLOSED] for name in found.names}
+    kept = [i for i, name in enumerate(found.names) if not beyond[name]]
+    if not kept:
+        check_gaps("assemble: no branch is allowed, the nearest is not", dynamics, found[0])
+    left_out = [f"{name} ({', '.join(sorted({gap.owner for gap in gaps}))})" for name, gaps in beyond.items() if gaps]
+    return found.picked(kept, f"; beyond their limits: {', '.join(left_out)}") if left_out else found
 
 
 def _single(given: Initial) -> Mapping[Any, Any]:

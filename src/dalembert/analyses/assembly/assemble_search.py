@@ -38,6 +38,7 @@ SAME_SINGULAR = 1e-3  # at singular positions, which are known to half the digit
 RANK = 1e-7
 LARGEST_MOVE = 0.25  # how far (rad or m) a given value is led in one stage
 TURN = 2 * np.pi
+MASSLESS = 1e-8  # what it costs to move a massless point, where others cost 1
 WEAK = 0.3  # entries of a null vector that name their joint
 
 
@@ -388,10 +389,16 @@ class Search:
 
 
 def strides(dynamics: Dynamics, weights: Mapping[str, float]) -> np.ndarray:
-    """1/√weight of each velocity."""
+    """1/√weight of each velocity; massless points go where springs hold them, before anything else moves."""
     stride = np.ones(dynamics.nv)
-    for name, weight in weights.items():
+    for name, weight in {**massless_points(dynamics), **weights}.items():
         slot = dynamics.coordinates.slot_of_joint.get(name)
         if slot is not None:
             stride[slot.u] = 1.0 / np.sqrt(weight)
     return stride
+
+
+def massless_points(dynamics: Dynamics) -> dict[str, float]:
+    """Weights of the joints that carry massless points."""
+    points = {constraint.places for constraint, _ in dynamics.flat.constraints.values()}
+    return {name: MASSLESS for name, (joint, _) in dynamics.flat.joints.items() if joint.bodies[1] in points}

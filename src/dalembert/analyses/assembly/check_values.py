@@ -11,7 +11,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.model.validate import problems
 from dalembert.values import MAPPING
 
-__all__ = ["by_name", "check_values"]
+__all__ = ["by_name", "check_values", "names_of"]
 
 
 def by_name(what: str, given: Any, example: str) -> dict[Any, Any]:
@@ -43,3 +43,8 @@ def check_values(dynamics: Dynamics, values: Mapping[str, float]) -> None:
     if found:
         given = ", ".join(f"{name} = {value:g}" for name, value in own.items())
         raise ModelError([replace(one, message=f"with {given}: {one.message}") for one in found])
+
+
+def names_of(given: Any) -> tuple[Any, ...]:
+    """Names in the order in which they were given; one name may stand for itself."""
+    return (given,) if isinstance(given, str) else tuple(given)

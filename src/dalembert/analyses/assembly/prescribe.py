@@ -1,4 +1,3 @@
-# pyright: basic
 """Prescribed motion of a mechanism: what is given, the working model that follows it, and why it cannot."""
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ import sympy as sp
 
 from dalembert.dynamics.prescribed import Target
 from dalembert.elements.allowed import OF_VELOCITY
+from dalembert.elements.base import formula_of
 from dalembert.equations import Level
 from dalembert.errors import DalembertError, ModelError
 from dalembert.expressions import parse, reference
 from dalembert.expressions.symbols import references
 from dalembert.model import Flat, Mechanism, Model
 from dalembert.model.flatten import Scope
-from dalembert.values import SEQUENCE, TUPLE
+from dalembert.values import MAPPING, SEQUENCE, TUPLE
 
 __all__ = [
     "Given",
@@ -119,7 +119,7 @@ def quantities_of(flat: Flat, key: Any, value: Any, what: str = "motion") -> lis
     Args:
         what: the argument that the key stands in, for messages.
     """
-    if isinstance(key, (tuple, Point)) and len(key) == 2 and isinstance(key[0], str):
+    if isinstance(key, TUPLE) and len(key) == 2 and isinstance(key[0], str):  # a Point is a tuple, too
         return _given_point(flat, Point(key[0], tuple(key[1])), value, what)
     key = getattr(key, "name", key)
     if isinstance(key, sp.Expr):
@@ -179,7 +179,10 @@ def _given_point(flat: Flat, point: Point, value: Any, what: str) -> list[Given]
             f"{what} of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
             f"where a component is free"
         )
-    at = tuple(sp.sympify(x, strict=True) if not isinstance(x, str) else parse(x) for x in point.at)
+    try:
+        at = tuple(formula_of(x) for x in point.at)
+    except ValueError as error:
+        raise DalembertError(f"{what} of a point of {point.body!r}: {error}") from None
     place = ", ".join(f"{float(x):g}" if x.is_Number else str(x) for x in at)
     exact = Point(point.body, at)
     return [
@@ -241,7 +244,9 @@ def unknowns_of(flat: Flat, given: list[Given], asked: Any) -> list[Unknown]:
         asked = [joint if _joint(flat, joint).nv == 1 else f"{joint}[{index}]" for joint, index in joints]
     if isinstance(asked, str):
         asked = [asked]
-    limits = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
+    if not isinstance(asked, (*MAPPING, *SEQUENCE)):
+        raise DalembertError(f"unknowns: expected names, or a dictionary with their limits, got {asked!r}")
+    limits: dict[Any, Any] = dict(asked) if isinstance(asked, MAPPING) else dict.fromkeys(asked)
     names = [getattr(name, "name", name) for name in limits]
     if len(set(names)) < len(names):
         raise DalembertError(f"unknowns: a name is given twice in {', '.join(map(str, names))}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["solve_complementarity"]
+__all__ = ["lemke", "solve_complementarity"]
 
 MOST_PIVOTS = 1000
 NEGATIVE = 1e-12  # of the largest entry: less is rounding
+PIVOT = 1e-11  # what is smaller is no pivot
 
 
 def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
@@ -31,3 +32,51 @@ def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
             return np.maximum(z, 0.0)
         pushing[wrong[0]] = not pushing[wrong[0]]
     return None
+
+
+def lemke(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
+    """z ≥ 0 with  w = W z + q ≥ 0  and  wᵀz = 0, for any W, all of the size 1;  None if the path ends on a ray.
+
+    Lemke's complementary pivoting with a lexicographic ratio test, which does not cycle. It finds a solution for every
+    W that is copositive and q that is not excluded by it. Reference: R. W. Cottle, J.-S. Pang, R. E. Stone, "The Linear
+    Complementarity Problem" (1992), algorithm 4.4.5.
+    """
+    n = len(q)
+    if np.all(q >= -NEGATIVE):
+        return np.zeros(n)
+    # w − W z − 1 z₀ = q; columns: w (0 … n−1), z (n … 2n−1), z₀, q.
+    T = np.hstack([np.eye(n), -W, -np.ones((n, 1)), q[:, None]])
+    basis, entering, row = list(range(n)), 2 * n, int(np.argmin(q))
+    for _ in range(MOST_PIVOTS):
+        leaving = basis[row]
+        T[row] /= T[row, entering]
+        column = T[:, entering].copy()
+        column[row] = 0.0
+        T -= np.outer(column, T[row])
+        T[np.abs(T) < 1e-15] = 0.0
+        basis[row] = entering
+        if leaving == 2 * n:
+            z = np.zeros(2 * n)
+            z[basis] = np.maximum(T[:, -1], 0.0)
+            return z[n:]
+        entering = leaving + n if leaving < n else leaving - n
+        candidates = np.flatnonzero(T[:, entering] > PIVOT)
+        if not len(candidates):
+            return None
+        row = _first(T, candidates, entering, basis, 2 * n)
+    return None
+
+
+def _first(T: np.ndarray, candidates: np.ndarray, entering: int, basis: list[int], artificial: int) -> int:
+    """The row with the smallest ratio; of equal ones that of z₀, else the first in the order of what follows."""
+    n = len(T)
+    for column in (2 * n + 1, *range(n)):
+        ratios = T[candidates, column] / T[candidates, entering]
+        candidates = candidates[ratios <= ratios.min() + 1e-13 * (1.0 + abs(ratios.min()))]
+        if column == 2 * n + 1:
+            for row in candidates:
+                if basis[row] == artificial:
+                    return int(row)
+        if len(candidates) == 1:
+            break
+    return int(candidates[0])

@@ -32,7 +32,9 @@ def carry_out(
     """
     event, _ = dynamics.flat.events[name]
     before = _energy(dynamics, t, x, parameters)
-    values, rates = _equations(dynamics, t, x, parameters).event_values()[name]
+    q, u = x[: dynamics.nq], x[dynamics.nq : dynamics.nq + dynamics.nv]
+    known = dict(zip(dynamics.parameter_names, map(float, dynamics.found(t, q, u, parameters)), strict=True))
+    values, rates = _equations(dynamics, t, x, known).event_values()[name]
     switches = dynamics.flat.switches
     after = parameters | dict(zip(event.set, map(float, values), strict=True))
     after |= {switches[constraint]: float(on) for constraint, on in event.switch.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.constraints.rubbing import STOPPED
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -36,45 +37,56 @@ def settle_friction(
     for name in flat.frictions:
         friction, scope = flat.constraints[name]
         if friction.touches is not None and not values.get(flat.switches[friction.touches]):
-            values |= {flat.switches[name]: 0.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
+            values |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
             continue
-        slip = float(friction.slip(motion.within(scope)))
-        if name in (stopped, loose) or abs(slip) <= least:
+        slip = np.asarray(friction.slip(motion.within(scope)), dtype=float)
+        if name in (stopped, loose) or np.linalg.norm(slip) <= (least if len(slip) == 1 else max(least, 2 * STOPPED)):
             still.append(name)
-            values |= {flat.switches[name]: 1.0, f"{name}.slip": 0.0, f"{name}.force": 0.0}
+            values |= {flat.switches[name]: 1.0, **dict.fromkeys(friction.parameters(), 0.0)}
         else:
-            values |= {flat.switches[name]: 0.0, f"{name}.slip": float(np.sign(slip))}
+            values |= {flat.switches[name]: 0.0, **friction.sliding(slip)}
     breaking = [loose, *_breaking(d, t, x, parameters)] if loose else []
     for _ in range(len(still) + 1):
         try:
             du, forces = d.solve(q, u, t=t, parameters=values)
         except DalembertError as error:
             return values, str(error)
-        sizes = np.array(d.evaluation(values).friction.outputs).reshape(-1, 2)[:, 1]
-        held = {name: float(forces[d.rows.of([name])[0]]) for name in still if values[flat.switches[name]]}
+        sizes = _holding(d, values)
+        held = {name: forces[list(d.rows.of([name]))] for name in still if values[flat.switches[name]]}
         if held and np.abs(_rates(d, t, x, values, du)).max() > TORN:
             # Not all of it can stick: what drives it moves it anyway.
             free, _ = d.solve(q, u, t=t, parameters={**values, **{flat.switches[name]: 0.0 for name in held}})
             rates = _rates(d, t, x, values, free)
-            moving = {name: float(rates[d.rows.of([name])[0]]) for name in held}
-            worst = max(moving, key=lambda name: abs(moving[name]))
-            values |= {flat.switches[worst]: 0.0, f"{worst}.slip": float(np.sign(moving[worst]))}
+            moving = {name: rates[list(d.rows.of([name]))] for name in held}
+            worst = max(moving, key=lambda name: float(np.linalg.norm(moving[name])))
+            values |= {flat.switches[worst]: 0.0, **flat.constraints[worst][0].started(-moving[worst])}
             continue
-        over = {name: abs(force) - sizes[flat.frictions.index(name)] * (1.0 + MORE) for name, force in held.items()}
+        over = {name: _over(force, sizes[flat.frictions.index(name)]) for name, force in held.items()}
         worst = next((name for name in breaking if name in held), max(over, key=lambda name: over[name], default=""))
         if not worst or (worst not in breaking and over[worst] <= 0.0):
             break
-        values |= {flat.switches[worst]: 0.0, f"{worst}.slip": -float(np.sign(held[worst])) or 1.0}
+        values |= {flat.switches[worst]: 0.0, **flat.constraints[worst][0].started(held[worst])}
     return values, None
+
+
+def _holding(d: Dynamics, parameters: dict[str, float]) -> np.ndarray:
+    """How much each friction may be while it sticks, after an evaluation."""
+    return np.array(d.evaluation(parameters).friction.outputs)[1 : 2 * len(d.flat.frictions) : 2]
+
+
+def _over(force: np.ndarray, size: float) -> float:
+    """By how much what holds it is more than friction gives."""
+    return float(np.linalg.norm(force)) - size * (1.0 + MORE)
 
 
 def _breaking(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> list[str]:
     """What sticks and is about to slip at the same instant."""
     flat = d.flat
     _, forces = d.solve(x[: d.nq], x[d.nq : d.nq + d.nv], t=t, parameters=parameters)
-    sizes = np.array(d.evaluation(parameters).friction.outputs).reshape(-1, 2)[:, 1]
+    sizes = _holding(d, parameters)
     held = [(i, name) for i, name in enumerate(flat.frictions) if parameters.get(flat.switches[name])]
-    return [name for i, name in held if abs(forces[d.rows.of([name])[0]]) >= (1.0 - TOGETHER) * sizes[i]]
+    sizes = (1.0 - TOGETHER) * sizes
+    return [name for i, name in held if np.linalg.norm(forces[list(d.rows.of([name]))]) >= sizes[i]]
 
 
 def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Matrices that carry their derivative along one direction: the same formulas give values and exact slopes."""
 
 from __future__ import annotations
@@ -63,11 +62,12 @@ def value_of(matrix: Any) -> np.ndarray:
 
 def solve(A: Any, b: Any) -> Any:
     """X of A X = B:  A Ẋ = Ḃ − Ȧ X."""
+    linalg: Any = np.linalg
     if not isinstance(A, Dual) and not isinstance(b, Dual):
-        return np.linalg.solve(A, b)
+        return linalg.solve(A, b)
     A, b = _dual(A), _dual(b)
-    x = np.linalg.solve(A.value, b.value)
-    return Dual(x, np.linalg.solve(A.value, b.slope - A.slope @ x))
+    x = linalg.solve(A.value, b.value)
+    return Dual(x, linalg.solve(A.value, b.slope - A.slope @ x))
 
 
 def join(*parts: Any) -> Any:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Linear models over a parameter or along a run, with modes followed from one to the next."""
 
 from __future__ import annotations
@@ -77,8 +76,9 @@ class LinearChart:
     @cached_property
     def _followed(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and vectors in the order of the first value, each matched with the nearest of the last one."""
-        from scipy.optimize import linear_sum_assignment
+        import scipy.optimize
 
+        optimize: Any = scipy.optimize
         found = [_pairs(model) for model in self.models]
         size = max((len(values) for values, _ in found), default=0)
         values = np.full((len(found), size), np.nan + 0j)
@@ -89,7 +89,7 @@ class LinearChart:
             if last is not None:
                 expected = last if k < 2 else last + _trend(values[k - 2], last, self.values[k - 2 : k + 1])
                 cost = np.abs(expected[:, None] - now[None, :])
-                places, order_of = linear_sum_assignment(np.nan_to_num(cost, nan=1e6))
+                places, order_of = optimize.linear_sum_assignment(np.nan_to_num(cost, nan=1e6))
                 order = np.empty(len(now), dtype=int)
                 order[places[: len(now)]] = order_of
             values[k, : len(now)], vectors[k, :, : len(now)] = now[order], shapes[:, order]
@@ -100,7 +100,7 @@ class LinearChart:
         """Values of the parameter at which a real part passes zero, refined to all digits."""
         if self.parameter == "time":
             raise DalembertError("crossings: a run has no parameter that could be changed.  Fix: da.linearize_over")
-        found = []
+        found: list[Crossing] = []
         real = np.real(self.eigenvalues)
         for mode in range(real.shape[1]):
             for k in range(len(self.values) - 1):
@@ -112,8 +112,9 @@ class LinearChart:
 
     def _refined(self, k: int, mode: int) -> tuple[float, complex]:
         """The root of a real part between two values; the eigenvalue nearest to where it should be is followed."""
-        from scipy.optimize import brentq
+        import scipy.optimize
 
+        optimize: Any = scipy.optimize
         a, b = self.values[k], self.values[k + 1]
         ends = self.eigenvalues[k, mode], self.eigenvalues[k + 1, mode]
 
@@ -122,7 +123,11 @@ class LinearChart:
             values, _ = _pairs(self.models[k].again({self.parameter: float(x)}))
             return complex(values[np.argmin(np.abs(values - expected))])
 
-        x = float(brentq(lambda x: at(x).real, a, b, xtol=CONVERGED * max(abs(a), abs(b)), maxiter=MOST_STEPS))  # type: ignore[arg-type]
+        def real(x: float) -> float:
+            return at(x).real
+
+        within = CONVERGED * max(abs(a), abs(b))
+        x = float(optimize.brentq(real, a, b, xtol=within, maxiter=MOST_STEPS))
         crossing = at(x)
         return x, complex(0.0, crossing.imag)
 

@@ -1,8 +1,8 @@
-# pyright: basic
 """A linear model with names: ẋ = A x + B w, y = C x + D w, and what it says about stability."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -230,12 +230,12 @@ class LinearModel:
         For coordinates that cannot matter but do because data contradict each other, such as the heading of a vehicle
         on level ground whose joints do not close.
         """
-        dropped = {self._state(name) for name in states}
-        return self._picked([i for i in range(len(self.states)) if i not in dropped])
+        dropped = {self.number(name) for name in states}
+        return self.picked([i for i in range(len(self.states)) if i not in dropped])
 
     def _reduced(self, keep: Sequence[str], seen: np.ndarray) -> LinearModel:
         depends = self.spectrum.A != 0
-        kept = [self._state(name) for name in keep] or list(range(len(self.states)))
+        kept = [self.number(name) for name in keep] or list(range(len(self.states)))
         if keep:
             others = [j for j in range(len(self.states)) if j not in kept]
             fed = [(i, j) for i in kept for j in others if depends[i, j]]
@@ -248,9 +248,9 @@ class LinearModel:
             while more := {j for i in needed for j in np.flatnonzero(depends[i]).tolist()} - needed:
                 needed |= more
             kept = sorted(needed)
-        return self._picked(kept)
+        return self.picked(kept)
 
-    def _picked(self, kept: list[int]) -> LinearModel:
+    def picked(self, kept: list[int]) -> LinearModel:
         at, source = np.ix_(kept, kept), self.source
         y = [self._velocities.index(i) for i in kept if i in self._velocities]
         mass = np.linalg.inv(np.linalg.inv(self.mass)[np.ix_(y, y)]) if y and self.mass.size else self.mass[:0, :0]
@@ -263,7 +263,7 @@ class LinearModel:
     def _velocities(self) -> list[int]:
         return list(range(len(self.states) - len(self.mass), len(self.states)))
 
-    def _state(self, name: str) -> int:
+    def number(self, name: str) -> int:
         return _index("state", name, self.states)
 
     def second_order(
@@ -308,7 +308,7 @@ class LinearModel:
         names = tuple(coordinates) or small.states[: len(small.states) - len(small.mass)]
         if not names:
             raise DalembertError("second_order: no coordinate matters here")
-        at, rates = [small._state(name) for name in names], [small._state(f"{name}.d") for name in names]
+        at, rates = [small.number(name) for name in names], [small.number(f"{name}.d") for name in names]
         others = [i for i in range(len(small.states)) if i not in at + rates]
         fed = np.abs(small.A[np.ix_(rates, others)]).max(initial=0.0)
         if fed > NOTHING * np.abs(small.A).max():
@@ -321,14 +321,15 @@ class LinearModel:
 
     def to_scipy(self) -> Any:
         """``scipy.signal.StateSpace``."""
-        from scipy.signal import StateSpace
+        import scipy.signal
 
-        return StateSpace(*self._proper())
+        made: Any = scipy.signal.StateSpace
+        return made(*self._proper())
 
     def to_control(self) -> Any:
         """``control.StateSpace`` with names; needs the package ``control`` (pip install dalembert[control])."""
         try:
-            import control  # type: ignore[import-not-found]  # pyright: ignore[reportMissingImports]
+            control: Any = importlib.import_module("control")  # an extra: its types are there or not
         except ImportError:
             raise DalembertError("to_control needs python-control.  Fix: pip install dalembert[control]") from None
         self._proper()
@@ -350,7 +351,8 @@ class LinearModel:
         A, B, C, D = self._proper()
         omega = np.asarray(omega, dtype=float)
         unit = np.eye(len(A))
-        found = np.array([C @ np.linalg.solve(1j * w * unit - A, B) + D for w in omega.reshape(-1)])
+        each: list[Any] = [C @ np.linalg.solve(1j * w * unit - A, B) + D for w in omega.reshape(-1)]
+        found = np.array(each, dtype=complex)
         found = found.reshape(*omega.shape, *D.shape)
         if input is None and output is None:
             return found
@@ -421,7 +423,7 @@ class _Part:
     def again(self, parameters: dict[str, float]) -> LinearModel:
         """The same states of the whole."""
         whole = self._source.again(parameters)
-        return whole._picked([whole._state(self._whole.states[i]) for i in self._kept])
+        return whole.picked([whole.number(self._whole.states[i]) for i in self._kept])
 
     def slope(self, parameter: str) -> np.ndarray:
         """∂A/∂p of the part."""
@@ -439,7 +441,11 @@ class _Part:
         if name != "motion":
             raise AttributeError(name)
         motion = getattr(self._source, name)
-        return lambda vector, eigenvalue: motion(self._full(vector), eigenvalue)
+
+        def moved(vector: np.ndarray, eigenvalue: complex) -> Any:
+            return motion(self._full(vector), eigenvalue)
+
+        return moved
 
 
 def _parabola(values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

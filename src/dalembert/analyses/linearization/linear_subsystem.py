@@ -1,11 +1,10 @@
-# pyright: basic
 """Linear models of subsystems, and what kind of reference a linear model has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -15,15 +14,18 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.errors import DalembertError
-from dalembert.expressions import evaluate
+from dalembert.expressions import TIME, evaluate
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
-from dalembert.modular.linear_tree import LinearSystem, linearizable, reference
+from dalembert.modular.linear_rows import KnownRows, linearizable, numbers_of, reference, reference_slope, with_known
+from dalembert.modular.linear_tree import LinearSystem
 from dalembert.modular.modular_equations import ModularEquations
+from dalembert.trajectory.system_trajectory import SystemTrajectory
 
 __all__ = ["AT_REST", "SubsystemStart", "kind_of"]
 
 AT_REST = 1e-8  # velocities and accelerations this small are none
+SMALL = 1e-30  # a change whose square is nothing beside rounding
 
 
 def kind_of(A: np.ndarray, rates: np.ndarray, states: Sequence[str], count: int, motion: np.ndarray) -> str:
@@ -64,6 +66,8 @@ class SubsystemStart:
     full: bool
     incompatible: str
     weights: dict[str, float]
+    known: dict[str, LinearModel] = field(default_factory=lambda: {})
+    time: float = 0.0
 
     def linear(self, parameters: dict[str, float]) -> LinearModel:
         """At the values of the parameters."""
@@ -75,9 +79,61 @@ class SubsystemStart:
         squares = LeastSquares(self.weights) if self.incompatible == "least-squares" else None
         values = {**{k: v for k, v in equations.parameters.items() if v is not None}, **parameters}
         given = {self.name(equations, key): self.number(value, values) for key, value in self.at.items()}
-        equations = linearizable(equations)
-        numbers, open_rows = reference(equations, given, parameters, lenient=squares is not None)
-        return _Source(self, equations, LinearSystem(equations, numbers, squares), values, open_rows).model()
+        if self.known:
+            known = [self._known_rows(path, model) for path, model in self.known.items()]
+            equations = with_known(equations, known)
+            rows = numbers_of(equations, known)
+        else:
+            equations = linearizable(equations)
+            rows = numbers_of(equations)
+        now = {TIME.name: self.time}
+        numbers, open_rows = reference(equations, given, parameters, squares is not None, now, rows)
+        system = LinearSystem(equations, numbers, squares, numbers=rows)
+        return _Source(self, equations, system, values, open_rows).model()
+
+    def along(self, run: SystemTrajectory, parameters: dict[str, float]) -> list[LinearModel]:
+        """At all outputs of a run of this subsystem."""
+        equations = self.subsystem.equations(incompatible=self.incompatible, weights=self.weights or None)
+        names = [*map(str, equations.state), *equations.inputs]
+        missing = [name for name in names if name not in run.names]
+        if missing:
+            raise DalembertError(
+                f"at: the run of {run.attrs['model']!r} has no {_some(missing)}.  Fix: a run of this one"
+            )
+        values = {name: run.values(name) for name in names}
+        return [
+            replace(self, at={name: float(one[k]) for name, one in values.items()}, time=float(t)).linear(parameters)
+            for k, t in enumerate(run.values("time"))
+        ]
+
+    def _known_rows(self, path: str, model: LinearModel) -> KnownRows:
+        """The linear rows of a part, from a former linearization of it."""
+        source = getattr(model, "source", None)
+        if not isinstance(source, _Source):
+            said = f"a {type(model).__name__}" if source is None else "the linear model of a model, not of a subsystem"
+            raise DalembertError(f"known: {path!r} must be what da.linearize(subsystem) gave, got {said}")
+        if source.system.least_squares is not None or source.system.numbers.known:
+            raise DalembertError(f"known: {path!r} was linearized by least squares, or from known parts itself")
+        steps = tuple(str(path).split("."))
+        part = self.subsystem
+        for step in steps:
+            if step not in part.parts:
+                raise DalembertError(
+                    f"known: subsystem {part.name!r} has no part {step!r}; it has {_some(list(part.parts)) or 'none'}"
+                )
+            part = part._parts[step].part  # pyright: ignore[reportPrivateUsage]
+        return KnownRows.of(source.equations, source.system.values, steps)
+
+    def slopes(self, equations: ModularEquations, values: dict[str, float], parameter: str) -> dict[str, float]:
+        """Variables that were given, and how each follows a parameter."""
+        found: dict[str, float] = {}
+        for key, value in self.at.items():
+            name = self.name(equations, key)
+            found[name] = 0.0
+            if not np.isscalar(value) or isinstance(value, str):
+                slope = cast(Any, sp).diff(self._formula(value), sp.Symbol(parameter, real=True))
+                found[name] = float(evaluate(NUMPY, slope, lambda atom: values[atom.name]))  # type: ignore[union-attr]
+        return found
 
     def name(self, equations: ModularEquations, key: Any) -> str:
         """The full name of a variable or input, also from a short one."""
@@ -136,12 +192,12 @@ class _Source:
         y = values @ self._moving
         count = sum(label.order < min(self.equations.order, 2) - 1 for label in labels)
         A = found["matrix"][:, nw:]
-        motion = np.array([self.system.values[str(v)] for v in self.equations.state if v.order > 0])
+        motion = np.array([self.system.values[str(v)] for v in self.equations.state if v.order > 0], dtype=float)
         return LinearModel(
             self.start.subsystem.name, states, tuple(all_inputs[i] for i in chosen), outputs,
             A, found["matrix"][:, chosen], y[:, nw:], y[:, chosen], found["rates"],
             kind_of(A, found["rates"], states, count, motion), found["mass"],
-            {str(label): self.system.values[str(label)] for label in self.equations.state},
+            {str(label): float(np.real(self.system.values[str(label)])) for label in self.equations.state},
             {**self.system.residual, **self.open_rows}, source=self,
         )  # fmt: skip
 
@@ -175,8 +231,21 @@ class _Source:
         return self.start.linear(parameters)
 
     def slope(self, parameter: str) -> np.ndarray:
-        """Not known for subsystems."""
-        raise DalembertError("sensitivity: not for subsystems yet.  Fix: da.linearize_over, or a da.Model")
+        """∂A/∂p, exact: variables of the reference that were given stay or follow their formulas, others follow the
+        invariants."""
+        system, eq = self.system, self.equations
+        if parameter not in eq.parameters:
+            known = ", ".join(eq.parameters) or "none"
+            raise DalembertError(f"unknown parameter {parameter!r}; subsystem {eq.name!r} has {known}")
+        for one in system.numbers.known:
+            if parameter in one.values:
+                raise DalembertError(f"sensitivity: {parameter!r} belongs to {'.'.join(one.path)!r}, which is known")
+        values = {name: float(np.real(value)) for name, value in system.values.items()}
+        given = self.start.slopes(eq, self.parameters, parameter)
+        slope = reference_slope(eq, system.numbers, values, given, parameter)
+        moved = {name: complex(value, SMALL * slope[name]) for name, value in values.items()}
+        changed = LinearSystem(eq, moved, system.least_squares, like=system, numbers=system.numbers)
+        return changed.model(self.start.full)["matrix"].imag[:, len(eq.inputs) :] / SMALL
 
     def shape(self, vector: np.ndarray) -> dict[str, complex]:
         """All variables of the state, for a vector of independent ones."""

@@ -1,4 +1,3 @@
-# pyright: basic
 """Exact linearization of a mechanism, with loops, redundant equations and rolling, on its minimal state."""
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.check_values import by_name
+from dalembert.analyses.assembly.check_values import by_name, names_of
 from dalembert.analyses.assembly.rank import Positions, ranks
 from dalembert.analyses.linearization.dual_matrix import Dual, value_of
 from dalembert.analyses.linearization.linear_chart import LinearChart
@@ -30,6 +29,7 @@ from dalembert.analyses.linearization.minimal_state import (
 )
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps, refuse_friction
 from dalembert.dynamics.perturb import Point
 from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
@@ -39,6 +39,7 @@ from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
+from dalembert.trajectory.system_trajectory import SystemTrajectory
 
 __all__ = ["linearize", "linearize_over"]
 
@@ -47,7 +48,7 @@ ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisf
 
 def linearize(
     model: Model | Planar | Dynamics | Subsystem,
-    at: State | Mapping[str, Any] | Trajectory | None = None,
+    at: State | Mapping[str, Any] | Trajectory | SystemTrajectory | None = None,
     *,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
@@ -56,6 +57,7 @@ def linearize(
     release: Sequence[str] = (),
     incompatible: str = "refuse",
     weights: Mapping[str, float] | None = None,
+    known: Mapping[str, LinearModel] | None = None,
 ) -> Any:
     """Small motions next to a state, a steady motion or a run:  ẋ = A x + B w,  y = C x + D w.
 
@@ -68,7 +70,7 @@ def linearize(
         model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
         at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
             all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
-            numbers or formulas of parameters; the others are zero, or meet the invariants.
+            numbers or formulas of parameters; the others are zero, or meet the invariants; or a run of it.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
@@ -79,27 +81,38 @@ def linearize(
         incompatible: of a subsystem: ``least-squares`` meets invariants that contradict each other as well as can be,
             where ``independent`` says how many freedoms there shall be; ``refuse`` names them.
         weights: of invariants by name, for least squares.
+        known: of a subsystem: linear models of parts by path, from ``linearize`` of the part at the same reference.
+            They enter as numbers; the equations of these parts are not asked for.
 
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
-    if not isinstance(at, (State, Trajectory)):
+    if not isinstance(at, (State, Trajectory, SystemTrajectory)):
         at = by_name("linearize: at", at, 'at={"A": 0.3}') or None
     if isinstance(model, Planar):
         model = model.to_model()
     if isinstance(model, Subsystem):
         if release or isinstance(at, (State, Trajectory)):
             raise DalembertError("linearize: a subsystem takes neither release nor a State.  Fix: at={variable: value}")
+        given = {} if isinstance(at, SystemTrajectory) else dict(at or {})
         start = SubsystemStart(
-            model, dict(at or {}), tuple(inputs), _tuple(outputs), states == "all", incompatible, dict(weights or {})
-        )
+            model, given, names_of(inputs), _tuple(outputs), states == "all", incompatible, dict(weights or {}),
+            dict(known or {}),
+        )  # fmt: skip
+        if isinstance(at, SystemTrajectory):
+            models = start.along(at, dict(parameters or {}))
+            return LinearChart("time", np.asarray(at.values("time"), dtype=float), models)
         return start.linear(dict(parameters or {}))
-    if incompatible != "refuse" or weights or states == "all":
-        raise DalembertError("linearize: incompatible, weights and states='all' are for subsystems")
+    if isinstance(at, SystemTrajectory):
+        raise DalembertError("linearize: a run of a subsystem is linearized with that subsystem, not with a model")
+    if incompatible != "refuse" or weights or states == "all" or known:
+        raise DalembertError("linearize: incompatible, weights, known and states='all' are for subsystems")
+    request = _Request(names_of(inputs), _tuple(outputs), names_of(states), names_of(release))
     if isinstance(at, Trajectory):
-        return _along(at, _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release)))
+        at.dynamics.flat.refuse_felt("linearize")
+        return _along(at, request)
     dynamics = model if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
-    request = _Request(tuple(inputs), _tuple(outputs), tuple(states), tuple(release))
+    dynamics.flat.refuse_felt("linearize")
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 
@@ -119,17 +132,20 @@ def linearize_over(
     """
     if isinstance(model, Planar):
         model = model.to_model()
-    first, *rest = [float(value) for value in values]
+    numbers = [float(value) for value in values]
+    if not numbers:
+        raise DalembertError(f"linearize_over: no values of {parameter!r}.  Fix: values=np.linspace(0, 10, 101)")
+    first, *rest = numbers
     given = dict(options.pop("parameters", None) or {})
     start = linearize(model, at, parameters={**given, parameter: first}, **options)
     # The states of the first one serve for all.
-    chosen = options if isinstance(model, Subsystem) else {**options, "states": tuple(start.states)}
+    chosen: dict[str, Any] = options if isinstance(model, Subsystem) else {**options, "states": tuple(start.states)}
     models = [start, *(linearize(model, at, parameters={**given, parameter: v}, **chosen) for v in rest)]
     return LinearChart(parameter, np.array([first, *rest]), models)
 
 
 def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+    return None if names is None else names_of(names)
 
 
 @dataclass(frozen=True)
@@ -178,8 +194,8 @@ class _Start:
                 found |= mine
                 continue
             for joint, formulas in section.items():
-                slopes = [sp.diff(formula, symbol_of(name)) for formula in formulas]
-                found[joint + suffix] = np.array([evaluate(NUMPY, s, lambda atom: values[atom.name]) for s in slopes])  # type: ignore[union-attr]
+                slopes: list[Any] = [sp.diff(formula, symbol_of(name)) for formula in formulas]
+                found[joint + suffix] = np.array([evaluate(NUMPY, s, lambda atom: values[str(atom)]) for s in slopes])
         return found
 
 
@@ -196,10 +212,14 @@ class _Linearization:
         T = self.perturb.tangent(at_rest)
         self.acting = self._acting()
         self._check_residuals(T)
+        self._check_contacts()
         self.partition = self._divided(T["A"])
         self.du, self.multipliers = reference_motion(T, self.partition)
         self.point = Point(t, q, u, self.p, self.du, self.multipliers)
         self.T = self.perturb.tangent(self.point)
+
+    def __reduce__(self) -> Any:
+        return _Linearization, (self.start, self.t, self.q, self.u, self.given)
 
     # The reference
 
@@ -224,6 +244,19 @@ class _Linearization:
                     f"linearize: the state violates {d.rows[worst].owner!r} by {abs(values[worst]):.3g} at {what} "
                     f"level.  Fix: a state from da.assemble, or at={{joint: value}}"
                 )
+
+    def _check_contacts(self) -> None:
+        """Small motions are linear where nothing touches, and where what touches stays closed."""
+        d, state = self.dynamics, self._reference()
+        refuse_friction("linearize", d, self.given, "a damper in its place, or ")
+        check_gaps("linearize", d, state)
+        touching = [gap.owner for gap in open_gaps(d, state) if abs(gap.value) <= CLOSED]
+        if touching:
+            raise DalembertError(
+                f"linearize: {touching[0]!r} touches there, so motions to one side differ from those to the other.  "
+                f"Fix: at=da.equilibrium(model)[0].state, which knows what is closed; or parameters="
+                f"{{{d.flat.switches[touching[0]]!r}: 1}} to keep it closed"
+            )
 
     def _divided(self, A: np.ndarray) -> Partition:
         d, names = self.dynamics, self.start.request.states
@@ -354,7 +387,7 @@ class _Linearization:
     def _followed(self, m: Moves, parameter: str) -> np.ndarray:
         """How the state of the reference follows a parameter, so that given coordinates and velocities stay or follow
         their formulas; least changes where they leave it open."""
-        d, rows, right = self.dynamics, [], []
+        d, rows, right = self.dynamics, list[np.ndarray](), list[np.ndarray]()
         for joint, slopes in self.start.follows(self.given, parameter).items():
             slot = d.coordinates.slot_of_joint.get(joint.removesuffix(".d"))
             if slot is None or slot.q.stop - slot.q.start != slot.u.stop - slot.u.start:
@@ -363,8 +396,9 @@ class _Linearization:
             rows.append(part[:, :-1])
             right.append(slopes - part[:, -1])
         if not rows:
-            return np.zeros(m.rates.shape[1] - 1)
-        return np.linalg.lstsq(np.concatenate(rows), np.concatenate(right), rcond=None)[0]
+            return np.zeros(int(m.rates.shape[1]) - 1)
+        found: np.ndarray = np.linalg.lstsq(np.concatenate(rows), np.concatenate(right), rcond=None)[0]
+        return found
 
     def shape(self, vector: np.ndarray) -> dict[str, complex]:
         """All coordinates along the tangent, for a vector of states."""

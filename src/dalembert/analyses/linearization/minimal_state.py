@@ -1,4 +1,3 @@
-# pyright: basic
 """Small motions on the constraint manifold: independent coordinates, and all else as linear functions of them.
 
 A motion next to a reference is δq = W ξ, δu, δu̇, δλ with
@@ -86,7 +85,7 @@ def divide(
     rows: list[int] = []
     columns: list[int] = []
     left = np.ones(n, dtype=bool)
-    counts = []
+    counts: list[int] = []
     for part, preferred in zip((holonomic, others), wanted, strict=True):
         remaining, weights = list(part), np.ones(n)
         weights[list(preferred)] = PREFERRED
@@ -150,7 +149,7 @@ def moves(T: dict[str, Any], partition: Partition, added: Disturbance, tail: int
         T: the tangent at the reference (``Perturbations.tangent``); matrices may carry slopes.
         tail: entries at the end of q that are no coordinates: states of first order, then windings.
     """
-    nz, first_z = added.states.shape[0], T["W"].shape[0] - tail
+    nz, first_z = int(added.states.shape[0]), int(T["W"].shape[0]) - tail
     own = np.arange(first_z, first_z + nz)
     if nz:
         # States of first order act on all else as inputs do.

@@ -1,4 +1,3 @@
-# pyright: basic
 """A mode as a motion that can be looked at: the mechanism swings, its loops stay closed."""
 
 from __future__ import annotations

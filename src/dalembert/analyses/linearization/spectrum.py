@@ -1,10 +1,10 @@
-# pyright: basic
 """Eigenvalues and eigenvectors of a state matrix, block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Spectrum:
 
     def modes(self) -> list[tuple[complex, np.ndarray, np.ndarray]]:
         """λ with Im λ ≥ 0, its right and its left eigenvector, by increasing real parts."""
-        found = []
+        found: list[tuple[complex, np.ndarray, np.ndarray]] = []
         for mine, right, left in self._clusters():
             value = complex(self.values[mine[0]])
             if value.imag < 0:
@@ -67,13 +67,14 @@ def spectrum(A: np.ndarray) -> Spectrum:
 
     So zeros of coordinates that nothing depends on are exact, and do not spoil the digits of the others.
     """
-    from scipy.sparse.csgraph import connected_components
+    import scipy.sparse.csgraph
 
     n = len(A)
     size = np.abs(A)
     least = np.maximum(ROUNDING * size.max(axis=1, initial=0.0, keepdims=True), NOTHING * size.max(initial=0.0))
     clean = np.where(size > least, A, 0.0)
-    count, label = connected_components(clean != 0, connection="strong")
+    graph: Any = scipy.sparse.csgraph
+    count, label = graph.connected_components(clean != 0, connection="strong")
     values = [_rounded(np.linalg.eigvals(clean[np.ix_(label == k, label == k)])) for k in range(count)]
     found = np.concatenate(values) if n else np.zeros(0, dtype=complex)
     order = np.lexsort((np.imag(found), np.round(np.real(found), 12)))

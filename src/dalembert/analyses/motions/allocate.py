@@ -1,4 +1,3 @@
-# pyright: basic
 """Who gives which force: unknown forces from the balance of a mechanism, for any number of actuators.
 
 The balance  Aᵀλ + B τ = r  is projected onto the directions in which the mechanism can move, E τ = e. As many unknowns
@@ -15,6 +14,7 @@ Reference: C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", ch. 23 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,13 +75,13 @@ def allocate(A: np.ndarray, r: np.ndarray, B: np.ndarray, weights: np.ndarray, l
 
 def _unique(E: np.ndarray) -> np.ndarray:
     """True where E has independent columns."""
-    count, _, m = E.shape
+    count, m = int(E.shape[0]), int(E.shape[2])
     if m == 0:
         return np.ones(count, dtype=bool)
     if m == 1:
-        return np.abs(E[:, :, 0]).max(axis=1, initial=0.0) > 0
+        return np.asarray(np.any(E[:, :, 0] != 0, axis=1))
     sizes = np.linalg.svd(E, compute_uv=False)
-    return np.sum(sizes > RANK * np.maximum(sizes[:, :1], 1e-300), axis=1) == m
+    return np.asarray(np.sum(sizes > RANK * np.maximum(sizes[:, :1], 1e-300), axis=1) == int(m))
 
 
 def _least_squares(E: np.ndarray, e: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def within_limits(E: np.ndarray, e: np.ndarray, weights: np.ndarray, low: np.nda
     N = right[rank:].T  # x = √W τ = first + N z, first ⟂ N: |x|² = |first|² + |z|²
     if not N.size:
         return _bounded_least_squares(E, e, low, high)
-    rows, sides = [], []
+    rows, sides = list[np.ndarray](), list[float]()
     for i, scale in enumerate(root):
         for sign, bound in ((1.0, low[i]), (-1.0, high[i])):
             if np.isfinite(bound):
@@ -116,13 +116,14 @@ def within_limits(E: np.ndarray, e: np.ndarray, weights: np.ndarray, low: np.nda
 
 def _least_distance(G: np.ndarray, h: np.ndarray) -> np.ndarray | None:
     """The shortest z with G z ≥ h, or None if there is none."""
-    from scipy.optimize import nnls
+    import scipy.optimize
 
     scale = np.abs(h).max(initial=0.0) or 1.0
     F = np.vstack([G.T, h / scale])
     side = np.zeros(len(F))
     side[-1] = 1.0
-    y, distance = nnls(F, side)
+    optimize: Any = scipy.optimize
+    y, distance = optimize.nnls(F, side)
     if distance <= FEASIBLE:
         return None
     rest = F @ y - side
@@ -131,8 +132,9 @@ def _least_distance(G: np.ndarray, h: np.ndarray) -> np.ndarray | None:
 
 def _bounded_least_squares(E: np.ndarray, e: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The τ within limits with the least |E τ − e|."""
-    from scipy.optimize import lsq_linear
+    import scipy.optimize
 
     above = np.where(high > low, high, np.nextafter(low, np.inf))  # SciPy wants some room
-    found = lsq_linear(E, e, (low, above), method="bvls", tol=1e-14)
+    optimize: Any = scipy.optimize
+    found = optimize.lsq_linear(E, e, (low, above), method="bvls", tol=1e-14)
     return np.clip(found.x, low, high)

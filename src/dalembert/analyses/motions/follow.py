@@ -1,4 +1,3 @@
-# pyright: basic
 """A mechanism along a prescribed motion: states and accelerations at every instant, on one branch."""
 
 from __future__ import annotations
@@ -267,8 +266,9 @@ class Following:
     def loose(self, J: np.ndarray) -> str:
         """Joints that move in the direction that is least determined."""
         _, _, right = np.linalg.svd(J)
-        size = np.abs(right[-1])
-        names = [self.dynamics.u_names[i] for i in np.argsort(-size) if size[i] > WEAK * size.max()]
+        size: np.ndarray = np.abs(right[-1])
+        order: list[int] = np.argsort(-size).tolist()
+        names = [self.dynamics.u_names[i] for i in order if size[i] > WEAK * size.max()]
         return ", ".join(dict.fromkeys(names[:4]))
 
     def _off(self, seen: Any, want: np.ndarray) -> str:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Coulomb friction on unknown forces: sizes of constraint forces that act back on them.
 
 The unknowns are linear in the sizes, u = u₀ + U n, and each size is nᵢ = √pᵢ(u) with pᵢ quadratic, such as the normal
@@ -13,7 +12,7 @@ several: the mechanism jams (P. Painlevé, Leçons sur le frottement, 1895).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def solve_sizes(u0: np.ndarray, U: np.ndarray, p0: np.ndarray, g: np.ndarray, H:
     beta = np.einsum("tia,taj->tij", g, U) + np.einsum("ta,tiab,tbj->tij", u0, H, U)
     Gamma = np.einsum("taj,tiab,tbk->tijk", U, H, U)
     K = np.sqrt(np.maximum(0.5 * np.einsum("tijj->tij", Gamma), 0.0))
-    number = np.abs(np.linalg.eigvals(K)).max(axis=1)
+    number = np.abs(np.asarray(np.linalg.eigvals(K), dtype=complex)).max(axis=1)
     unique = number < 1.0
     count = np.where(unique, 1, -1)
     if alpha.shape[1] == 1:
@@ -68,14 +67,15 @@ def _single(alpha: np.ndarray, beta: np.ndarray, gamma: np.ndarray, number: np.n
 def _several(alpha: np.ndarray, beta: np.ndarray, Gamma: np.ndarray, unique: np.ndarray) -> np.ndarray:
     """Newton's method on n − √p(n), with steps of the contraction where it would leave n ≥ 0."""
     n = np.sqrt(np.maximum(alpha, 0.0))
-    one = np.eye(alpha.shape[1])
+    one, linalg = np.eye(alpha.shape[1]), cast(Any, np.linalg)
     for _ in range(STEPS):
         p = alpha + np.einsum("tij,tj->ti", beta, n) + 0.5 * np.einsum("tj,tijk,tk->ti", n, Gamma, n)
         target = np.sqrt(np.maximum(p, 0.0))
         slope = (beta + np.einsum("tijk,tk->tij", Gamma, n)) / np.maximum(2.0 * target, 1e-300)[:, :, None]
         matrix = one - slope
         regular = np.abs(np.linalg.det(matrix)) > 1e-12
-        step = np.linalg.solve(np.where(regular[:, None, None], matrix, one), (target - n)[:, :, None])[:, :, 0]
+        side = (target - n)[:, :, None]
+        step = np.asarray(linalg.solve(np.where(regular[:, None, None], matrix, one), side)[:, :, 0], dtype=float)
         safe = regular & np.all(n + step >= 0, axis=1) & np.all(np.isfinite(step), axis=1)
         new = np.where(safe[:, None], n + step, target)
         change = np.abs(new - n).max(initial=0.0, where=unique[:, None])

@@ -1,4 +1,3 @@
-# pyright: basic
 """Inverse dynamics: the forces behind a prescribed motion.
 
     M u̇ + h − Q = B τ + Aᵀλ
@@ -18,7 +17,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import Given, Unknown, given_motion, unknowns_of
-from dalembert.analyses.motions.allocate import allocate
+from dalembert.analyses.motions.allocate import Allocation, allocate
 from dalembert.analyses.motions.inverse_result import Inverse, Solved
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
 from dalembert.codegen import Kernel
@@ -29,7 +28,7 @@ from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import State
-from dalembert.values import TUPLE, is_positive
+from dalembert.values import MAPPING, SEQUENCE, TUPLE, is_positive
 
 __all__ = ["inverse_dynamics"]
 
@@ -48,10 +47,10 @@ def inverse_dynamics(
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
     Args:
-        model: the mechanism: a tree or with loops, rolling, redundant constraints. Its drives are prescribed motion,
-            too, unless ``motion`` names the same coordinate. Of a planar mechanism quantities such as
-            ``"crank.angle"`` are prescribed, and its inputs are the unknowns. Or a ``da.Subsystem``, whose inputs are
-            found.
+        model: the mechanism: a tree or with loops, rolling, redundant constraints, friction in joints. Its drives are
+            prescribed motion, too, unless ``motion`` names the same coordinate. Of a planar mechanism quantities such
+            as ``"crank.angle"`` are prescribed, and its inputs are the unknowns. Or a ``da.Subsystem``, whose inputs
+            are found.
         motion: quantities of the motion and their values over time. A quantity is a joint (``"A"``, ``"ball[1]"``), an
             output, a formula (``"x(slider)"``, also of velocities), or a point ``("body", (x, y, z))`` of a body as
             drawn, with three values. A value is a formula of t and parameters, samples over the whole duration, a pair
@@ -87,7 +86,7 @@ def inverse_dynamics(
         model = model.prescribed_model(motion, unknowns)
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
-    names = tuple(unknowns) if isinstance(unknowns, (Mapping, list, tuple)) else unknowns
+    names: Any = tuple(unknowns) if isinstance(unknowns, (*MAPPING, *SEQUENCE)) else unknowns
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
     prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
@@ -108,12 +107,16 @@ class Prepared(PreparedMotion):
 
     @cached_property
     def force_kernel(self) -> Kernel:
-        """r = M u̇ + h − Q without the unknowns, B of each unknown, A, the power of forces without potential."""
+        """r = M u̇ + h − Q without the unknowns, B of each unknown, A, the power of forces without potential, C of each
+        friction."""
         k = self.dynamics.kernels
         e, du = k.equations(), CASADI.symbols("du", self.dynamics.nv)
         r = e.inverse(du[1])
-        outputs = {"r": r, "B": -CASADI.jacobian(r, k.symbols["p"][1][self.at]), "A": k.traced.jacobian}
+        p = k.symbols["p"][1]
+        outputs = {"r": r, "B": -CASADI.jacobian(r, p[self.at]), "A": k.traced.jacobian}
         self._check_linear(outputs["B"])
+        if self.contacts.frictions:
+            outputs["C"] = -CASADI.jacobian(r, p[self.contacts.columns])
         return k.compile("forces", {**outputs, "power": e.power()}, du=du)
 
     def _check_linear(self, B: np.ndarray) -> None:
@@ -144,14 +147,25 @@ class Prepared(PreparedMotion):
         p = d.parameters({**parameters, **nothing})
         seen = self.force_kernel(times, followed.q, followed.u, p, followed.du)
         r, B, A = (np.asarray(part) for part in (seen.r, seen.B, seen.A))
-        found = allocate(
-            np.ascontiguousarray(A.reshape(len(times), -1, d.nv)), r, np.ascontiguousarray(B),
-            _weights(self.unknowns, weights), _limits(self.unknowns),
-        )  # fmt: skip
-        power = np.asarray(seen.power).reshape(-1)
-        return Inverse(
-            self.model, d, self.unknowns, Solved(times, followed, found, B, power, {**parameters, **nothing})
-        )
+        A, B = np.ascontiguousarray(A.reshape(len(times), -1, d.nv)), np.ascontiguousarray(B)
+        preferred = _weights(self.unknowns, weights), _limits(self.unknowns)
+
+        def found_with(more: np.ndarray) -> tuple[Allocation, np.ndarray]:
+            found, values = allocate(A, r - more, B, *preferred), np.tile(p, (len(times), 1))
+            values[:, self.at] = found.tau
+            return found, values
+
+        power, rubbed = np.asarray(seen.power).reshape(-1), None
+        if self.contacts.frictions:
+            C = np.asarray(seen.C).reshape(len(times), d.nv, -1)
+            found, rubbed = self.contacts.rub(times, followed, p, C, found_with)
+            power = power + rubbed.power
+        else:
+            found, _ = found_with(np.zeros_like(r))
+        values = {**parameters, **nothing}
+        checks = self.contacts.checks(times, followed, values, forces=True)
+        solved = Solved(times, followed, found, B, power, values, rubbed, checks)
+        return Inverse(self.model, d, self.unknowns, solved)
 
 
 def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarray:

@@ -1,4 +1,3 @@
-# pyright: basic
 """The result of inverse dynamics: forces by name, with the motion that they belong to."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from dalembert.analyses.assembly.prescribe import Unknown, output_name
 from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
 from dalembert.analyses.motions.followed_run import followed_run
+from dalembert.analyses.motions.motion_contacts import Rubbed
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -43,7 +43,7 @@ PIVOT_LIMIT = 1e-5
 
 class Solved(NamedTuple):
     """Instants, the motion, the forces, their columns B, the power of other forces without potential, parameters with
-    the unknowns at zero."""
+    the unknowns at zero, friction, and checks of what is in the way of the motion."""
 
     times: np.ndarray
     followed: Followed
@@ -51,11 +51,13 @@ class Solved(NamedTuple):
     B: np.ndarray
     power: np.ndarray
     parameters: dict[str, float]
+    rubbed: Rubbed | None
+    checks: list[Check]
 
 
 def certify_inverse(dynamics: Dynamics, solved: Solved) -> Certificate:
     """What the motion leaves open, what nobody balances, and whether the forces give the motion back."""
-    times, followed, found, _, _, parameters = solved
+    times, followed, found, parameters = solved.times, solved.followed, solved.found, solved.parameters
     checks: list[Check] = []
     if dynamics.rows:
         seen = dynamics.residuals(times, followed.q, followed.u, parameters) if not dynamics.is_large else None
@@ -71,8 +73,11 @@ def certify_inverse(dynamics: Dynamics, solved: Solved) -> Certificate:
     size = 1.0 + _largest(found.e)
     about = "forces that no unknown can give, relative to those that are needed"
     checks.append(Check("feasibility residual", _largest(found.left) / size, LEFT_LIMIT, "", about))
-    checks += _forward(dynamics, solved)
-    remarks = []
+    checks += [*_forward(dynamics, solved), *solved.checks]
+    remarks: list[str] = []
+    for name, count in zip(solved.rubbed.names, solved.rubbed.standing, strict=True) if solved.rubbed else ():
+        if count:
+            remarks.append(f"{name} stands still at {count} instants: friction is counted as when it begins to move")
     if not found.unique.all():
         remarks.append("more unknowns than freedoms: those with the least weighted squares are given")
     if found.limited.any():
@@ -86,6 +91,7 @@ def _forward(dynamics: Dynamics, solved: Solved) -> list[Check]:
     """Accelerations that the forces produce, against those of the motion."""
     followed, found = solved.followed, solved.found
     forces = np.einsum("tij,tj->ti", solved.B, found.tau) + found.left
+    forces = forces if solved.rubbed is None else forces + solved.rubbed.generalized
     try:
         du, _ = dynamics.solve(followed.q, followed.u, forces, t=solved.times, parameters=solved.parameters)
     except DalembertError:
@@ -117,7 +123,7 @@ class Inverse:
         self.model, self.dynamics, self.certificate = model, dynamics, certify_inverse(dynamics, solved)
         self.names = [one.name for one in unknowns]
         self._unknowns = unknowns
-        self._t, self._followed, self._found, B, self._power, self._parameters = solved
+        self._t, self._followed, self._found, B, self._power, self._parameters, self._rubbed, _ = solved
         self._speeds = np.einsum("tij,ti->tj", B, self._followed.u)
 
     def __repr__(self) -> str:
@@ -148,6 +154,12 @@ class Inverse:
         import xarray as xr
 
         return xr.DataArray(values, dims=("time",), coords={"time": self._t}, attrs={"units": unit} if unit else {})
+
+    def _by_velocity(self, values: np.ndarray) -> xr.DataArray:
+        import xarray as xr
+
+        coords = {"time": self._t, "velocity": self.dynamics.u_names}
+        return xr.DataArray(values, dims=("time", "velocity"), coords=coords)
 
     def _unit(self, name: str) -> str:
         one = self._unknowns[self.names.index(name)]
@@ -191,15 +203,19 @@ class Inverse:
     @property
     def residual(self) -> xr.DataArray:
         """Forces on all velocities that are needed, but that no unknown can give; zero if the motion is feasible."""
-        import xarray as xr
-
-        coords = {"time": self._t, "velocity": self.dynamics.u_names}
-        return xr.DataArray(self._found.left, dims=("time", "velocity"), coords=coords)
+        return self._by_velocity(self._found.left)
 
     @property
     def balance(self) -> tuple[np.ndarray, np.ndarray]:
         """E and e of the projected balance E τ = e at every instant, with rows of zeros behind."""
         return self._found.E, self._found.e
+
+    def friction(self, name: str) -> xr.DataArray:
+        """Force (N) or torque (N m) of a friction over time, along its velocity."""
+        known = self._rubbed.names if self._rubbed is not None else []
+        if self._rubbed is None or name not in known:
+            raise DalembertError(f"no friction {name!r}; the model has {', '.join(known) or 'none'}")
+        return self._labeled(self._rubbed.forces[:, known.index(name)])
 
     # The motion
 
@@ -214,10 +230,11 @@ class Inverse:
         total = self._power + np.sum(self._speeds * self._found.tau, axis=1)
         if len(self._t) < 2:
             return np.zeros(len(self._t))
-        from scipy.interpolate import make_interp_spline
+        import scipy.interpolate
 
+        splines: Any = scipy.interpolate
         degree = min(5, len(self._t) - 1) | 1 if len(self._t) > 2 else 1
-        return make_interp_spline(self._t, total, k=min(degree, len(self._t) - 1)).antiderivative()(self._t)
+        return splines.make_interp_spline(self._t, total, k=min(degree, len(self._t) - 1)).antiderivative()(self._t)
 
     @property
     def time(self) -> xr.DataArray:
@@ -227,10 +244,7 @@ class Inverse:
     @property
     def accelerations(self) -> xr.DataArray:
         """u̇."""
-        import xarray as xr
-
-        coords = {"time": self._t, "velocity": self.dynamics.u_names}
-        return xr.DataArray(self._followed.du, dims=("time", "velocity"), coords=coords)
+        return self._by_velocity(self._followed.du)
 
     @property
     def state(self) -> tuple[np.ndarray, np.ndarray]:
@@ -262,6 +276,8 @@ class Inverse:
         p = np.tile(k.parameters(self._parameters), (len(self._t), 1))
         for j, one in enumerate(self._unknowns):
             p[:, k.parameter_names.index(one.parameter)] = self._found.tau[:, j]
+        for j, name in enumerate(self._rubbed.names if self._rubbed is not None else ()):
+            p[:, k.parameter_names.index(f"{name}.force")] = cast(Rubbed, self._rubbed).forces[:, j]
         f = self._followed
         found = np.asarray(k.reaction_kernel(self._t, f.q, f.u, p, f.du, self._found.multipliers))
         return k.reaction_names, found.reshape(len(self._t), len(k.reaction_names), 2, 3)

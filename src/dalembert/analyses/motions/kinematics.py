@@ -19,7 +19,7 @@ from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import given_motion
 from dalembert.analyses.motions.follow import Followed, Following
 from dalembert.analyses.motions.followed_run import followed_run
-from dalembert.analyses.motions.kinematics_events import Found, Watch, find_events
+from dalembert.analyses.motions.kinematics_events import BEYOND, END, Found, Watch, find_events
 from dalembert.analyses.motions.kinematics_result import Kinematics, Rates
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
 from dalembert.codegen import Kernel
@@ -118,10 +118,12 @@ class Prepared(PreparedMotion):
         work = self._work(times, followed, parameters)
         run = followed_run(self.dynamics, times, followed, work, parameters, Certificate(True, ""))
         watch = Watch(
-            self.dynamics, following, times, followed, rates, names, run, lambda t, y: self._joint_map(t, y, parameters)
-        )
+            self.dynamics, following, times, followed, rates, names, run,
+            lambda t, y: self._joint_map(t, y, parameters), self.contacts,
+        )  # fmt: skip
         events = find_events(watch, ended)
-        run.certificate = _certificate(self.dynamics, times, followed, parameters, events, ended)
+        touched = self.contacts.checks(times, followed, parameters, forces=False)
+        run.certificate = _certificate(self.dynamics, times, followed, parameters, events, touched)
         drives = {one.name: one.joint[0] if one.joint is not None else None for one in given}
         return Kinematics(self.model, run, rates, tuple(events), drives, planar)
 
@@ -213,10 +215,11 @@ def _certificate(
     followed: Followed,
     parameters: dict[str, float],
     events: list[Found],
-    ended: Found | None,
+    touched: list[Check],
 ) -> Certificate:
-    """What the motion leaves open, and how near to a singular position it comes."""
+    """What the motion leaves open or enters, and how near to a singular position it comes."""
     checks: list[Check] = []
+    ended = next((event for event in events if event.kind == END), None)
     if dynamics.rows:
         seen = dynamics.residuals(times, followed.q, followed.u, parameters)
         for name, values, limit in (
@@ -231,6 +234,7 @@ def _certificate(
         checks.append(Check("integrated position", followed.change, INTEGRATED_LIMIT, "", about))
     about = "smallest over largest pivot of constraints and drives, inverse: large near singular positions"
     checks.append(Check("conditioning", 1.0 / max(followed.pivot, 1e-300), 1.0 / PIVOT_LIMIT, "", about))
-    remarks = tuple(str(event) for event in events if event.kind in ("singular", "change of branch"))
+    checks += touched
+    remarks = tuple(str(event) for event in events if event.kind in ("singular", "change of branch", BEYOND))
     message = "the drives lead the mechanism all the way" if ended is None else str(ended)
     return Certificate(ended is None, message, tuple(checks), remarks, {"instants": len(times)})

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.analyses.motions.follow import Followed, Following
+from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.dynamics import Dynamics
+from dalembert.dynamics.gaps import CLOSED
 from dalembert.dynamics.motion_rates import solve_along
 from dalembert.errors import SimulationError
 from dalembert.state import State
@@ -32,6 +34,7 @@ SINGULAR = 1e-5  # smallest over largest singular value
 MOST_EVENTS = 1000
 ROOT_STEPS = 60
 END = "limit"  # where a motion ends
+BEYOND = "beyond"  # where it enters what is in its way
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,9 @@ class Found:
 
     Attributes:
         time: when (s).
-        kind: ``dead point``, ``singular``, ``change of branch`` or ``limit``, where the motion ends.
-        joint: whose, or those that are loose there.
+        kind: ``dead point``, ``singular``, ``change of branch``, ``beyond``, where a limit or rigid contact is entered,
+            or ``limit``, where the motion ends.
+        joint: whose, or those that are loose there; the limit or contact that is entered.
         value: of the joint's coordinate (rad, m).
         text: more about it, in words.
     """
@@ -67,6 +71,7 @@ class Watch:
         drives: names of what is prescribed.
         run: the motion as recorded.
         joint_map: velocities of all joints by unit velocities, at a time and state.
+        contacts: what may be in the way.
     """
 
     dynamics: Dynamics
@@ -77,6 +82,7 @@ class Watch:
     drives: list[str]
     run: Trajectory
     joint_map: Callable[[float, np.ndarray], np.ndarray]
+    contacts: MotionContacts
 
     def state(self, t: float) -> np.ndarray:
         """q, u and u̇ at any time within."""
@@ -136,7 +142,7 @@ def independent_rows(J: np.ndarray) -> list[int]:
 
 def find_events(watch: Watch, ended: Found | None) -> list[Found]:
     """All events in the order of time."""
-    found = [*_singular(watch), *_dead_points(watch)]
+    found = [*_singular(watch), *_dead_points(watch), *_entered(watch)]
     return sorted(found, key=lambda event: event.time)[:MOST_EVENTS] + ([ended] if ended is not None else [])
 
 
@@ -193,6 +199,26 @@ def _dead_points(watch: Watch) -> list[Found]:
                     continue
             value = watch.coordinate(t, name)
             found.append(Found(t, "dead point", name, value, f"{watch.drives[0]} does not move it here"))
+    return found
+
+
+def _entered(watch: Watch) -> list[Found]:
+    """Where gaps of limits and rigid contacts become negative."""
+    contacts, times, d, found = watch.contacts, watch.times, watch.dynamics, list[Found]()
+    if not contacts.gaps:
+        return found
+    values = watch.following.parameters
+    gaps = contacts.gaps_at(times, watch.followed.q, watch.followed.u, values)
+    for k, name in enumerate(contacts.gaps):
+
+        def gap(s: float, k: int = k) -> float:
+            y = watch.state(s)
+            return float(contacts.gaps_at(s, y[: d.nq], y[d.nq :], values)[0, k])
+
+        for i in np.flatnonzero((gaps[:-1, k] >= -CLOSED) & (gaps[1:, k] < -CLOSED)).tolist():
+            a, b = float(gaps[i, k]), float(gaps[i + 1, k])
+            t = _root(gap, float(times[i]), float(times[i + 1]), a, b) if a > 0 else float(times[i])
+            found.append(Found(t, BEYOND, name, float("nan"), "the motion goes on beyond it"))
     return found
 
 

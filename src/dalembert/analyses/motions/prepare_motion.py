@@ -9,6 +9,7 @@ import numpy as np
 
 from dalembert.analyses.assembly.prescribe import Given, Unknown, add_turns, given_motion, working_model
 from dalembert.analyses.motions.follow import MotionFollower
+from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.analyses.motions.signals import Signals, signal_of
 from dalembert.analyses.simulation.give_inputs import refuse_states
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options
@@ -46,17 +47,20 @@ class PreparedMotion:
         model, flat: as given.
         dynamics: the equations without drives, unknown forces as parameters.
         follower: finds the states.
+        contacts: limits, rigid contacts and friction on the way.
     """
 
     def __init__(self, model: Model, motion: Mapping[Any, Any], unknowns: Any = None):
         model.validate()
         self.model, self.flat = model, flatten(model)
         refuse_states("a prescribed motion", self.flat, "give what the states act on as an input or a parameter")
+        self.flat.refuse_felt("a prescribed motion")
         given = given_motion(self.flat, motion)
         working = working_model(model, given, self.find_unknowns(given, unknowns))
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
         self.dynamics = Dynamics(working, "auto", "relative")
         self.follower = MotionFollower(self.dynamics, given, self.flat.parameters)
+        self.contacts = MotionContacts(self.dynamics)
         self._signals: dict[Any, Signals] = {}
 
     def find_unknowns(self, given: list[Given], unknowns: Any) -> list[Unknown]:

@@ -1,9 +1,8 @@
-# pyright: basic
 """Given functions of time with their first two rates: formulas, splines through samples, smoothed measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate, parse
 from dalembert.expressions.symbols import parameters_of, references
-from dalembert.values import NUMBER, TUPLE
+from dalembert.values import ARRAY, NUMBER, SEQUENCE, TUPLE
 
 __all__ = ["Samples", "Signals", "signal_of"]
 
@@ -64,18 +63,19 @@ class Samples:
     @cached_property
     def spline(self) -> Any:
         """The function and its rates, as SciPy has it."""
-        from scipy.interpolate import UnivariateSpline, make_interp_spline, make_smoothing_spline
+        import scipy.interpolate
 
+        splines: Any = scipy.interpolate
         n = len(self.times)
         degree = DEGREE if n > DEGREE else 3
         if self.smoothing is None:
-            return make_interp_spline(self.times, self.values, k=degree)
+            return splines.make_interp_spline(self.times, self.values, k=degree)
         if self.smoothing == "auto":
             if n < DEGREE:
                 raise DalembertError(f"samples: smoothing='auto' needs at least {DEGREE} samples, got {n}")
-            return make_smoothing_spline(self.times, self.values)
+            return splines.make_smoothing_spline(self.times, self.values)
         weights = np.full(n, 1.0 / float(self.smoothing))
-        return UnivariateSpline(self.times, self.values, w=weights, k=degree, s=n, ext=2)
+        return splines.UnivariateSpline(self.times, self.values, w=weights, k=degree, s=n, ext=2)
 
     def at(self, t: np.ndarray) -> np.ndarray:
         """Value, first and second rate: one row for each time."""
@@ -114,7 +114,7 @@ def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Sam
         return Samples(np.asarray(rest["time"]), np.asarray(rest))
     if isinstance(rest, TUPLE) and len(rest) == 2 and all(np.ndim(part) == 1 for part in rest):
         return Samples(*rest)
-    if isinstance(rest, (Sequence, np.ndarray)) and np.ndim(rest) == 1 and len(rest) >= FEWEST:
+    if isinstance(rest, (*SEQUENCE, *ARRAY, range)) and np.ndim(rest) == 1 and len(rest) >= FEWEST:
         return Samples(np.linspace(*span, len(rest)), rest)
     raise DalembertError(f"motion of {what}: expected {GIVEN}; got {given!r}")
 
@@ -159,9 +159,10 @@ class Signals:
         import casadi as ca
 
         t, p, s = self._formulas
-        first = ca.jtimes(s, t, ca.DM.ones(1))
-        outputs = {"s": s, "first": first, "second": ca.jtimes(first, t, ca.DM.ones(1))}
-        dense = {name: ca.densify(value) for name, value in outputs.items()}
+        casadi: Any = ca
+        first = casadi.jtimes(s, t, ca.DM.ones(1))
+        outputs: dict[str, Any] = {"s": s, "first": first, "second": casadi.jtimes(first, t, ca.DM.ones(1))}
+        dense: dict[str, Any] = {name: ca.densify(value) for name, value in outputs.items()}
         return compile_function("signals", {"t": t, "p": p}, dense, shapes={"t": ()})
 
     @cached_property
@@ -169,7 +170,8 @@ class Signals:
         """Third rates of the formulas."""
         import casadi as ca
 
-        t, p, s = self._formulas
+        t, p, first = self._formulas
+        s: ca.SX = first
         for _ in range(3):
             s = ca.jtimes(s, t, ca.DM.ones(1))
         return compile_function("third_rates", {"t": t, "p": p}, {"third": ca.densify(s)}, shapes={"t": ()})
@@ -202,7 +204,7 @@ class Signals:
                 found[:, :, i] = part.at(times)
         bad = np.argwhere(~np.isfinite(found))
         if len(bad):
-            row, order, part = bad[0]
+            row, order, part = (int(number) for number in bad[0])
             what = ("value", "velocity", "acceleration")[order]
             raise DalembertError(
                 f"motion {self.parts[part]} has no finite {what} at t = {times[row]:g} s.  Fix: a formula that is "

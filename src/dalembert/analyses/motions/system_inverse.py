@@ -1,4 +1,3 @@
-# pyright: basic
 """The result of inverse dynamics of a subsystem."""
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ class SystemInverse(SystemTrajectory):
             f"{self.certificate.verdict}>"
         )
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, attrs: dict[str, Any] | None = None) -> Path:
         """NetCDF with motion, forces and certificate; ``da.load`` reads it back."""
         more = {
             "unknowns": self.unknowns, "unique": self.unique.tolist(), "residual": self.residual.tolist(),
@@ -136,7 +135,7 @@ class SystemInverse(SystemTrajectory):
             "friction": None if self.friction is None else self.friction.tolist(),
             "reversals": [event._asdict() for event in self._reversals],
         }  # fmt: skip
-        return super().save(path, {INVERSE: json.dumps(more)})
+        return super().save(path, {**(attrs or {}), INVERSE: json.dumps(more)})
 
     @classmethod
     def loaded(cls, run: SystemTrajectory) -> SystemInverse:
@@ -145,7 +144,7 @@ class SystemInverse(SystemTrajectory):
         Raises:
             DalembertError: if the file is damaged.
         """
-        made = cls(run._recorded, run.certificate, None)
+        made = cls(run.recorded, run.certificate, None)
         try:
             more = json.loads(made.attrs.pop(INVERSE))
             made.unknowns = tuple(map(str, more["unknowns"]))
@@ -189,7 +188,7 @@ class SystemInverse(SystemTrajectory):
         """
         from dalembert.view import Plot, plot_series, write_png
 
-        default = [*self.unknowns, *(n for n in self._recorded.labels["state"] if not n.endswith(".d"))]
+        default = [*self.unknowns, *(n for n in self.recorded.labels["state"] if not n.endswith(".d"))]
         names = [quantities] if isinstance(quantities, str) else list(quantities or default[:MOST_PANELS])
         good = np.all([np.isfinite(self.values(name)) for name in names], axis=0)
         if not good.any():
@@ -227,7 +226,7 @@ def _certificate(made: SystemInverse, forces: Any, quality: Quality, values: dic
     left = float(np.abs(found.left).max(initial=0.0)) / size
     checks.append(Check("feasibility residual", left, LEFT_LIMIT, "", "forces that no unknown can give, relative"))
     checks += _forward(made, values)
-    remarks = []
+    remarks: list[str] = []
     if made.events:
         remarks.append(f"{len(made.events)} reversals of friction; instants there have the value just after")
     if friction is not None:
@@ -261,8 +260,8 @@ def _forward(made: SystemInverse, values: dict[str, float]) -> list[Check]:
         for k in np.unique(np.linspace(0, len(times) - 1, CHECKED + 2).astype(int))[1:-1]
         if made.unique[k] and not np.any(np.abs(near - times[k]) < 1e-9)
     ]
-    names = [*made._recorded.labels["state"], *made._recorded.labels["input"]]
-    tops = made._recorded.labels["top"]
+    names = [*made.recorded.labels["state"], *made.recorded.labels["input"]]
+    tops = made.recorded.labels["top"]
     for k in good:
         state = {name: float(made.values(name)[k]) for name in names}
         known = {name: value for name, value in values.items() if name in equations.parameters}

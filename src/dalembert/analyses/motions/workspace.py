@@ -12,15 +12,18 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_given import read_wishes
 from dalembert.analyses.assembly.assemble_search import Search
+from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import working_model
 from dalembert.analyses.motions.kinematics_events import independent_rows
+from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
-from dalembert.model import Model
+from dalembert.model import Model, model_of
 from dalembert.planar import Planar
+from dalembert.values import SEQUENCE
 
 __all__ = ["Workspace", "workspace"]
 
@@ -64,7 +67,7 @@ class Workspace:
 
 
 def workspace(
-    model: Model | Planar,
+    model: Model | Planar | Dynamics,
     point: Any,
     ranges: Mapping[str, Sequence[float]],
     *,
@@ -72,7 +75,8 @@ def workspace(
     initial: Mapping[str, Any] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Workspace:
-    """Where a point can go while joints run through their ranges, on the branch of the beginning.
+    """Where a point can go while joints run through their ranges, on the branch of the beginning and within all limits
+    and rigid contacts.
 
     Args:
         point: ``(body, (x, y, z))`` as drawn, or a body for its origin.
@@ -84,11 +88,14 @@ def workspace(
     Raises:
         DalembertError: freedoms are left open, or a name is not known.
     """
-    made = model.to_model() if isinstance(model, Planar) else model
+    if not isinstance(samples, int) or samples < 1:
+        raise DalembertError(f"workspace: samples must be a positive integer, got {samples!r}")
+    made = model.model if isinstance(model, Dynamics) else model_of(model)
     dynamics = kept_for(made, ("workspace",), lambda: Dynamics(working_model(made, [], []), "auto", "relative"))
-    body, at = (point, None) if isinstance(point, str) else point
+    body, at = _point(point)
     if body not in dynamics.flat.bodies:
         raise DalembertError(f"workspace: unknown body {body!r}; there are {', '.join(dynamics.flat.bodies)}")
+    ranges = by_name("workspace: ranges", ranges, '{"A": (0, 1)}')
     axes = [_range(dynamics, name, bounds, samples) for name, bounds in ranges.items()]
     if not axes or samples ** len(axes) > MOST_SAMPLES:
         raise DalembertError(
@@ -108,6 +115,15 @@ def workspace(
     name = body if at is None else f"{body} at ({', '.join(f'{float(x):g}' for x in at)})"
     points[~reachable] = np.nan
     return Workspace(name, tuple(ranges), values, points, reachable, quality, dynamics.coordinates)
+
+
+def _point(point: Any) -> tuple[Any, Any]:
+    """Body and place."""
+    if not isinstance(point, SEQUENCE):
+        return getattr(point, "name", point), None
+    if len(point) != 2 or np.shape(point[1]) != (3,):
+        raise DalembertError(f"workspace: point must be a body, or (body, (x, y, z)), got {point!r:.60}")
+    return getattr(point[0], "name", point[0]), point[1]
 
 
 def _range(dynamics: Dynamics, name: str, bounds: Sequence[float], samples: int) -> np.ndarray:
@@ -144,6 +160,10 @@ def _reach(
         wanted[:, slot.q.start] = values[:, k]
     q, errors = search.lead(base, wanted, np.zeros((len(values), 0)))
     reachable = errors <= CLOSED * (1.0 + np.abs(q).max(axis=1, initial=0.0))
+    contacts = MotionContacts(dynamics)
+    if contacts.gaps:
+        times, still = np.zeros(len(q)), np.zeros((len(q), dynamics.nv))
+        reachable &= contacts.gaps_at(times, q, still, parameters).min(axis=1) >= -CLOSED
     J = search.jacobians(q)
     if not J.shape[1] or not J.shape[2]:
         return q, reachable, np.where(reachable, 1.0, np.nan)

@@ -15,6 +15,7 @@ from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.expressions import switches_in
 from dalembert.integrators.base import Result, Status
+from dalembert.model.flatten import BRANCHED
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import singular_values
@@ -183,7 +184,7 @@ def _constraint_checks(
     checks.append(Check("velocity residual", max(velocity), limit, "", "|A u + b|", CLOSER))
     scale = 1.0 + _largest(solved[0])
     correction = context.statistics.largest_correction
-    about = "how far velocities were bent back onto the constraints in one step, relative"
+    about = "how far velocities, and positions, were bent back onto the constraints in one step, relative"
     if not outcome.projects:
         limit = max(CORRECTION_LIMIT, accuracy)
         checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
@@ -208,9 +209,10 @@ def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
     """
     if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
         return False, 0.0
-    sizes = singular_values(jacobians)
+    # Rows without entries add zeros alone.
+    sizes = singular_values(jacobians[:, np.any(jacobians, axis=(0, 2))])
     sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
-    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1)))
+    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1))) if sizes.size else 0
     if rank == 0:
         return False, 0.0
     s = sizes[:, rank - 1]
@@ -329,11 +331,15 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check]) -> l
 
 
 def branches_as_written(dynamics: Dynamics) -> list[str]:
-    """Elements whose formulas have branches that the run does not choose by events: constraints and drives always,
-    forces of models that have too many, or that are too large."""
-    flat = dynamics.flat
-    elements = {**flat.constraints, **({} if dynamics.kernels.n_branches else flat.forces)}
-    return [name for name, (element, _) in elements.items() if _branching(element)]
+    """Elements whose formulas have branches that the run does not choose by events: constraints of other kinds than
+    ``BRANCHED``, and all elements of models that have too many, or that are too large."""
+    flat, chosen = dynamics.flat, dynamics.kernels.n_branches > 0
+    elements = {**flat.constraints, **({} if chosen else flat.forces)}
+    return [
+        name
+        for name, (element, _) in elements.items()
+        if _branching(element) and not (chosen and isinstance(element, BRANCHED))
+    ]
 
 
 def _branching(element: Any) -> bool:

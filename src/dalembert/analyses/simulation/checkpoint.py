@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 7
+_FORMAT = 8
 
 
 def fingerprint(*parts: Any) -> str:
@@ -68,6 +68,7 @@ class Checkpoint:
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
             "active": run.context.active.tolist(), "statistics": run.context.statistics.values(), "lost": run.lost,
+            "softened": run.softened,
         }  # fmt: skip
         data = xr.Dataset(
             {
@@ -118,7 +119,7 @@ class Checkpoint:
         run.parameters = {str(name): float(value) for name, value in given.items()}
         run.segments = [(start, values) for start, values in notes["segments"]]
         run.events = [Happening(**event) for event in notes["events"]]
-        run.lost = float(notes["lost"])
+        run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
         run.notes = notes["notes"]
         if notes["method"] != run.method.name:
             assert run.fallback is not None

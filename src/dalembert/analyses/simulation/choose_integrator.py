@@ -15,7 +15,7 @@ from dalembert.values import SEQUENCE, is_positive
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["Choice", "choose_integrator", "choose_methods"]
+__all__ = ["BAUMGARTE", "Choice", "baumgarte_constants", "choose_integrator", "choose_methods"]
 
 # From this relative tolerance on a method of order 5 takes less work than one of order 8.
 LOOSE = 1e-5
@@ -24,7 +24,7 @@ BAUMGARTE = 10.0  # 1/s
 
 _PROJECTIONS = ("projection", "partition", "stages")
 _FORMS = ("index-1", "ggl", "index-2")
-Baumgarte = float | tuple[float, float]
+Baumgarte = float | tuple[float, ...]
 STABILIZATIONS = ("auto", *_PROJECTIONS, "baumgarte", "none", *_FORMS)
 
 
@@ -91,13 +91,14 @@ def _numbers(**given: float | None) -> dict[str, Any]:
     return options
 
 
-def _constants(given: Any) -> tuple[float, float]:
-    """α and β of Baumgarte's stabilization, from one number for both or from two."""
-    pair = tuple(given) if isinstance(given, SEQUENCE) else (given, given)
-    if len(pair) != 2:
-        raise DalembertError(f"baumgarte must be one number α = β, or two (α, β), got {given!r}")
-    alpha, beta = (_numbers(baumgarte=value)["baumgarte"] for value in pair)
-    return alpha, beta
+def baumgarte_constants(given: Any, most: int = 3) -> tuple[float, float, float]:
+    """α, β and γ of Baumgarte's stabilization, from one number α = β, or from two or three; γ = 2α without."""
+    values = tuple(given) if isinstance(given, SEQUENCE) else (given, given)
+    if not 2 <= len(values) <= most:
+        more = ", or (α, β, γ)" if most == 3 else ""
+        raise DalembertError(f"baumgarte must be one number α = β, or two (α, β){more}, got {given!r}")
+    alpha, beta, *rest = (_numbers(baumgarte=value)["baumgarte"] for value in values)
+    return alpha, beta, rest[0] if rest else 2.0 * alpha
 
 
 def _make(name: str, options: dict[str, Any]) -> Integrator:
@@ -135,7 +136,7 @@ def _stabilizer(
     if name == "stages" and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} keeps to the constraints in its own way")
     tolerated = _numbers(drift=drift).get("drift", 0.0)
-    alpha, beta = _constants(BAUMGARTE if baumgarte is None else baumgarte)
+    alpha, beta, _ = baumgarte_constants(BAUMGARTE if baumgarte is None else baumgarte, 2)
 
     def settle(context: Context) -> None:
         if pulled:

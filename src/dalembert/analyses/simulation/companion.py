@@ -27,7 +27,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["accuracy_of", "estimate_error", "estimate_motion", "motion_sizes"]
+__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion", "motion_sizes"]
 
 # Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
 TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
@@ -175,14 +175,29 @@ def estimate_motion(
     dynamics: Dynamics, choice: Choice, outcome: Outcome, accuracy: float | None
 ) -> tuple[float, Estimate | None]:
     """The accuracy that the run of a mechanism is held to, and its error."""
+    return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy)
+
+
+def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
+    """Of coordinates and velocities."""
     nq, nv = dynamics.nq, dynamics.nv
     unit: list[slice] = []
     for slot in dynamics.coordinates.slots:
         joint = dynamics.coordinates.joint_at(slot)
         if joint.nq > joint.nv:
             unit += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
-    sizes = motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit)
-    return estimate_error(dynamics, choice, outcome, sizes, accuracy)
+    return motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit)
+
+
+def estimate_by_other(
+    dynamics: Dynamics, choice: Choice, outcome: Outcome, other: Outcome, accuracy: float | None, scale: float, by: str
+) -> tuple[float, Estimate | None]:
+    """As ``estimate_motion``, by a companion that was run elsewhere; its difference times ``scale`` is the error."""
+    run = _judged(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy)
+    if not outcome.finished:
+        return run.accuracy, None
+    rtol = getattr(run.method, "rtol", None) if run.method.adaptive else None
+    return run.accuracy, replace(_verdict(run, other, scale, by, rtol or run.accuracy), rtol=rtol)
 
 
 def estimate_error(
@@ -194,12 +209,10 @@ def estimate_error(
         choice: how the run began.
         sizes: of q and u, or of all states (see ``motion_sizes``).
     """
-    times, method = outcome.times, outcome.method
-    assert times is not None and method is not None
-    wanted = accuracy_of(method, accuracy)
+    run = _judged(dynamics, choice, outcome, sizes, accuracy)
+    wanted, method, times = run.accuracy, run.method, run.wanted
     if not outcome.finished:
         return wanted, None
-    run = _Run(dynamics, choice, outcome, times, np.arange(len(times)), method, sizes, wanted)
     try:
         found = _estimate(run)
     except KeyboardInterrupt:
@@ -207,7 +220,17 @@ def estimate_error(
     return wanted, replace(found, rtol=getattr(method, "rtol", None) if method.adaptive else None)
 
 
+def _judged(
+    dynamics: Dynamics | CompiledSystem, choice: Choice, outcome: Outcome, sizes: np.ndarray, accuracy: float | None
+) -> _Run:
+    times, method = outcome.times, outcome.method
+    assert times is not None and method is not None
+    return _Run(dynamics, choice, outcome, times, np.arange(len(times)), method, sizes, accuracy_of(method, accuracy))
+
+
 def _estimate(run: _Run) -> Estimate:
+    if run.method.jumps:
+        return _by_halving(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
     spent = 0
@@ -275,6 +298,18 @@ def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
     return replace(method, rtol=method.rtol * factor, atol=method.atol * factor, max_steps=max_steps)
 
 
+def _by_halving(run: _Run) -> Estimate:
+    """By a run with half the step, for an error that goes with the step: half of it is gone then. Positions alone are
+    compared: near an impact, velocities before it stand beside those behind it."""
+    method: Any = run.method
+    step = 0.5 * min(method.step, float(np.diff(run.wanted).min()))
+    choice = replace(run.choice, method=replace(method, step=step), fallback=None)
+    sizes = run.sizes.copy()
+    assert isinstance(run.dynamics, Dynamics), "subsystems have no contacts"
+    sizes[run.dynamics.nq :] = np.inf
+    return _decided(replace(run, sizes=sizes), choice, 2.0, f"in positions by a run with steps of {step:.2g} s", step)
+
+
 def _by_adaptive(run: _Run) -> Estimate:
     """By an adaptive run that is much finer than asked."""
     method: Any = run.method
@@ -310,6 +345,10 @@ def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float) -> E
     except DalembertError as error:  # such as a kernel that a model cannot give
         note = f"it could not be run: {error}"
         return Estimate(np.inf, run.accuracy, np.nan, float(run.times[0]), by, 0, False, note)
+    return _verdict(run, outcome, scale, by, rtol)
+
+
+def _verdict(run: _Run, outcome: Outcome, scale: float, by: str, rtol: float) -> Estimate:
     compared = _Compared(run, outcome)
     error = scale * compared.largest if compared.whole else np.inf
     horizon = compared.until(run.accuracy / scale)

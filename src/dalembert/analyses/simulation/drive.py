@@ -22,7 +22,7 @@ from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
 from dalembert.integrators.base import Monitor, Result, result
 from dalembert.model.data import ContactEvent, FrictionEvent
-from dalembert.numerics.context import OK
+from dalembert.numerics.context import OK, Context
 from dalembert.state import State
 from dalembert.trajectory.outcome import Happening, Outcome
 
@@ -49,6 +49,11 @@ ENDLESS = (
 OVERLOOKED = (
     "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} "
     "s may pass unseen (step=… bounds the steps)"
+)
+
+SOFTENED = (
+    "in {count} impacts the restitution given would have added energy, as laws of restitution do with friction; it was "
+    "lowered to where none is taken (by a factor of {least:.3g} at least)"
 )
 
 CHATTERS = (
@@ -93,7 +98,8 @@ class Driver:
     """
 
     problem: Any
-    context: Any
+    context: Any = None
+    made_for: tuple[Any, Any] | None = None
 
     def __init__(
         self,
@@ -122,14 +128,19 @@ class Driver:
         self.choices = 0
         self.interrupted = False
         self.lost = 0.0
-        if isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions):
+        self.softened: list[float] = []
+        self.ranks: dict[tuple[tuple[str, float], ...], tuple[int, int] | None] = {}
+        touching = isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions)
+        if touching and not self.method.jumps:
             self._begin_contacts(float(times[0]), x)
         self.begin(float(times[0]), x, 1)
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         """A new start of the method at t with x = (q, u, W)."""
-        self.problem, self.context = self.chosen.problem(self.parameters, self.method.needs, (t, x), active)
-        self.settle(self.context)
+        if active is not None or not self._keeps_problem():
+            self.problem, self.context = self.chosen.problem(self.parameters, self.method.needs, (t, x), active)
+            self.settle(self.context)
+            self.made_for = self.chosen, self.method
         self.problem.spacing = guard_spacing(self.times)
         y = x
         if self.problem.encode is None:
@@ -139,9 +150,26 @@ class Driver:
             y = np.zeros(self.problem.size)
             if self.problem.encode(t, x, y) > OK:
                 raise SimulationError(f"the run cannot begin: {self.context.failure()}")
+        if isinstance(self.context, Context):
+            c = self.context
+            read = c.n_contacts + c.n_frictions + c.n_assumed + c.n_watched
+            c.unread = not read and set(self.method.needs) <= {"rhs", "retract"}
         self.context.statistics.restore(self.statistics)
         self.memory = self.method.start(self.problem, t, y, written)
         self.memory.event = happened
+
+    def _keeps_problem(self) -> bool:
+        """Whether the problem of the last start does again, with the parameters of now: impacts begin runs anew."""
+        chosen, context = self.chosen, self.context
+        if self.made_for != (chosen, self.method) or not isinstance(chosen, Dynamics) or chosen.is_large:
+            return False
+        remembers = context.solver is not None and context.solver.record is not context
+        if remembers or context.n_active or self.problem.encode is not None or "jacobian" in self.method.needs:
+            return False
+        values = chosen.parameters(self.parameters)
+        context.parameters[:] = values
+        context.rank, context.holonomic_rank = chosen.rows.held.get(values.tobytes(), (0, 0))
+        return True
 
     def run(self) -> Outcome:
         """Go to the end, or as far as possible."""
@@ -223,7 +251,10 @@ class Driver:
 
     def _impacts_noted(self) -> list[str]:
         hits = sum(event.name.endswith((" hit", " hit above")) for event in self.events)
-        return [f"{hits} impacts took {self.lost:.6g} J"] if self.lost and hits else []
+        said = [f"{hits} impacts took {self.lost:.6g} J"] if self.lost and hits else []
+        if self.softened:
+            said.append(SOFTENED.format(count=len(self.softened), least=min(self.softened)))
+        return said
 
     def _change_method(self) -> None:
         assert self.fallback is not None
@@ -320,10 +351,10 @@ class Driver:
         """Which contacts are closed at the start, and what sticks."""
         d = self.dynamics
         assert isinstance(d, Dynamics)
-        if d.kernels.variables is not None:
+        if not d.follows_switches:
             raise ModelError(
-                f"formulation {d.formulation.name!r} integrates other variables than velocities, which jump in impacts "
-                f"and halt by friction ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
+                f"formulation {d.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
+                f"sticks during a run ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
                 f"Fix: formulation='lagrange-multipliers'"
             )
         found = begin_contacts(d, t, x, self.parameters) if d.flat.contacts else Hit(self.parameters)
@@ -339,7 +370,8 @@ class Driver:
         """The energy that an impact takes counts as work."""
         self.parameters = found.parameters
         x[-1] -= found.lost
-        self.lost += found.lost
+        self.lost += found.taken
+        self.softened += [found.kept] if found.kept < 1.0 else []
         self.events += [Happening(t + left, f"{name} rest") for name, left in found.rest]
 
     def _rub(self, t: float, x: np.ndarray, event: Any = None) -> str | None:
@@ -366,14 +398,32 @@ class Driver:
             return CHATTERS.format(name=event.contact, count=CHATTER_EVENTS, time=t - last[0].time)
         return None
 
+    def _press_on(self, t: float, x: np.ndarray) -> None:
+        """Forces of contacts jump where friction goes over from slip to stick: some may end there."""
+        assert isinstance(self.dynamics, Dynamics)
+        flat = self.dynamics.flat
+        if flat.contacts:
+            found = settle(self.dynamics, t, x, self.parameters)
+            self.parameters |= {flat.switches[name]: found[flat.switches[name]] for name in flat.contacts}
+
     def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
         """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
         dynamics = self.dynamics
         if not isinstance(dynamics, Dynamics) or (not dynamics.rows.held and not switched):
             return
-        now = State(t, x[: dynamics.nq], x[dynamics.nq : -1], dynamics.coordinates, self.parameters)
-        relative = dynamics.relative.coordinates
-        hold_rank(dynamics, State(t, *now.to(relative), relative, self.parameters))
+        changing = {f"{name}.{part}" for name in dynamics.flat.frictions for part in ("slip", "force")}
+        acting = tuple((name, value) for name, value in self.parameters.items() if name not in changing)
+        key = dynamics.parameters(self.parameters).tobytes()
+        if acting in self.ranks:
+            # The same constraints acted before; forces of friction do not matter.
+            held = self.ranks[acting]
+            if held is not None:
+                dynamics.rows.held[key] = held
+        else:
+            now = State(t, x[: dynamics.nq], x[dynamics.nq : -1], dynamics.coordinates, self.parameters)
+            relative = dynamics.relative.coordinates
+            hold_rank(dynamics, State(t, *now.to(relative), relative, self.parameters))
+            self.ranks[acting] = dynamics.rows.held.get(key)
         if self.chosen is not dynamics and isinstance(self.chosen, Dynamics):
             self.chosen.rows.held.update(dynamics.rows.held)
 
@@ -402,6 +452,7 @@ class Driver:
         if isinstance(event, ContactEvent):
             trouble = self._touch(t, y, event)
         elif isinstance(event, FrictionEvent):
+            self._press_on(t, y)
             trouble = None
         elif isinstance(self.dynamics, Dynamics):
             self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)

@@ -20,7 +20,7 @@ from dalembert.export.fmu_archive import PLATFORMS, compile_for, platforms_asked
 from dalembert.export.fmu_description import Described, build_description, model_description
 from dalembert.export.fmu_source import Ending, Variable, device_program, fmu_source
 from dalembert.integrators import Status
-from dalembert.model import Model
+from dalembert.model import Model, flatten
 from dalembert.numerics.context import FAILURES
 from dalembert.planar import Planar
 
@@ -66,6 +66,8 @@ def export_fmu(
     if isinstance(inputs, str):
         raise DalembertError(f"inputs: expected names of parameters, got {inputs!r}.  Fix: inputs=[{inputs!r}]")
     wanted = platforms_asked(platforms, version)
+    if isinstance(model, Model):
+        flatten(model).refuse_fmus()
     run: Any = simulate(model, duration, options=options, **{"output_step": duration / STEPS, **given})  # type: ignore[arg-type]
     if not hasattr(run, "live"):
         raise DalembertError("export_fmu takes a mechanism; a subsystem has kernels.  Fix: kernel.export_c(folder)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,8 +15,9 @@ from dalembert.analyses.simulation.simulate import simulate
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.export.c_source import Shown, arena_needed, run_program, write_c_program
+from dalembert.export.microcontroller import check_processors, write_objects
 from dalembert.export.native_run import run_live
-from dalembert.model import Model
+from dalembert.model import Model, flatten
 from dalembert.planar import Planar
 
 __all__ = ["export_c"]
@@ -28,6 +30,7 @@ def export_c(
     duration: float = 1.0,
     *,
     name: str | None = None,
+    processors: str | Sequence[str] = (),
     options: Options | None = None,
     **given: Unpack[RunOptions],
 ) -> list[Path]:
@@ -38,12 +41,17 @@ def export_c(
         folder: gets ``name.h``, ``name.c`` and ``main.c``, which makes a stored run again and compares.
         duration: of that run (s).
         name: prefix of files and functions, a C identifier; by default made of the model's name.
+        processors: micro-controllers, such as ``"cortex-m4"``, that get an object file with machine code,
+            ``name.cortex-m4.o``, and a report of its memory and instructions; ``name_object.c`` holds their memory.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         …: the options of the run, see ``Options``.
 
     Returns:
         the files.
     """
+    wanted = check_processors(processors)
+    if isinstance(model, Model):
+        flatten(model).refuse_fmus()
     run: Any = simulate(model, duration, options=options, **given)
     if not hasattr(run, "live"):
         raise DalembertError("export_c takes a mechanism; a subsystem has kernels.  Fix: kernel.export_c(folder)")
@@ -58,4 +66,6 @@ def export_c(
     how = f"{d.formulation.name}, {d.coordinates.name} coordinates, {living.method.name}"
     states = [*(f"q {one}" for one in d.q_names), *(f"u {one}" for one in d.u_names), "work"]
     shown = Shown(d.model.name, list(d.parameter_names), states, how)
-    return write_c_program(Path(folder), stem if name is None else name, program, reference, shown)
+    stem = stem if name is None else name
+    files = write_c_program(Path(folder), stem, program, reference, shown)
+    return [*files, *write_objects(Path(folder), stem, program, shown, wanted)]

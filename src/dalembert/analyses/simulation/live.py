@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from dalembert.analyses.simulation.certify import NEARLY_SINGULAR
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
 from dalembert.analyses.simulation.companion import accuracy_of
 from dalembert.analyses.simulation.drive import MOST_EVENTS, QUICK_EVENTS, QUICK_TIME, Driver
-from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options
+from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, LIVE_METHODS, Options
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Context, Dynamics
 from dalembert.equations import Equations
@@ -34,17 +33,16 @@ from dalembert.export.make_start import Limits, Wanted, make_start
 from dalembert.export.native_events import Events
 from dalembert.export.native_run import Live
 from dalembert.export.native_watch import MEASURED, Watch
+from dalembert.export.portable import refuse_what_needs_python
 from dalembert.integrators import INTEGRATORS
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.certificate import ERROR
 
 __all__ = [
-    "KEPT_EVENTS", "Living", "Place", "RunMaker", "column_offsets", "make_living", "recorded_options", "start_place",
+    "KEPT_EVENTS", "Living", "Place", "RunMaker", "column_offsets", "make_living", "start_place",
 ]  # fmt: skip
 
-# Methods whose memory can begin anew within native code.
-METHODS = ("dopri8", "tsit5", "rk4", "euler", "radau")
 KEPT_EVENTS = 100  # that a page lists
 MOST_OUTPUTS = 20_000
 
@@ -70,29 +68,6 @@ class Living:
     dynamics: Dynamics
     start: State
     accuracy: float
-
-
-def recorded_options(options: Options, choice: Choice, duration: float) -> str:
-    """How a run is made, as text that is kept with it."""
-
-    def plain(values: Mapping[str, Any] | State | Trajectory | None) -> Any:
-        if values is None or isinstance(values, (State, Trajectory)):
-            return {} if values is None else None
-        return {str(name): np.asarray(value, dtype=float).reshape(-1).tolist() for name, value in values.items()}
-
-    def method(integrator: Any) -> Any:
-        if integrator is None or integrator.name not in METHODS:
-            return None
-        return {"name": integrator.name, **asdict(integrator)}
-
-    return json.dumps(
-        {
-            "duration": duration, "start": options.start, "output_step": options.output_step,
-            "method": method(choice.method), "fallback": method(choice.fallback),
-            "stabilization": options.stabilization, "baumgarte": options.baumgarte, "accuracy": options.accuracy,
-            "initial": plain(options.initial), "initial_rates": plain(options.initial_rates),
-        }
-    )  # fmt: skip
 
 
 def _method(data: dict[str, Any] | None) -> Any:
@@ -154,14 +129,13 @@ def _refuse(run: Trajectory, how: Any) -> None:
     if how is None:
         raise DalembertError(f"this run of {name!r} does not know how it was made.  Fix: take one of da.simulate")
     if how["method"] is None:
-        raise DalembertError(f"integrator: only {', '.join(METHODS)} run without Python.  Fix: integrator='dopri8'")
+        raise DalembertError(
+            f"integrator: only {', '.join(LIVE_METHODS)} run without Python.  Fix: integrator='dopri8'"
+        )
     if how["initial"] is None:
         raise DalembertError("the run began at a given state; a run without Python assembles its start.  "
                              "Fix: da.simulate(…, initial={joint: value})")  # fmt: skip
-    touching = [*dynamics.flat.contacts, *dynamics.flat.frictions]
-    if touching:
-        raise DalembertError(f"what touches and sticks ({', '.join(touching[:4])}) is found by Python.  Fix: contact "
-                             "or stop instead of rigid-contact or limit, a smooth law instead of friction")  # fmt: skip
+    refuse_what_needs_python(dynamics.flat)
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip

@@ -13,12 +13,14 @@ from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.drive import ENDLESS, OVERLOOKED
 from dalembert.analyses.simulation.live import Living, column_offsets, make_living, start_place
+from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.export import native_events, native_run, native_start
 from dalembert.export.geometry import geometry_kernel
 from dalembert.export.live_page import LiveSlider, engine_data, field_address, live_html
 from dalembert.export.module import Packed
 from dalembert.export.native_watch import MEASURED
+from dalembert.expressions import to_text
 from dalembert.integrators import Status
 from dalembert.native import Real
 from dalembert.notebook import Page
@@ -33,7 +35,9 @@ __all__ = ["write_live"]
 
 # How many sliders there are if nobody says which.
 MOST_PARAMETERS, MOST_STARTS = 8, 4
+MOST_LAWS = 4  # formulas that a page names among what it cannot change
 
+NO_GRAB = "no coordinate at the start has a slider in this page; Python gives it one: run.live(…, initial=[joint])"
 SPEEDY = "velocity residual"  # the check whose limit grows with the largest velocity
 
 _STARTS = {
@@ -101,7 +105,9 @@ def _parameters(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, f
     names = [name for name in run.dynamics.parameter_names if name not in hidden]
     values = run.dynamics.parameters(run.segments[0][1])
     found: list[tuple[int, str, float, float]] = []
-    for name, ends in _ranges("parameters", given, names, names[:MOST_PARAMETERS]).items():
+    signals = [name for name in run.dynamics.flat.inputs if name in names]
+    chosen = [*signals, *(name for name in names if name not in signals)][:MOST_PARAMETERS]
+    for name, ends in _ranges("parameters", given, names, chosen).items():
         index = run.dynamics.parameter_names.index(name)
         low, high = _allowed(run, name, float(values[index]), given is not None, ends)
         found += [(index, name, low, high)] if low < high else []
@@ -109,12 +115,13 @@ def _parameters(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, f
 
 
 def _parameter_sliders(living: Living, packed: Packed, numbers: Sequence[Any]) -> list[LiveSlider]:
-    first = packed.address(living.parameters)
-    return [
-        LiveSlider(f"p:{name}", name, "", f"parameter {name}", "Parameters", low, high,
-                   float(living.parameters[index]), None, first + 8 * index)
-        for index, name, low, high in numbers
-    ]  # fmt: skip
+    first, signals = packed.address(living.parameters), living.dynamics.flat.inputs
+    sliders: list[LiveSlider] = []
+    for index, name, low, high in numbers:
+        what = ("input", "Inputs", signals[name][0].unit) if name in signals else ("parameter", "Parameters", "")
+        sliders.append(LiveSlider(f"p:{name}", name, what[2], f"{what[0]} {name}", what[1], low, high,
+                                  float(living.parameters[index]), None, first + 8 * index))  # fmt: skip
+    return sliders
 
 
 def _allowed(run: Trajectory, name: str, value: float, asked: bool, ends: Any) -> tuple[float, float]:
@@ -256,6 +263,16 @@ def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tupl
     return found
 
 
+def _fixed(d: Dynamics) -> str:
+    """What cannot be changed in a page, in words."""
+    laws = [f"{name}: {to_text(formula)}" for name, (constraint, _) in d.flat.constraints.items()
+            for *_, formula in constraint.gives()]  # fmt: skip
+    laws += [f"{name}: {to_text(given.default)}" for name, (given, _) in d.flat.inputs.items()
+             if not given.default.is_number]  # fmt: skip
+    known = f" ({', '.join(laws[:MOST_LAWS])}{', …' if len(laws) > MOST_LAWS else ''})" if laws else ""
+    return f"other bodies, joints and formulas{known}, other methods, longer runs"
+
+
 def _words(run: Trajectory, living: Living) -> dict[str, Any]:
     """Checks with their limits, and everything that the page may have to say."""
     live, d = living.live, living.dynamics
@@ -270,7 +287,7 @@ def _words(run: Trajectory, living: Living) -> dict[str, Any]:
     stiff += f"{other} went on from there" if other else f"{living.method.name} went on with short steps"
     held = "the rank of the constraints is held at that of the values the page was made with"
     how = f"{run.attrs['formulation']}, {run.attrs['coordinate_kind']} coordinates"
-    facts = [["formulation", how], ["integrator", living.method.name]]
+    facts = [["formulation", how], ["integrator", living.method.name], ["needs Python", _fixed(d)]]
     return {
         "checks": checks, "rows": rows if d.rows else 0, "switched": switched, "facts": facts,
         "notes": [held] if live.context.rank else [], "projects": living.method.projects or live.problem.staged,
@@ -280,5 +297,5 @@ def _words(run: Trajectory, living: Living) -> dict[str, Any]:
         "endings": {str(int(status)): text for status, text in words.ENDINGS.items()},
         "failures": {str(code): text for code, text in FAILURES.items()}, "remarks": words.REMARKS, "stiff": stiff,
         "overlooked": OVERLOOKED.replace("{spacing}", f"{live.problem.spacing:.2g}"),
-        "rowOwners": [str(row) for row in d.relative.rows], "eventNames": list(d.flat.events),
+        "rowOwners": [str(row) for row in d.relative.rows], "eventNames": list(d.flat.events), "noGrab": NO_GRAB,
     }  # fmt: skip

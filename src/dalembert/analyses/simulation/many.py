@@ -84,6 +84,7 @@ def simulate_many(
     samples = read_samples(dynamics, options, q, u)
     _hold_ranks(dynamics, samples, float(times[0]))
     free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
+    free = free and not dynamics.kernels.assumes
     fast = free and Lanes.takes(choice.method, times)
     crew: _Crew = (_LaneCrew if fast else _DriverCrew)(dynamics, samples, times, choice)
     crew.options = replace(options, initial=None, initial_rates=None, parameters=None)

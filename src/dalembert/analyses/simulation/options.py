@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,7 @@ from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
 
 DEFAULT_OUTPUTS, MOST_OUTPUTS = 1000, 10_000_000
+LIVE_METHODS = ("dopri8", "tsit5", "rk4", "euler", "radau")  # those that pages without Python have
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +39,7 @@ class MethodOptions(TypedDict, total=False):
 
     integrator: str | Integrator
     stabilization: str
-    baumgarte: float | tuple[float, float] | None
+    baumgarte: float | tuple[float, ...] | None
     drift: float | None
     rtol: float | None
     atol: float | None
@@ -70,7 +72,8 @@ class Options:
             ``partition`` along the best dependent coordinates, ``baumgarte``, ``none``;
             ``index-1`` and ``ggl`` let ``radau`` solve the differential-algebraic system itself, ``index-2`` that of
             the formulation ``canonical``.
-        baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default.
+        baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default. Of a
+            subsystem also (α, β, γ), γ for invariants of order 1.
         drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
             after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
         rtol, atol: local error of adaptive integrators.
@@ -89,7 +92,7 @@ class Options:
     coordinates: str | CoordinateOptions = "auto"
     integrator: str | Integrator = "auto"
     stabilization: str = "auto"
-    baumgarte: float | tuple[float, float] | None = None
+    baumgarte: float | tuple[float, ...] | None = None
     drift: float | None = None
     rtol: float | None = None
     atol: float | None = None
@@ -172,6 +175,28 @@ class Options:
             state = assemble_state(dynamics.relative, *wanted, self.start)
             _BEGUN[dynamics] = asked, state
         return replace(state, q=state.q.copy(), u=state.u.copy(), parameters=dict(state.parameters))
+
+    def recorded(self, choice: Choice, duration: float) -> str:
+        """How a run is made, as text that is kept with it."""
+
+        def plain(values: Mapping[str, Any] | State | Trajectory | None) -> Any:
+            if values is None or isinstance(values, (State, Trajectory)):
+                return {} if values is None else None
+            return {str(name): np.asarray(value, dtype=float).reshape(-1).tolist() for name, value in values.items()}
+
+        def method(integrator: Any) -> Any:
+            if integrator is None or integrator.name not in LIVE_METHODS:
+                return None
+            return {"name": integrator.name, **asdict(integrator)}
+
+        return json.dumps(
+            {
+                "duration": duration, "start": self.start, "output_step": self.output_step,
+                "method": method(choice.method), "fallback": method(choice.fallback),
+                "stabilization": self.stabilization, "baumgarte": self.baumgarte, "accuracy": self.accuracy,
+                "initial": plain(self.initial), "initial_rates": plain(self.initial_rates),
+            }
+        )  # fmt: skip
 
     def __str__(self) -> str:
         """What is not chosen by itself, in words: integrator, tolerances, stabilization."""

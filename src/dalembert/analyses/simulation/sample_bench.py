@@ -65,7 +65,8 @@ class Bench:
     def takes(dynamics: Dynamics, choice: Choice) -> bool:
         """True for methods that take steps one by one and look at nothing of the start before they begin."""
         explicit = isinstance(choice.method, Stepwise) and set(choice.method.needs) <= {"rhs", "retract"}
-        return explicit and dynamics.variables is None and not (dynamics.flat.events or dynamics.is_large)
+        plain = not (dynamics.flat.events or dynamics.is_large or dynamics.kernels.assumes)
+        return explicit and dynamics.variables is None and plain
 
     def run(self, start: np.ndarray, parameters: np.ndarray, out: np.ndarray) -> BenchRun | None:
         """Outputs of a sample from its start; None if it did not reach its end: then a driver tells more."""

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assembly.assemble import assemble_state, reference
 from dalembert.analyses.simulation.options import Options
-from dalembert.analyses.simulation.samples_closed import close_many
+from dalembert.analyses.simulation.samples_closed import WantedStarts, close_many
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -71,9 +71,8 @@ def read_samples(dynamics: Dynamics, options: Options, q: Any, u: Any) -> Sample
         table[:, dynamics.parameter_names.index(name)] = column
     if states["q"] is not None:
         return _given(dynamics, time, n, states, given, table)
-    if dynamics.rows or dynamics.coordinates.name != "relative":
-        return _assembled(dynamics, time, n, positions, rates, given, table)
-    return _free(dynamics, time, n, positions, rates, given, table)
+    wanted = WantedStarts(dynamics, time, positions, rates, given, table)
+    return _assembled(wanted) if dynamics.rows or dynamics.coordinates.name != "relative" else _free(wanted)
 
 
 class _Reader:
@@ -177,54 +176,40 @@ def _given(
     return Samples(np.hstack([q, u]), given, table)
 
 
-def _assembled(
-    dynamics: Dynamics,
-    time: float,
-    n: int,
-    positions: dict[str, Any],
-    rates: dict[str, Any],
-    given: dict[str, Any],
-    table: np.ndarray,
-) -> Samples:
+def _assembled(wanted: WantedStarts) -> Samples:
     """All samples at once where that is possible, else one assembly for each; those that fail have no start."""
-    start = close_many(dynamics, time, positions, rates, table)
-    states: list[State | None] = [None] * n
+    dynamics, given = wanted.dynamics, wanted.given
+    start = close_many(wanted)
+    states: list[State | None] = [None] * len(wanted)
     without: dict[int, str] = {}
     for i in np.flatnonzero(~np.isfinite(start).all(axis=1)).tolist():
-        wanted, speeds = ({name: _row(v, i) for name, v in part.items()} for part in (positions, rates))
+        places, speeds = ({name: _row(v, i) for name, v in part.items()} for part in (wanted.positions, wanted.rates))
         values = {name: float(column[i]) for name, column in given.items()}
         try:
-            states[i] = state = assemble_state(dynamics.relative, wanted, speeds, values, time)
+            states[i] = state = assemble_state(dynamics.relative, places, speeds, values, wanted.time)
             start[i] = np.concatenate(state.to(dynamics.coordinates))
         except ModelError as error:
             without[i] = str(error)
-    return Samples(start, given, table, states, without)
+    return Samples(start, given, wanted.table, states, without)
 
 
 def _row(value: np.ndarray, i: int) -> np.ndarray:
     return value[i] if value.ndim == 2 else value
 
 
-def _free(
-    dynamics: Dynamics,
-    time: float,
-    n: int,
-    positions: dict[str, Any],
-    rates: dict[str, Any],
-    given: dict[str, Any],
-    table: np.ndarray,
-) -> Samples:
+def _free(wanted: WantedStarts) -> Samples:
     """A tree without constraints begins at the given state: nothing is solved, all samples at once."""
+    dynamics, given, table, n = wanted.dynamics, wanted.given, wanted.table, len(wanted)
     if any(np.ptp(column) > 0 for column in given.values()):
         q, u = (np.array(part) for part in _own_start(dynamics)(table))
     else:
         values = {name: float(column[0]) for name, column in given.items()}
-        state = assemble_state(dynamics, None, None, values, time)
+        state = assemble_state(dynamics, None, None, values, wanted.time)
         q, u = np.tile(state.q, (n, 1)), np.tile(state.u, (n, 1))
     slots = dynamics.coordinates.slot_of_joint
-    for name, value in positions.items():
+    for name, value in wanted.positions.items():
         q[:, slots[name].q] = value
-    for name, value in rates.items():
+    for name, value in wanted.rates.items():
         u[:, slots[name].u] = value
     start = np.hstack([_normalized(dynamics, q, table), u])
     bad = np.flatnonzero(~np.isfinite(start).all(axis=1))

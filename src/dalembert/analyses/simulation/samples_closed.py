@@ -7,6 +7,7 @@ does not close are left to assembly itself, which also knows how to explain.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,40 @@ from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.expressions import TIME, evaluate
 
-__all__ = ["close_many"]
+__all__ = ["WantedStarts", "close_many"]
 
 RCOND = 1e-10
 
 
-def close_many(
-    dynamics: Dynamics, time: float, positions: dict[str, Any], rates: dict[str, Any], table: np.ndarray
-) -> np.ndarray:
-    """(q, u) of all samples; NaN where assembly must look itself.
+@dataclass(frozen=True)
+class WantedStarts:
+    """What the caller wants of the starts of all samples.
 
-    Args:
+    Attributes:
         positions, rates: of joints: one row, or one for each sample.
+        given: parameters that differ from the model's, one value for each sample.
         table: all parameters of each sample.
     """
-    start = np.full((len(table), dynamics.nq + dynamics.nv), np.nan)
-    closing = _Closing(dynamics, time)
+
+    dynamics: Dynamics
+    time: float
+    positions: dict[str, Any]
+    rates: dict[str, Any]
+    given: dict[str, np.ndarray]
+    table: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+
+def close_many(wanted: WantedStarts) -> np.ndarray:
+    """(q, u) of all samples; NaN where assembly must look itself."""
+    dynamics, positions, rates = wanted.dynamics, wanted.positions, wanted.rates
+    start = np.full((len(wanted), dynamics.nq + dynamics.nv), np.nan)
+    closing = _Closing(dynamics, wanted.time)
     if closing.takes([*positions, *rates]):
         with np.errstate(all="ignore"):
-            closing.run(positions, rates, table, start)
+            closing.run(positions, rates, wanted.table, start)
     return start
 
 

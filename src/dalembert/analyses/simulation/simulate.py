@@ -16,10 +16,10 @@ from dalembert.analyses.simulation.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.give_inputs import give_inputs
-from dalembert.analyses.simulation.live import recorded_options
 from dalembert.analyses.simulation.live_file import write_live
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.simulation.resample import resample
+from dalembert.analyses.simulation.simulate_with_fmus import has_fmus, simulate_with_fmus
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
@@ -43,6 +43,7 @@ def simulate(
     options: Options | None = None,
     progress: Callable[[float], None] | None = None,
     strict: bool = False,
+    trust_fmus: bool = False,
     checkpoint: str | Path | None = None,
     checkpoint_interval: float = 30.0,
     **given: Unpack[RunOptions],
@@ -58,6 +59,7 @@ def simulate(
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
+        trust_fmus: True: the FMUs of the model (``model.fmu``) may run. They are machine code from files.
         checkpoint: a file that keeps the run from time to time; the same call goes on from it after a crash.
         checkpoint_interval: seconds of wall time between two writings.
         …: the options of the run, see ``Options``.
@@ -86,6 +88,10 @@ def simulate(
         return simulate_system(model, times, options, inputs, progress, strict)
     if inputs:
         model, options = give_inputs(model, inputs, options)
+    if isinstance(model, Model) and has_fmus(model):
+        if checkpoint is not None:
+            raise DalembertError("checkpoints are for runs without FMUs, whose memory is their own")
+        return simulate_with_fmus(model, times, options, trust_fmus, progress, strict)
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     state = options.state(dynamics)
@@ -110,7 +116,7 @@ def simulate(
 
     begun = None if state.coordinates is dynamics.coordinates else begin
     data = record(dynamics, outcome, driver.method.name, begun)
-    how = recorded_options(options, choice, float(duration))
+    how = options.recorded(choice, float(duration))
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
     judged = estimate_motion(dynamics, choice, outcome, options.accuracy) if options.certify else None
     certificate = certify(dynamics, outcome, data, driver.context, judged)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Simulation of a subsystem: variables of any kind and order through time."""
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify import CONDITION_LIMIT, ending_words
-from dalembert.analyses.simulation.choose_integrator import Choice, choose_methods
+from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
 from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
@@ -49,7 +48,7 @@ def simulate_system(
         way: one of ``WAYS``: equations are solved from the leaves to the root, or all at once.
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
-    system = compiled(subsystem.equations(), inputs, initial, subsystem.events())
+    system = compiled(subsystem.equations(), inputs, initial, subsystem.events(), _pull(subsystem.name, options))
     system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
     y = system.start(options.start, initial, vector)
@@ -71,13 +70,23 @@ def _choice(system: CompiledSystem, options: Options) -> Choice:
     for what in ("formulation", "coordinates"):
         if getattr(options, what) != "auto":
             raise DalembertError(f"subsystem {name!r} has its own variables and equations; leave out {what}=…")
-    if options.stabilization not in ("auto", "projection", "none") or options.baumgarte is not None:
-        raise DalembertError(
-            f"subsystem {name!r}: stabilization must be 'auto', 'projection' or 'none', got {options.stabilization!r}"
-        )
     numbers = {"rtol": options.rtol, "atol": options.atol, "step": options.step}
     method, fallback, why = choose_methods(system, options.integrator, numbers, options.stabilization)
-    return Choice(method, fallback, why, _freed if options.stabilization == "none" else lambda context: None)
+    led_back = options.stabilization != "none" and system.pull is None
+    return Choice(method, fallback, why, (lambda context: None) if led_back else _freed)
+
+
+def _pull(name: str, options: Options) -> tuple[float, float, float] | None:
+    """Baumgarte's α, β and γ, if his stabilization is asked for."""
+    asked, given = options.stabilization, options.baumgarte
+    if asked not in ("auto", "projection", "baumgarte", "none"):
+        known = "'auto', 'projection', 'baumgarte' or 'none'"
+        raise DalembertError(f"subsystem {name!r}: stabilization must be {known}, got {asked!r}")
+    if given is None:
+        return baumgarte_constants(BAUMGARTE) if asked == "baumgarte" else None
+    if asked not in ("auto", "baumgarte"):
+        raise DalembertError(f"baumgarte={given} and stabilization={asked!r} exclude each other")
+    return baumgarte_constants(given)
 
 
 def _freed(context: Any) -> None:
@@ -146,7 +155,7 @@ def _certificate(
     if judged is None:
         return Certificate(outcome.finished, message, (), tuple(outcome.notes), counts, None, False)
     accuracy, estimate = judged
-    checks, size = [], 1.0 + float(np.abs(data["states"]).max(initial=0.0))
+    checks, size = list[Check](), 1.0 + float(np.abs(data["states"]).max(initial=0.0))
     for order, worst in _largest_residuals(system, outcome, data).items():
         left, about = worst / size, "relative to the largest variable"
         checks.append(Check(f"invariants of order {order}", left, accuracy, "", about))
@@ -155,7 +164,7 @@ def _certificate(
         checks.append(Check("invariants, highest order", residual, max(TOP_LIMIT, accuracy), "", about))
         about = "longest row over smallest pivot of the invariants"
         checks.append(Check("conditioning", 1.0 / max(seen.smallest_pivot, 1e-300), CONDITION_LIMIT, "", about))
-    remarks = list(outcome.notes)
+    remarks: list[str] = list(outcome.notes)
     if context.rows and np.isfinite(seen.lowest_rank) and seen.highest_rank < context.rows:
         remarks.append(f"{context.rows - int(seen.highest_rank)} of {context.rows} invariants are redundant")
     if seen.largest_conflict > TOP_LIMIT:

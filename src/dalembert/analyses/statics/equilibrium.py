@@ -11,16 +11,18 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.check_values import by_name
+from dalembert.analyses.assembly.check_values import by_name, names_of
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linearize import linearize
 from dalembert.analyses.linearization.minimal_state import divide
 from dalembert.analyses.simulation.give_inputs import refuse_states
 from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
+from dalembert.analyses.statics.equilibrium_contacts import ContactBalance
 from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.statics.equilibrium_system import system_equilibrium
 from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics.gaps import refuse_friction
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.modular import Subsystem
@@ -54,7 +56,7 @@ def equilibrium(
 
     From the guess the mechanism first goes downhill, as with much friction, and then by Newton's method to where
     nothing is left. Every further start is a random position, from which both ways are tried: the second one finds
-    unstable equilibria too.
+    unstable equilibria too. Limits and rigid contacts push or are open; those that push are closed in the result.
 
     Args:
         model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem. Of a
@@ -64,7 +66,7 @@ def equilibrium(
         starts: how many starts; the first is the guess.
         steady: of steady motions: velocities that are constant, by name, with their values; None for one that is to be
             found. All others are zero, but for those of coordinates on which nothing depends, such as the path of a
-            wheel: they are carried along.
+            wheel: they are carried along. Of a subsystem, variables of order 0 move along.
         hold: coordinates that keep the values of the guess.
         unknowns: parameters that are to be found, as many as coordinates are held: which spring keeps the lamp here?
         parameters: values to use instead of the model's.
@@ -82,16 +84,19 @@ def equilibrium(
     if not isinstance(starts, int) or not 1 <= starts <= MOST_STARTS:
         raise DalembertError(f"equilibrium: starts must be a number from 1 to {MOST_STARTS}, got {starts!r}")
     if isinstance(model, Subsystem):
-        if steady is not None or isinstance(guess, State):
-            raise DalembertError(
-                "equilibrium: a subsystem takes neither steady nor a State; where it rests is found.  "
-                "Fix: da.linearize(subsystem, at={...}).kind says whether a motion is steady"
-            )
+        if isinstance(guess, State):
+            raise DalembertError('equilibrium: a subsystem takes no State.  Fix: guess={"theta": 0.3}')
         given = by_name("equilibrium: guess", guess, 'guess={"theta": 0.3}') or {}
-        return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed)
+        return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed, steady)
     dynamics = _equations(model, coordinates)
     refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
-    search = _Search(dynamics, _start(dynamics, guess, dict(parameters or {})), steady, tuple(hold), tuple(unknowns))
+    refuse_friction(
+        "equilibrium", dynamics, dict(parameters or {}), "where it rests depends on how it came there: da.simulate; or "
+    )
+    dynamics.flat.refuse_felt("equilibrium", outputs=False)
+    search = _Search(
+        dynamics, _start(dynamics, guess, dict(parameters or {})), steady, names_of(hold), names_of(unknowns)
+    )
     return search.run(starts, np.random.default_rng(seed))
 
 
@@ -179,7 +184,8 @@ class _Search:
         self.held = _numbers(d, "hold", self.hold)
         self.p = d.parameters(self.start.parameters)
         self.rates, self.cyclic = self._rates(), self._cyclic()
-        self.balance = Balance(d, self.start, self._roles())
+        self.contacts = ContactBalance(d, self.start, self._roles())
+        self.balance = self.contacts.of(self.p)
         if self.steady is None:
             self._check_drives()
 
@@ -262,12 +268,12 @@ class _Search:
             if at is None:
                 continue
             used += 1
-            ways = [self.balance.solve]
+            ways = [False]
             if self.steady is None and not self.unknowns:
                 # Both ways lead to the same place from most positions; a single guess is asked for what is below it.
-                ways = [self.balance.descend, self.balance.solve][: 1 if starts == 1 else 2]
-            for way in ways:
-                found, left = way(at)
+                ways = [True, False][: 1 if starts == 1 else 2]
+            for downhill in ways:
+                found, left = self.contacts.find(at, downhill)
                 if best is None or left < best[0]:
                     best = left, found
                 if left <= BALANCED:
@@ -348,15 +354,13 @@ class _Search:
         return [self._result(at, float(mark[-1])) for at, mark in order]
 
     def _result(self, at: Candidate, potential: float) -> Equilibrium:
-        d = self.dynamics
-        values = dict(self.start.parameters)
-        values |= {name: float(at.p[d.parameter_names.index(name)]) for name in self.unknowns}
-        state = State(self.start.time, at.q, at.u, d.coordinates, values)
+        state = self.contacts.state(at, self.unknowns)
         linear, trouble = self._linear(state, at)
         neutral = tuple(self._neutral(at))
         return Equilibrium(
-            d, state, linear, trouble, neutral, self.steady is not None, potential, at.multipliers, at.du
-        )
+            self.dynamics, state, linear, trouble, neutral, self.steady is not None, potential, at.multipliers, at.du,
+            self.contacts.pushes(at),
+        )  # fmt: skip
 
     def _neutral(self, at: Candidate) -> list[tuple[str, ...]]:
         """Neutral directions; unknown parameters and what is held do not count, nor where a steady motion is."""
@@ -364,16 +368,15 @@ class _Search:
         if self.steady is None:
             whole = replace(whole, moves=tuple(range(self.dynamics.nv)))
         aside = self.cyclic if self.steady is not None else None
-        return Balance(self.dynamics, self._at(at), whole).neutral(at, aside)
-
-    def _at(self, at: Candidate) -> State:
-        names = self.dynamics.parameter_names
-        values = {name: float(at.p[names.index(name)]) for name in {*self.start.parameters, *self.unknowns}}
-        return State(self.start.time, at.q, at.u, self.dynamics.coordinates, values)
+        return Balance(self.dynamics, self.contacts.state(at, self.unknowns), whole).neutral(at, aside)
 
     def _linear(self, state: State, at: Candidate) -> tuple[LinearModel | None, str]:
         """Small motions next to it; velocities that are constant are its states."""
         d, states = self.dynamics, ()
+        pushes = self.contacts.pushes(at)
+        idle = [name for name, push in pushes.items() if push <= self.contacts.least_push(at, self.contacts.of(at.p))]
+        if idle:
+            return None, f"{idle[0]!r} touches without a force: motions to one side differ from those to the other"
         if self.steady is not None:
             A = self.balance.tangent(at)["A"]
             n = self.balance.holonomic
@@ -390,7 +393,7 @@ class _Search:
     def _unbalanced(self, best: Candidate, used: int) -> str:
         """Why there is no equilibrium, in words: what nothing balances at the best position that was found."""
         d = self.dynamics
-        forces, gaps, rates = self.balance.unbalanced(best)
+        forces, gaps, rates = self.contacts.of(best.p).unbalanced(best)
         kind = "steady motion" if self.steady is not None else "equilibrium"
         lines = [f"equilibrium: no {kind} of {d.model.name!r} found from {used} start{'s' * (used != 1)}."]
         worst = np.argsort(-np.abs(forces))[:3]
@@ -406,6 +409,7 @@ class _Search:
             i = int(np.argmax(np.abs(values))) if len(values) else 0
             if len(values) and abs(values[i]) > BALANCED:
                 lines.append(f"  {d.rows[i].owner!r} {what} {abs(values[i]):.3g}.")
+        lines += [f"  {gap.owner!r} is {-gap.value:.3g} beyond its limit." for gap in self.contacts.entered(best)[:1]]
         fix = "another guess, more starts=, or a spring, damper or drive that holds it"
         if self.steady is not None:
             fix = "another guess, more starts=, other velocities in steady=, or None for one that is to be found"

@@ -88,6 +88,7 @@ class Equilibrium(Stability):
         moving: True for a steady motion.
         potential: energy (J).
         multipliers, accelerations: λ of the constraints, and u̇ of velocities that are carried along.
+        contacts: force (N) or torque (N m) of limits and rigid contacts that are closed, by name.
     """
 
     dynamics: Dynamics = field(repr=False)
@@ -99,6 +100,7 @@ class Equilibrium(Stability):
     potential: float
     multipliers: np.ndarray = field(repr=False)
     accelerations: np.ndarray = field(repr=False)
+    contacts: dict[str, float] = field(default_factory=lambda: {})
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -169,6 +171,8 @@ class Equilibrium(Stability):
         if self.moving:
             rates = [f"{n} {v:.6g}" for n, v in zip(d.u_names, self.state.u, strict=True) if abs(v) > 1e-9]
             shown["velocities"] = ", ".join(rates[:8]) or "none"
+        if self.contacts:
+            shown["pressed"] = ", ".join(f"{name} {push:.6g}" for name, push in self.contacts.items())
         shown["potential (J)"] = f"{self.potential:.6g}"
         return shown | self.stability_row()
 

@@ -3,12 +3,17 @@
     ẋ = 0,      q̄ = 0 at every order below σ,      f + Aᵀλ = 0      at q⟨σ⟩ = 0
 
 Currents and other variables of parts that are not mechanical may have any value, as long as it stays.
+
+In a steady motion variables of order 1 and above stay, and those of order 0 move along; it is one if the accelerations
+of its linear model stay zero along it. Velocities must be such that they can be constant: a vehicle in a turn has
+constant speeds along its own axes, not along those of the world.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,7 @@ from dalembert.analyses.statics.equilibrium_balance import BALANCED, LARGEST_MOV
 from dalembert.analyses.statics.equilibrium_result import Equilibria, SystemEquilibrium
 from dalembert.errors import DalembertError, ModelError
 from dalembert.modular import Subsystem
-from dalembert.modular.linear_tree import Evaluated, numbers_of, reference
+from dalembert.modular.linear_rows import Evaluated, numbers_of, reference
 
 __all__ = ["system_equilibrium"]
 
@@ -41,14 +46,16 @@ def system_equilibrium(
     starts: int,
     given: tuple[Sequence[str], Sequence[str], Mapping[str, float]],
     seed: int,
+    steady: Mapping[str, float | None] | None = None,
 ) -> Equilibria[SystemEquilibrium]:
-    """Equilibria of a subsystem, from a guess and random starts.
+    """Equilibria or steady motions of a subsystem, from a guess and random starts.
 
     Args:
         guess: variables and inputs by name; invariants are met by the others.
         given: variables that keep their values, inputs that are to be found, and parameters.
+        steady: of steady motions: velocities with their values, None for one that is to be found.
     """
-    search = _Search(subsystem, dict(guess), *given)
+    search = _Search(subsystem, dict(guess), *given, steady)
     rng = np.random.default_rng(seed)
     found: list[tuple[_Place, Evaluated]] = []
     best: tuple[float, _Place] | None = None
@@ -65,7 +72,18 @@ def system_equilibrium(
     if not found:
         assert best is not None
         raise DalembertError(search.unbalanced(best[1], starts))
-    return Equilibria(subsystem.name, [search.result(at) for at, _ in found], starts)
+    results = [search.result(at) for at, _ in found]
+    if steady is not None:
+        kept = [one for one in results if one.linear is None or not one.linear.kind.startswith("no ")]
+        if not kept:
+            assert results[0].linear is not None
+            raise DalembertError(
+                f"equilibrium: no steady motion of subsystem {subsystem.name!r} found from {starts} start(s): "
+                f"{results[0].linear.kind}.\n  Fix: variables whose velocities can be constant, another guess, or more "
+                "starts="
+            )
+        results = kept
+    return Equilibria(subsystem.name, results, starts)
 
 
 def _same(one: Evaluated, other: Evaluated) -> bool:
@@ -82,8 +100,9 @@ class _Search:
         hold: Sequence[str],
         unknowns: Sequence[str],
         parameters: Mapping[str, float],
+        steady: Mapping[str, float | None] | None,
     ):
-        self.subsystem, self.parameters = subsystem, dict(parameters)
+        self.subsystem, self.parameters, self.moving = subsystem, dict(parameters), steady is not None
         self.equations = equations = subsystem.equations()
         self.numbers = numbers = numbers_of(equations)
         unknown = [name for name in parameters if name not in equations.parameters]
@@ -101,6 +120,7 @@ class _Search:
         self.request = request = SubsystemStart(subsystem, guess, (), None, False, "refuse", {})
         self.guess = {request.name(equations, key): request.number(value, known) for key, value in guess.items()}
         self.held = [request.name(equations, key) for key in hold]
+        self._set_speeds(steady or {}, known)
         fixed = {name: v for name, v in self.guess.items() if name in self.held or name in equations.inputs}
         self.values, _ = reference(equations, fixed, self.parameters, lenient=False, start=self.guess)
         self.names = [name for name in map(str, equations.state) if name not in self.held] + list(unknowns)
@@ -110,6 +130,19 @@ class _Search:
         first = self.at(_Place(np.array([self.values[name] for name in self.names]), np.zeros(len(self.rows))))
         largest = max(np.abs(first.forces_by).max(initial=0.0), np.abs(first.forces).max(initial=0.0))
         self.force = float(largest) or 1.0
+
+    def _set_speeds(self, steady: Mapping[str, float | None], parameters: dict[str, float]) -> None:
+        """Velocities of a steady motion that are given keep their values."""
+        speeds = {str(label) for label in self.equations.state if label.order > 0}
+        for key, value in steady.items():
+            name = self.request.name(self.equations, key)
+            if name not in speeds:
+                raise DalembertError(
+                    f"steady: {name!r} is no velocity; there are {', '.join(sorted(speeds)) or 'none'}"
+                )
+            if value is not None:
+                self.guess[name] = self.request.number(value, parameters)
+                self.held.append(name)
 
     # Starts
 
@@ -166,7 +199,11 @@ class _Search:
         for (row, column), line in zip(self.numbers.entries, seen.entries_by, strict=True):
             f_x[self.tops[column]] += line[self.columns] * place.multipliers[self.rows[row]]
         residual = (self._forces(seen) + A.T @ place.multipliers) / self.force
-        parts = [(seen.rates, seen.rates_by), (seen.lower, seen.lower_by), (seen.top, seen.top_by)]
+        parts = [
+            (seen.rates[self._still], seen.rates_by[self._still]),
+            (seen.lower, seen.lower_by),
+            (seen.top, seen.top_by),
+        ]
         blocks = [np.hstack([by[:, self.columns], np.zeros((len(by), n))]) for _, by in parts]
         F = np.concatenate([residual, *(value for value, _ in parts)])
         return F, np.vstack([np.hstack([f_x / self.force, A.T]), *blocks])
@@ -178,6 +215,11 @@ class _Search:
         longest = float(np.abs(step[coordinates]).max(initial=0.0))
         step = step * min(1.0, LARGEST_MOVE / longest) if longest > 0 else step
         return _Place(place.x + step[:n], place.multipliers + self.force * step[n:])
+
+    @cached_property
+    def _still(self) -> list[int]:
+        """Variables of the state that do not change; in a steady motion those of order 0 may."""
+        return [i for i, label in enumerate(self.equations.state) if label.order > 0 or not self.moving]
 
     @property
     def _coordinates(self) -> set[str]:
@@ -191,7 +233,8 @@ class _Search:
         state = {name: values[name] for name in shown}
         linear, trouble = self._linear(state)
         multipliers = {row.text: float(place.multipliers[i]) for row, i in self.rows.items()}
-        return SystemEquilibrium(state, self.parameters, linear, trouble, self._neutral(place), multipliers)
+        neutral = self._neutral(place)
+        return SystemEquilibrium(state, self.parameters, linear, trouble, neutral, multipliers, self.moving)
 
     def _linear(self, state: dict[str, float]) -> tuple[LinearModel | None, str]:
         start = SubsystemStart(self.subsystem, dict(state), (), None, False, "refuse", {})
@@ -212,14 +255,15 @@ class _Search:
         F, _ = self.system(place)
         labels = [
             *(f"force on {label.text}" for label in self.tops),
-            *(f"rate of {label}" for label in self.equations.state),
+            *(f"rate of {self.equations.state[i]}" for i in self._still),
             *(f"invariant {label}" for label in (*self.numbers.lower, *self.numbers.top)),
         ]
         F[: len(self.tops)] *= self.force
         worst = [i for i in np.argsort(-np.abs(F))[:3] if abs(F[i]) > BALANCED]
         left = ", ".join(f"{labels[i]} {F[i]:.6g}" for i in worst)
+        what = "steady motion" if self.moving else "equilibrium"
         return (
-            f"equilibrium: no equilibrium of subsystem {self.subsystem.name!r} found from {starts} "
+            f"equilibrium: no {what} of subsystem {self.subsystem.name!r} found from {starts} "
             f"start{'s' * (starts != 1)}.\n  At the best place that was found this is left: {left}.\n"
             "  Fix: another guess, more starts=, values of inputs in the guess, or a force that holds it"
         )

@@ -35,7 +35,7 @@ __all__ = ["sweep"]
 DEFAULT_OUTPUTS = 100
 BLOCKS, MOST_IN_BLOCK = 64, 256  # a sweep has about so many blocks, of so many samples at most
 IN_FLIGHT = 64  # blocks that an executor has at a time
-SHORT, LONG, MOST_TOGETHER = 4.0, 15.0, 1024  # seconds between two looks at what is done, and samples
+SHORT, LONG, MOST_TOGETHER = 4.0, 15.0, 256  # seconds between two looks at what is done, and samples
 
 
 @show_options(RunOptions)

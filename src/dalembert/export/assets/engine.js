@@ -5,11 +5,13 @@ async function makeEngine(data) {
   const unpack = async (text) => {
     // Five digits of base 85 are four bytes.
     const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%/()*+-;,=.?@^_:{|}~";
+    const value = new Uint8Array(128);
+    for (let k = 0; k < 85; k += 1) value[digits.charCodeAt(k)] = k;
     const pad = (5 - (text.length % 5)) % 5;
     const view = new DataView(new ArrayBuffer(((text.length + pad) / 5) * 4));
     for (let i = 0; i < view.byteLength / 4; i += 1) {
       let word = 0;
-      for (let k = 5 * i; k < 5 * i + 5; k += 1) word = 85 * word + (k < text.length ? digits.indexOf(text[k]) : 84);
+      for (let k = 5 * i; k < 5 * i + 5; k += 1) word = 85 * word + (k < text.length ? value[text.charCodeAt(k)] : 84);
       view.setUint32(4 * i, word);
     }
     const bytes = new Uint8Array(view.buffer, 0, view.byteLength - pad);
@@ -52,6 +54,55 @@ async function makeEngine(data) {
   };
 }
 
+/** Values of sliders that bring a point of a body close to a target: damped least squares over assembled starts. */
+function pullTo(run, pull) {
+  const { sliders, pose, local, target, once } = pull;
+  const place = (values) => {
+    const writes = [...pull.writes, once];
+    sliders.forEach(({ address, masks }, k) => {
+      writes.push([address, "f", values[k]], ...masks.map((at) => [at, "i", 1]));
+    });
+    const { status, observed } = run(writes);
+    if (status === pull.noStart) return null;
+    return [0, 1, 2].map((i) => observed[pose + 9 + i] + local.reduce((sum, x, k) => sum + observed[pose + 3 * i + k] * x, 0));
+  };
+  const off = (point) => (point ? Math.hypot(...point.map((x, i) => target[i] - x)) : Infinity);
+  const within = (values) => values.map((value, k) => Math.min(sliders[k].high, Math.max(sliders[k].low, value)));
+  let values = within(sliders.map(({ value }) => value));
+  let here = place(values);
+  for (let turn = 0; here && turn < 6; turn += 1) {
+    const columns = sliders.map(({ low, high }, k) => {
+      const h = 1e-5 * (high - low) * (values[k] > (low + high) / 2 ? -1 : 1);
+      const there = place(values.map((value, j) => value + (j === k ? h : 0)));
+      return there ? there.map((x, i) => (x - here[i]) / h) : [0, 0, 0];
+    });
+    // (JᵀJ + λ) Δ = Jᵀ r by Gauss's elimination.
+    const rest = target.map((x, i) => x - here[i]);
+    const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+    const damp = 1e-6 * (columns.reduce((sum, c) => sum + dot(c, c), 0) || 1);
+    const rows = columns.map((a, i) => [...columns.map((b, j) => dot(a, b) + (i === j ? damp : 0)), dot(a, rest)]);
+    rows.forEach((row, i) => {
+      for (let j = 0; j < rows.length; j += 1) {
+        if (j === i) continue;
+        const share = rows[j][i] / row[i];
+        for (let k = i; k <= rows.length; k += 1) rows[j][k] -= share * row[k];
+      }
+    });
+    const step = rows.map((row, i) => row[rows.length] / row[i]);
+    const longest = Math.max(...step.map((x, k) => Math.abs(x) / (0.2 * (sliders[k].high - sliders[k].low))));
+    let share = 1 / Math.max(1, longest);
+    let next = null;
+    for (let tries = 0; tries < 5 && !next; tries += 1, share /= 3) {
+      const wish = within(values.map((value, k) => value + share * step[k]));
+      const point = place(wish);
+      if (off(point) < off(here)) next = { wish, point };
+    }
+    if (!next || off(here) - off(next.point) < 1e-6 * off(here)) break;
+    [values, here] = [next.wish, next.point];
+  }
+  return { values, off: off(here) };
+}
+
 /** What a worker does: it makes an engine, then a run for every message. */
 function workerMain() {
   let engine = null;
@@ -59,7 +110,7 @@ function workerMain() {
     try {
       if (data.engine) engine = makeEngine(data.engine);
       const run = await engine;
-      const found = run(data.writes);
+      const found = data.pull ? pullTo(run, data.pull) : run(data.writes);
       const buffers = Object.values(found).filter((value) => value instanceof Float64Array).map(({ buffer }) => buffer);
       self.postMessage({ number: data.number, found }, buffers);
     } catch (error) {
@@ -80,7 +131,7 @@ class Runner {
     this.busy = null;
     this.waiting = null;
     this.fresh = true;
-    const text = `${makeEngine}\n(${workerMain})()`;
+    const text = `${makeEngine}\n${pullTo}\n(${workerMain})()`;
     this.address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
     this.worker = new Worker(this.address);
     this.worker.onmessage = ({ data }) => this.receive(data);
@@ -88,18 +139,19 @@ class Runner {
   }
 
   /** Ask for a run, `what` comes back with it; an unfinished one that takes longer than this (ms) is given up. */
-  ask(writes, what, patience = 500) {
-    if (this.busy && performance.now() - this.busy.since > patience) this.stop();
-    if (this.busy) this.waiting = { writes, what };
-    else this.send({ writes, what });
+  ask(writes, what, pull = null, patience = 500) {
+    // The first one waits for the module to be compiled.
+    if (this.busy && !this.busy.fresh && performance.now() - this.busy.since > patience) this.stop();
+    if (this.busy) this.waiting = { writes, what, pull };
+    else this.send({ writes, what, pull });
   }
 
-  send({ writes, what }) {
-    this.busy = { since: performance.now(), what };
+  send({ writes, what, pull }) {
+    this.busy = { since: performance.now(), what, fresh: this.fresh };
     this.number += 1;
     const engine = this.fresh ? { engine: this.data } : {};
     this.fresh = false;
-    this.worker.postMessage({ number: this.number, writes, ...engine });
+    this.worker.postMessage({ number: this.number, writes, pull, ...engine });
   }
 
   stop() {

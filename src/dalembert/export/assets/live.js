@@ -56,7 +56,11 @@ class LiveModel {
     this.colors = new Map(payload.bodies.map((body) => [body.name, body.color]));
     this.setters = drawnSetters(payload);
     this.sizes = null;
-    this.facts = [["status", ""]];
+    // A glimpse of the motion, until the first run is there.
+    this.timeline = new Timeline(decode(payload.time, Float64Array));
+    this.tracks = new Map(payload.bodies.map((body) => [body.name, new Track(body)]));
+    for (const plot of this.plots) for (const series of plot.series) series.values = decode(series.values, Float32Array);
+    this.facts = [["status", "computing …"], ...payload.live.facts];
     this.headline = "Certificate and effort";
   }
 
@@ -300,7 +304,8 @@ class LivePage {
     this.fillControls();
     this.readAddress();
     this.runner = new Runner(this.live.engine, (...all) => this.show(...all), (text) => this.fail(text));
-    this.ask();
+    this.ask(); // the worker compiles while the first picture is drawn
+    this.open();
   }
 
   fillControls() {
@@ -320,6 +325,7 @@ class LivePage {
     bind("share", () => this.share());
     bind("csv", () => this.download(`${this.fileName()}.csv`, new Blob([this.csv()], { type: "text/csv" })));
     bind("picture", () => this.picture());
+    bind("grab", () => this.setGrab(find("[data-live=grab]").getAttribute("aria-pressed") !== "true"));
     const ghost = find("[data-live=ghost]");
     ghost.addEventListener("click", () => {
       const on = ghost.getAttribute("aria-pressed") !== "true";
@@ -391,6 +397,7 @@ class LivePage {
   }
 
   show(found, what, more) {
+    if (what === "pull") return this.pulled(found);
     if (what === "run") this.showRun(found, more);
     else if (!more) this.tell(this.last, found); // else the sliders have moved on
     if (more) return;
@@ -418,9 +425,9 @@ class LivePage {
     find(".effort").textContent = `${found.milliseconds.toFixed(0)} ms`;
     if (verdict.began) {
       const drawn = this.model.take(found);
-      if (this.viewer) this.viewer.renew(drawn);
-      else this.open();
-    } else if (!this.viewer) this.fail(verdict.line);
+      if (!this.begun) this.begin();
+      this.viewer.renew(drawn);
+    }
     this.last = found;
     if (!more) {
       clearTimeout(this.timer);
@@ -428,10 +435,95 @@ class LivePage {
     }
   }
 
-  /** The first picture. */
+  /** The first picture: a glimpse, standing still. */
   open() {
     this.viewer = new Viewer(this.model);
+    this.wantsToPlay = this.viewer.clock.playing;
+    this.viewer.clock.pause();
+    this.opened = performance.now();
+    if (this.viewer.stage) this.listenToGrabs(this.viewer.stage.canvas);
+  }
+
+  /** The first run is there: what is seen fits its motion. */
+  begin() {
+    const { stage, clock } = this.viewer;
+    this.begun = true;
+    clock.timeline = this.model.timeline;
+    if (stage) {
+      stage.settle();
+      find(".scale").textContent = `grid ${formatValue(stage.floor.cell)} m`;
+    }
+    if (this.wantsToPlay) clock.play();
     publish(this.viewer);
+  }
+
+  // Bodies that are taken by hand
+
+  get grabbed() {
+    return find("[data-live=grab]").getAttribute("aria-pressed") === "true";
+  }
+
+  /** Sliders of coordinates at the start. */
+  get places() {
+    return this.sliders.filter(({ joint }) => joint !== null && joint.startsWith("q:"));
+  }
+
+  setGrab(on) {
+    if (on && !this.places.length) return this.say(this.live.noGrab);
+    find("[data-live=grab]").setAttribute("aria-pressed", String(on));
+    this.viewer.stage && this.viewer.stage.canvas.classList.toggle("grab", on);
+    if (on) {
+      this.viewer.clock.pause();
+      this.viewer.clock.set(this.model.timeline.start);
+      this.say("drag a body to where it shall start");
+    }
+  }
+
+  listenToGrabs(canvas) {
+    const before = { capture: true };
+    const at = ({ clientX, clientY }) => {
+      const box = canvas.getBoundingClientRect();
+      return [(2 * (clientX - box.left)) / box.width - 1, 1 - (2 * (clientY - box.top)) / box.height];
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      const held = this.grabbed && this.begun ? this.viewer.stage.pick(...at(event)) : null;
+      if (!held) return;
+      event.stopImmediatePropagation();
+      canvas.setPointerCapture(event.pointerId);
+      this.held = held;
+      this.viewer.clock.pause();
+      this.viewer.clock.set(this.model.timeline.start);
+      this.keepGhost();
+    }, before);
+    canvas.addEventListener("pointermove", (event) => {
+      if (!this.held) return;
+      event.stopImmediatePropagation();
+      this.pullTo(this.viewer.stage.follow(this.held, ...at(event)));
+    }, before);
+    for (const name of ["pointerup", "pointercancel"]) {
+      canvas.addEventListener(name, () => {
+        if (this.held) this.writeAddress();
+        this.held = null;
+      }, before);
+    }
+  }
+
+  /** Ask for the start that brings the point that is held close to a place in the world. */
+  pullTo(target) {
+    const { live, model } = this;
+    const body = live.layout.body[model.bodies.findIndex(({ name }) => name === this.held.name)];
+    const own = new Set(this.places.map(({ address }) => address));
+    const writes = this.writes().filter(([at]) => !own.has(at));
+    this.runner.ask([], "pull", {
+      writes, target, local: this.held.local, pose: live.layout.pose + 12 * body, once: [live.engine.times, "i", 1],
+      sliders: this.places.map(({ address, masks, value, low, high }) => ({ address, masks, value, low, high })),
+      noStart: live.statuses.noStart,
+    });
+  }
+
+  pulled({ values }) {
+    this.places.forEach((slider, k) => slider.set(values[k]));
+    this.ask();
   }
 
   fail(text) {
@@ -558,7 +650,29 @@ window.dalembert.live = {
     trusted: page.verdict.trusted, facts: page.verdict.facts, milliseconds: page.last.milliseconds,
     measured: Array.from(page.last.measured),
   }),
-  ready: () => (page.viewer ? Promise.resolve(true) : new Promise((done) => { page.listeners.push(() => done(true)); })),
+  ready: () => (page.begun ? Promise.resolve(true) : new Promise((done) => { page.listeners.push(() => done(true)); })),
+  /** When the first picture was drawn, in ms after the page was asked for. */
+  opened: () => page.opened,
+  /** Bring a point of a body, in its own frame, close to a place in the world; the promise gives the run. */
+  pull: (name, local, target) => {
+    page.held = { name, local };
+    page.pullTo(target);
+    page.held = null;
+    return new Promise((done) => { page.listeners.push(done); });
+  },
+  /** Where a body is on the screen (pixels). */
+  screen: (name) => {
+    const { stage, model } = page.viewer;
+    const box = stage.canvas.getBoundingClientRect();
+    const { position } = model.pose(name, model.timeline.locate(page.viewer.clock.time));
+    const { x, y } = stage.orbit.camera.project(vector(position));
+    return [box.left + ((x + 1) / 2) * box.width, box.top + ((1 - y) / 2) * box.height];
+  },
+  /** A promise that holds until nothing is computed any more. */
+  rest: () => new Promise((done) => {
+    const look = () => (page.runner.busy ? setTimeout(look, 10) : done(true));
+    look();
+  }),
   values: () => Object.fromEntries(page.sliders.map(({ key, value }) => [key, value])),
   csv: () => page.csv(),
 };

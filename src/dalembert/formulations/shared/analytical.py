@@ -65,6 +65,7 @@ class AnalyticalFormulation(Formulation):
     """A formalism in generalized coordinates, whose equations are derived by differentiation."""
 
     explicit: ClassVar[bool] = False
+    follows_switches: ClassVar[bool] = False
 
     @classmethod
     def supports(cls) -> Support:

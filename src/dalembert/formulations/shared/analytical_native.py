@@ -30,7 +30,7 @@ from dalembert.numerics.linear import (
     lu_solve,
     solve_constrained,
 )
-from dalembert.numerics.solver_steps import largest_residual, undetermined
+from dalembert.numerics.solver_steps import largest_residual, null_space, undetermined
 
 __all__ = [
     "LagrangeBlocks",
@@ -238,8 +238,21 @@ def maggi_solver(c: Context, t: float, e: System, out: Solution) -> int:
             kept += 1
     for i in range(kept):
         out.du[c.nv - kept + i] = -e.gamma[int(own.which[i])]
+    for i in range(c.nv):
+        size = 0.0
+        for x in own.C[i]:
+            size = max(size, abs(x))
+        if size > 0.0:
+            out.du[i] /= size
+            own.C[i] /= size
     if not lu_factor(own.C, pivots):
         return undetermined(c, e.M, e.A, ILL_CONDITIONED)
+    smallest, largest = np.inf, 0.0
+    for i in range(c.nv):
+        smallest, largest = min(smallest, abs(own.C[i, i])), max(largest, abs(own.C[i, i]))
+    if not smallest > POOR * largest:
+        # Next to a dead point of the quasi-velocities behind W: the equations with multipliers, as ``reduced_solver``.
+        return null_space(c, t, e, out)
     lu_solve(own.C, pivots, out.du)
     least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
     watch(c, c.rows, 1.0, largest_residual(e.A, e.gamma, out.du))

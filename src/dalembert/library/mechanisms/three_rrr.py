@@ -1,4 +1,3 @@
-# pyright: basic
 """The 3-RRR parallel mechanism of section 5.3.2 of the thesis by R. M. M. Orsino, data from its listing.
 
 A platform is carried by three legs, each a crank on the base and a coupler; the three cranks are driven, and the
@@ -6,6 +5,8 @@ platform moves in all three ways of the plane.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import sympy as sp
 
@@ -24,7 +25,7 @@ def three_rrr(*, base: float = 3.0, platform: float = 1.0) -> Planar:
         platform: radius of the circle through the pins of the platform (m).
     """
     w = Planar("three-rrr", description="3-RRR parallel mechanism, driven at its three cranks")
-    turn = [2 * sp.pi * k / 3 for k in range(3)]
+    turn: list[Any] = [2 * sp.pi * k / 3 for k in range(3)]
     pins = {f"P{leg}": (platform * sp.cos(a), platform * sp.sin(a)) for leg, a in zip(LEGS, turn, strict=True)}
     top = w.body("platform", nodes={"center": (0, 0), **pins}, com="center", mass=1, inertia=0.25)
     for leg, a in zip(LEGS, turn, strict=True):

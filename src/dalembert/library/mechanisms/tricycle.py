@@ -1,4 +1,3 @@
-# pyright: basic
 """A tadpole tricycle that leans, as a tree of subsystems: T = {A = {B, H, P, Q}, W, FR, FL, SR, SL, KR, KL}.
 
     W   rear wheel                        A   rider and frame with what is hinged to it:

@@ -92,6 +92,7 @@ class Model {
     this.timeline = new Timeline(decode(payload.time, Float64Array));
     this.tracks = new Map(payload.bodies.map((body) => [body.name, new Track(body)]));
     this.colors = new Map(payload.bodies.map((body) => [body.name, body.color]));
+    this.arrows = (payload.arrows || []).map((arrow) => ({ ...arrow, force: decode(arrow.force, Float32Array) }));
     for (const plot of this.plots) {
       for (const series of plot.series) series.values = decode(series.values, Float64Array);
     }

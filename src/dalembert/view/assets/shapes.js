@@ -212,3 +212,44 @@ class Coil {
     this.tube.setPoints(this.points);
   }
 }
+
+/** A straight rod, or a piece of cable, between two points that move. */
+class Rod {
+  constructor(radius) {
+    this.tube = new Tube(2, radius, solidSurface("#7b858f", 1, { metalness: 0.3, roughness: 0.5 }));
+    this.tube.mesh.castShadow = true;
+  }
+
+  stretch(from, to) {
+    this.tube.setPoints([from, to]);
+  }
+}
+
+/** A force: a shaft that ends in a head, in the direction in which it acts. */
+class Arrow {
+  constructor(unit) {
+    this.head = 2.8 * unit;
+    const color = "#d9480f";
+    // What is inside a body shines through it.
+    const materials = [solidSurface(color), surface("flat", paint(color), { opacity: 0.7, hiddenOnly: true, order: 1 })];
+    const part = (geometry) => new Node().add(...materials.map((material) => new Node(geometry, material)));
+    this.shaft = part(GEOMETRY.cylinder({ radius: 0.35 * unit, length: 1 }, 12));
+    this.tip = part(GEOMETRY.cone({ radius: unit, length: this.head }));
+    this.node = new Node().add(this.shaft, this.tip);
+  }
+
+  /** From a point of the world along a vector; what is shorter than a head is a small head. */
+  point(from, along) {
+    const length = along.length();
+    this.shaft.visible = this.tip.visible = length > 0;
+    if (length === 0) return;
+    const share = Math.min(1, length / (1.5 * this.head));
+    const rest = Math.max(length - share * this.head, 1e-9);
+    this.node.position.copy(from);
+    this.node.quaternion.copy(turnZ(along));
+    this.shaft.scale.set(share, share, rest);
+    this.shaft.position.set(0, 0, rest / 2);
+    this.tip.scale.set(share, share, share);
+    this.tip.position.set(0, 0, length - (share * this.head) / 2);
+  }
+}

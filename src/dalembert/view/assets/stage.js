@@ -154,7 +154,7 @@ class Stage {
 
   build() {
     const { model, scene, unit } = this;
-    this.layers = { joints: [], frames: [], trace: [] };
+    this.layers = { joints: [], frames: [], trace: [], arrows: [] };
     this.floor ??= new Floor(this.swept, this.size, this.orbit.axes);
     scene.add(this.floor.grid, this.floor.shade);
     if (this.ghost) scene.add(this.ghost.node);
@@ -173,7 +173,24 @@ class Stage {
       this.labels.add(carrier, marker.position, joint.name, null);
     }
     this.springs = model.springs.map((spring) => this.addSpring(spring));
+    this.arrows = this.addArrows(model.arrows);
     this.traces = model.trace.map((trace) => this.addTrace(trace));
+  }
+
+  /** Forces: one that only a tenth of them exceeds is a quarter of the mechanism; peaks are longer. */
+  addArrows(arrows) {
+    const sizes = [];
+    for (const { force } of arrows) {
+      for (let k = 0; k < force.length; k += 3) sizes.push(Math.hypot(force[k], force[k + 1], force[k + 2]));
+    }
+    const usual = sizes.filter((size) => size > 0).sort((a, b) => a - b);
+    const large = usual.length ? usual[Math.floor(0.9 * (usual.length - 1))] : 0;
+    return arrows.map(({ name, body, point, force }) => {
+      const arrow = new Arrow(this.unit);
+      this.scene.add(arrow.node);
+      this.layers.arrows.push(arrow.node);
+      return { arrow, name, body, point, force, scale: large > 0 ? (20 * this.unit) / large : 0 };
+    });
   }
 
   addBody(body) {
@@ -196,6 +213,11 @@ class Stage {
   }
 
   addSpring(spring) {
+    if (spring.straight) {
+      const coil = new Rod(0.35 * this.unit);
+      this.scene.add(coil.tube.mesh);
+      return { coil, ends: spring.ends };
+    }
     const [first, second] = spring.ends;
     const { count } = this.model.timeline;
     let total = 0;
@@ -263,7 +285,7 @@ class Stage {
 
   /** The model moves otherwise now: paths and springs are drawn anew, and the bodies if `drawn` differently. */
   renew(drawn) {
-    if (drawn || this.traces.length || this.springs.length) this.rebuild();
+    if (drawn || this.traces.length || this.springs.length || this.arrows.length) this.rebuild();
     this.onChange();
   }
 
@@ -275,6 +297,20 @@ class Stage {
     this.labels.clear();
     this.build();
     for (const [layer, on] of this.shown) this.setVisible(layer, on);
+  }
+
+  /** Everything anew for another motion: sizes, floor, light, and the view unless somebody has turned it. */
+  settle() {
+    const before = this.floor;
+    for (const child of [before.grid, before.shade]) this.renderer.forget(child);
+    this.scene.children = this.scene.children.filter((child) => child !== before.grid && child !== before.shade);
+    this.measure();
+    this.floor = new Floor(this.swept, this.size, this.orbit.axes);
+    this.floor.material.color = before.material.color;
+    this.light();
+    this.rebuild();
+    if (!this.orbit.touched) this.orbit.openingView(this.model.plane);
+    this.onChange();
   }
 
   /** What views must show, after the motion or the sizes have changed. */
@@ -289,6 +325,45 @@ class Stage {
     this.ghost = ghost;
     this.rebuild();
     this.onChange();
+  }
+
+  /** The ray from the eye through a place of the screen, x and y from -1 to 1. */
+  ray(x, y) {
+    const { camera, aspect } = this.orbit;
+    const high = Math.tan((FIELD_OF_VIEW * Math.PI) / 360);
+    const way = camera.world.column(2).clone().multiplyScalar(-1);
+    way.addScaledVector(camera.world.column(0), x * high * aspect).addScaledVector(camera.world.column(1), y * high);
+    return { from: camera.position.clone(), way };
+  }
+
+  /** The body under a place of the screen: its name, the point in its frame, and how far away; null if there is none. */
+  pick(x, y) {
+    const { from, way } = this.ray(x, y);
+    let found = null;
+    for (const { name } of this.model.bodies) {
+      const object = this.objects.get(name);
+      const back = object.quaternion.clone().invert();
+      const begin = from.clone().sub(object.position).applyQuaternion(back);
+      const along = way.clone().applyQuaternion(back);
+      const box = Box3.around(this.marks.get(name)).expandByScalar(2 * this.unit);
+      let [near, far] = [0, Infinity];
+      for (const axis of ["x", "y", "z"]) {
+        const ends = [box.min, box.max].map((end) => (end[axis] - begin[axis]) / (along[axis] || 1e-300));
+        near = Math.max(near, Math.min(...ends));
+        far = Math.min(far, Math.max(...ends));
+      }
+      if (near > far || (found && found.distance <= near)) continue;
+      const point = begin.addScaledVector(along, (near + far) / 2);
+      found = { name, local: [point.x, point.y, point.z], distance: near, depth: (near + far) / 2 };
+    }
+    return found;
+  }
+
+  /** Where a point that is held goes with the pointer: in a plane across the view. */
+  follow(held, x, y) {
+    const { from, way } = this.ray(x, y);
+    const point = from.addScaledVector(way, held.depth);
+    return [point.x, point.y, point.z];
   }
 
   resize() {
@@ -308,6 +383,13 @@ class Stage {
         const object = this.objects.get(body);
         return vector(point).applyQuaternion(object.quaternion).add(object.position);
       }));
+    }
+    for (const { arrow, body, point, force, scale } of this.arrows) {
+      const object = this.objects.get(body);
+      const next = Math.min(at.index + 1, this.model.timeline.count - 1);
+      const vectors = [at.index, next].map((k) => new Vector3().fromArray(force, 3 * k));
+      const along = new Vector3().lerpVectors(...vectors, at.fraction).multiplyScalar(scale);
+      arrow.point(vector(point).applyQuaternion(object.quaternion).add(object.position), along);
     }
     const last = Math.max(1, this.model.timeline.count - 1);
     for (const { passed, picks } of this.traces) {

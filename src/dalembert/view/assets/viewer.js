@@ -63,6 +63,7 @@ class Viewer {
     document.body.classList.toggle("alone", facts.length === 0 && plots.length === 0);
     find("[data-layer=trace]").hidden = trace.length === 0;
     find("[data-layer=joints]").hidden = joints.length === 0;
+    find("[data-layer=arrows]").hidden = this.model.arrows.length === 0;
     if (this.stage) find(".scale").textContent = `grid ${formatValue(this.stage.floor.cell)} m`;
     this.fillTime();
   }

@@ -1,0 +1,139 @@
+"""Derivatives of small formulas over CasADi, before their graph is built.
+
+CasADi differentiates a graph by making a function of it first, which costs more than a formula of a few terms is worth.
+A formula whose scalars are still waiting to be built (see ``Traced``) is walked here instead: forward, operands first.
+Where that does not work (a graph that is built, or large, or an operation without a rule here), the answer is None and
+CasADi does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import casadi as ca
+
+from dalembert.algebra.casadi_algebra import CASADI, Traced
+
+__all__ = ["formula_gradients", "formula_rates", "formula_without"]
+
+MOST = 3000  # scalars in a graph that is walked here
+_SUMS = {ca.OP_ADD: 1.0, ca.OP_SUB: -1.0}
+_BINARY = {*_SUMS, ca.OP_MUL, ca.OP_DIV}
+_UNARY: dict[int, Callable[[Any, Any], Any]] = {
+    ca.OP_NEG: lambda _x, _y: -1.0,
+    ca.OP_SIN: lambda x, _y: CASADI.cos(x),
+    ca.OP_COS: lambda x, _y: -CASADI.sin(x),
+    ca.OP_SQRT: lambda _x, y: 0.5 / y,
+    ca.OP_EXP: lambda _x, y: y,
+}
+
+
+def _operands_first(values: Sequence[Any], leaves: Mapping[int, Any]) -> list[Traced] | None:
+    """All scalars that are not leaves, each after its operands; None where the graph cannot be walked."""
+    order: list[Traced] = []
+    done: set[int] = set(leaves)
+    waiting: list[Any] = [value for value in values if type(value) is Traced]
+    while waiting:
+        node = waiting[-1]
+        if id(node) in done:
+            waiting.pop()
+            continue
+        a, b = node.a, node.b
+        if node.made is not None or len(order) > MOST or node.op not in (_UNARY if b is None else _BINARY):
+            return None
+        if node.op == ca.OP_DIV and type(b) is float and b == 0.0:
+            return None
+        left = [x for x in (a, b) if type(x) is Traced and id(x) not in done]
+        if left:
+            waiting += left
+            continue
+        done.add(id(node))
+        order.append(node)
+        waiting.pop()
+    return order
+
+
+def _partials(node: Traced) -> tuple[tuple[Any, Any], ...]:
+    """Operands of a scalar, and its derivatives by them."""
+    a, b, op = node.a, node.b, node.op
+    if b is None:
+        return ((a, _UNARY[op](a, node)),)
+    if op in _SUMS:
+        return ((a, 1.0), (b, _SUMS[op]))
+    if op == ca.OP_MUL:
+        return ((a, b), (b, a))
+    return ((a, 1.0 / b), (b, -(node / b) if type(b) is Traced else 0.0))
+
+
+def formula_rates(values: Sequence[Any], speeds: Mapping[int, Any], leaves: Mapping[int, Any]) -> list[Any] | None:
+    """Derivatives of scalars along the speeds of symbols.
+
+    Args:
+        speeds: by ``id`` of the symbol, as far as it moves;  leaves: all symbols, in the same way.
+    """
+    order = _operands_first(values, leaves)
+    if order is None:
+        return None
+    rate: dict[int, Any] = dict(speeds)
+    for node in order:
+        total: Any = 0.0
+        for operand, partial in _partials(node):
+            speed = rate.get(id(operand)) if type(operand) is Traced else None
+            if speed is not None:
+                total = total + partial * speed
+        if type(total) is Traced or total != 0.0:
+            rate[id(node)] = total
+    return [rate.get(id(value), 0.0) if type(value) is Traced else 0.0 for value in values]
+
+
+def formula_gradients(
+    values: Sequence[Any], names: Mapping[int, str], leaves: Mapping[int, Any]
+) -> list[dict[str, Any]] | None:
+    """Derivatives of scalars by symbols, by name, those that are not zero as they stand.
+
+    Args:
+        names: of the symbols, by ``id``;  leaves: all symbols.
+    """
+    order = _operands_first(values, leaves)
+    if order is None:
+        return None
+    gradient: dict[int, dict[str, Any]] = {key: {name: 1.0} for key, name in names.items()}
+    for node in order:
+        total: dict[str, Any] = {}
+        for operand, partial in _partials(node):
+            for name, value in (gradient.get(id(operand)) or {}).items() if type(operand) is Traced else ():
+                term = partial * value
+                total[name] = total[name] + term if name in total else term
+        if total:
+            gradient[id(node)] = total
+    found = (gradient.get(id(value)) or {} if type(value) is Traced else {} for value in values)
+    return [{name: x for name, x in one.items() if type(x) is Traced or x != 0.0} for one in found]
+
+
+def formula_without(values: Sequence[Any], zeros: set[int], leaves: Mapping[int, Any]) -> list[Any] | None:
+    """Scalars where symbols, given by ``id``, are zero."""
+    order = _operands_first(values, leaves)
+    if order is None:
+        return None
+    new: dict[int, Any] = dict.fromkeys(zeros, 0.0)
+    for node in order:
+        a, b = (new.get(id(x), x) if type(x) is Traced else x for x in (node.a, node.b))
+        if a is not node.a or b is not node.b:
+            new[id(node)] = _again(node.op, a, b)
+    return [new.get(id(value), value) if type(value) is Traced else value for value in values]
+
+
+def _again(op: int, a: Any, b: Any) -> Any:
+    """The same operation on other operands, which may be numbers."""
+    if op == ca.OP_ADD:
+        return a + b
+    if op == ca.OP_SUB:
+        return a - b
+    if op == ca.OP_MUL:
+        return a * b
+    if op == ca.OP_DIV:
+        return Traced(None, op, a, b) if type(b) is float and b == 0.0 else a / b
+    if op == ca.OP_NEG:
+        return -a
+    return Traced(None, op, a)

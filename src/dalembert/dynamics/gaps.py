@@ -1,0 +1,74 @@
+"""Gaps of limits and rigid contacts at given positions, for analyses that prescribe or look for positions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dalembert.algebra import NUMPY
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.codegen import Kernel
+from dalembert.dynamics.dynamics import Dynamics
+from dalembert.dynamics.mechanism_kernels import MechanismKernels
+from dalembert.equations import Equations
+from dalembert.errors import DalembertError
+from dalembert.state import State
+
+__all__ = ["CLOSED", "Gap", "check_gaps", "gap_kernel", "open_gaps", "refuse_friction", "slip_kernel"]
+
+CLOSED = 1e-9  # a gap as small as this (m or rad) is closed
+
+
+class Gap(NamedTuple):
+    """One side of a limit or rigid contact: whose, the value of its switch that closes it, and its value (m or rad)."""
+
+    owner: str
+    side: float
+    value: float
+
+
+def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
+    """The gaps at a state of all that is not closed there by its switch."""
+    flat = dynamics.flat
+    off = flat.off(state.parameters)
+    if not off.intersection(flat.contacts):
+        return []
+    tree = dynamics.coordinates.place(NUMPY, {**flat.parameters, **state.parameters})
+    none = np.zeros(dynamics.nv)
+    found = Equations(tree, state.time, state.q, none).gaps(none)
+    return [Gap(name, side + 1.0, float(jet.x)) for name, side, jet in found if name in off]
+
+
+def check_gaps(what: str, dynamics: Dynamics, state: State) -> None:
+    """Raise if a limit or a rigid contact forbids a state."""
+    for gap in open_gaps(dynamics, state):
+        if gap.value < -CLOSED:
+            raise DalembertError(
+                f"{what}: {gap.owner!r} is {-gap.value:.3g} (m or rad) beyond its limit there.  Fix: other values, or "
+                f"model.remove({gap.owner!r}) to leave it out"
+            )
+
+
+def refuse_friction(what: str, dynamics: Dynamics, parameters: dict[str, float], fix: str = "") -> None:
+    """Raise if friction may slip, which an analysis does not know; what its switch holds is a plain constraint."""
+    off = dynamics.flat.off(parameters)
+    slipping = [name for name in dynamics.flat.frictions if name in off]
+    if slipping:
+        raise DalembertError(
+            f"{what}: the model has friction that sticks and slips ({', '.join(slipping)}), which it does not know.  "
+            f"Fix: {fix}model.remove({slipping[0]!r}) to leave it out"
+        )
+
+
+def gap_kernel(kernels: MechanismKernels) -> Kernel:
+    """All gaps at many states, as ``Equations.gaps`` lists them."""
+    found = kernels.equations().gaps(CASADI.zeros(kernels.nv))
+    return kernels.compile("gaps", {"gaps": CASADI.array([jet.x for *_, jet in found])})
+
+
+def slip_kernel(kernels: MechanismKernels) -> Kernel:
+    """The velocity along which each friction acts, at many states."""
+    e = kernels.equations()
+    pairs = [e.flat.constraints[name] for name in e.flat.frictions]
+    return kernels.compile("slips", {"slips": CASADI.array([one.pace(e.motion.within(at)) for one, at in pairs])})

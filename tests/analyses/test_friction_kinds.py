@@ -1,0 +1,187 @@
+"""Friction in balls, screws, pads and contacts that slip any way; Stribeck's and viscous terms; bristles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import dalembert as da
+from dalembert.io import dumps, loads
+
+G = 9.81
+
+
+def pad(speed, slope=0.0, **more):
+    """A pad on a plane that falls along x."""
+    model = da.Model("pad", gravity=(G * np.sin(slope), 0, -G * np.cos(slope)))
+    model.body("pad", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    model.planar("plane", "ground", "pad", point=(0, 0, 0), axis="z")
+    model.friction("rub", "plane", coefficient=0.3, **more)
+    model.initial("plane", rate=speed)
+    return model
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_a_pad_stops_straight(coordinates):
+    run = da.simulate(pad((2.0, 1.0, 0.0)), 2.0, coordinates=coordinates)
+    speed = np.hypot(2.0, 1.0)
+    assert run.certificate.trusted and np.ptp(run.energy.balance.values) < 1e-8
+    assert run.events[0].time == pytest.approx(speed / (0.3 * G), abs=1e-9)
+    assert run.joint("plane").q.values[-1] == pytest.approx([*np.array([2, 1]) * speed / (0.6 * G), 0], abs=1e-8)
+
+
+def test_a_pad_on_a_slope():
+    """Thrown across the slope it turns downhill and halts; at rest it does not creep; a steeper slope lets it go."""
+    run = da.simulate(pad((0.0, 3.0, 0.0), slope=0.1), 3.0)
+    assert run.certificate.trusted and [event.name for event in run.events] == ["rub stops"]
+    down, across = run.joint("plane").u.values[:, :2].T
+    moving = run.time.values < run.events[0].time - 1e-3
+    power = 2 * G * np.sin(0.1) * down - 0.6 * G * np.cos(0.1) * np.hypot(down, across)
+    energy = down**2 + across**2
+    slope = np.gradient(energy[moving], run.time.values[moving])[2:-2]
+    assert slope == pytest.approx(power[moving][2:-2], rel=1e-3, abs=1e-3)
+    assert np.abs(da.simulate(pad((0.0, 0.0, 0.0), slope=0.1), 1e4).joint("plane").q).max() == 0.0
+    slides = da.simulate(pad((0.0, 0.0, 0.0), slope=0.3), 1.0)
+    assert float(slides.joint("plane").q[-1, 0]) == pytest.approx(G * (np.sin(0.3) - 0.3 * np.cos(0.3)) / 2, rel=1e-8)
+
+
+def test_a_pad_breaks_loose_along_the_pull():
+    model = pad((0.0, 0.0, 0.0))
+    model.force("pull", "pad", value=("2*t", "1*t", 0))
+    run = da.simulate(model, 4.0)
+    assert run.events[0].name == "rub slips"
+    assert run.events[0].time == pytest.approx(0.3 * 2 * G / np.sqrt(5), rel=1e-10)
+    end = run.joint("plane").q.values[-1]
+    assert end[0] == pytest.approx(2 * end[1], rel=1e-9) and end[0] > 0.1
+    left = 4.0 - run.events[0].time
+    assert end[1] == pytest.approx(left**3 / 12, rel=1e-7)
+
+
+def test_turning_and_sliding_share_the_load():
+    """With a radius, force and torque/r together are μ N, so a pad that slides and spins stops both at once."""
+    run = da.simulate(pad((1.0, 0.0, 8.0), radius=0.1), 2.0)
+    assert run.certificate.trusted and len(run.events) == 1
+    at = run.time.values < run.events[0].time
+    du = run.accelerations.values[at]
+    assert np.hypot(2 * du[:, 0], 0.1 * du[:, 2] / 0.1) == pytest.approx(0.6 * G, rel=1e-9)
+    assert np.abs(run.joint("plane").u.values[-1]).max() < 1e-12
+
+
+def test_a_ball_that_rubs():
+    """Torque μ r m g against ω: a sphere stops after I |ω|/(μ r m g)."""
+    model = da.Model("ball")
+    model.body("ball", mass=3.0, inertia=(0.2, 0.2, 0.2))
+    model.spherical("socket", "ground", "ball", point=(0, 0, 0))
+    model.friction("rub", "socket", coefficient=0.1, radius=0.05)
+    model.initial("socket", rate=(1.0, 2.0, 2.0))
+    run = da.simulate(model, 5.0)
+    assert run.certificate.trusted and np.ptp(run.energy.balance.values) < 1e-8
+    assert run.events[0].time == pytest.approx(0.2 * 3 / (0.1 * 0.05 * 3 * G), abs=1e-8)
+
+
+def screw(mu):
+    model = da.Model("screw")
+    model.body("nut", mass=2.0, inertia=(1e-3, 1e-3, 1e-3))
+    model.screw("thread", "ground", "nut", point=(0, 0, 0), axis="z", pitch=0.05)
+    model.friction("rub", "thread", coefficient=mu, radius=0.02)
+    return model
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_a_screw_locks_itself(coordinates):
+    """From μ = tan α on. Below, as a block on a wedge:  m h α̈ = N cos + f sin − m g,  I α̈ = r (f cos − N sin)."""
+    lead, r = 0.05 / (2 * np.pi), 0.02
+    steep = np.arctan(lead / r)
+    assert float(da.simulate(screw(1.001 * lead / r), 0.2, coordinates=coordinates).joint("thread").u[-1]) == 0.0
+    assert float(da.simulate(screw(0.999 * lead / r), 0.2, coordinates=coordinates).joint("thread").u[-1]) < 0.0
+    mu, c, s = 0.2, np.cos(steep), np.sin(steep)
+    _, wanted = np.linalg.solve([[c + mu * s, -2.0 * lead], [r * (mu * c - s), -1e-3]], [2.0 * G, 0.0])
+    run = da.simulate(screw(mu), 0.2, coordinates=coordinates)
+    assert run.accelerations.values[-1, -1 if coordinates == "relative" else 2] == pytest.approx(wanted, rel=1e-10)
+
+
+def test_a_bowling_ball_slides_and_then_rolls():
+    """Slip in any direction: it ends after 2/7 |slip|/(μ g), with v less 2/7 of the slip."""
+    model = da.Model("bowling")
+    ball = model.sphere("ball", (0, 0, 0.1), radius=0.1, mass=2.0)
+    surfaces = ({"kind": "plane", "axis": "z"}, {"kind": "sphere", "at": (0, 0, 0.1), "radius": 0.1})
+    model.rigid_contact("floor", model.ground, ball, surfaces=surfaces)
+    model.contact_friction("rub", "floor", coefficient=0.2)
+    assert loads(dumps(model)) == model
+    run = da.simulate(model, 1.0, initial_rates={"ball": (10.0, 0, 0, 3.0, 0, 0)})
+    slip = np.array([3.0, 1.0])
+    assert run.certificate.trusted and np.ptp(run.energy.balance.values) < 1e-8
+    assert run.events[0].time == pytest.approx(2 / 7 * np.linalg.norm(slip) / (0.2 * G), abs=1e-9)
+    assert run.body("ball").velocity.values[-1] == pytest.approx([*(np.array([3.0, 0.0]) - 2 / 7 * slip), 0], abs=1e-9)
+
+
+def block(rate=0.0, angle=0.0, **more):
+    model = da.Model("block", gravity=(G * np.sin(angle), 0, -G * np.cos(angle)))
+    model.body("block", mass=2.0, inertia=(1, 1, 1))
+    model.prismatic("slide", "ground", "block", point=(0, 0, 0), axis="x")
+    model.friction("rub", "slide", **more)
+    model.initial("slide", rate=rate)
+    return model
+
+
+def test_stribeck_and_viscous():
+    law = {"coefficient": 0.2, "static": 0.5, "stribeck": 0.5, "viscous": 0.4}
+    run = da.simulate(block(2.0, **law), 2.0)
+    brake = lambda v: G * (0.2 + 0.3 * np.exp(-((v / 0.5) ** 2))) + 0.2 * v  # noqa: E731
+    assert run.events[0].time == pytest.approx(quad(lambda v: 1 / brake(v), 0, 2, epsabs=1e-13)[0], rel=1e-8)
+
+
+def test_bristles_do_not_creep():
+    model = block(angle=0.2, coefficient=0.4, law="bristle", stiffness=1e6, damping=2e3)
+    assert loads(dumps(model)) == model
+    run = da.simulate(model, 1e4, integrator="bdf")
+    x, late = run.joint("slide").q.values, run.time.values > 10
+    assert run.certificate.trusted and x[-1] == pytest.approx(2 * G * np.sin(0.2) / 1e6, rel=1e-12)
+    assert np.abs(x[late] - x[-1]).max() < 1e-18
+
+
+def test_bristles_become_rigid():
+    """Up a slope and down again, by bristles ever stiffer: the way differs by k^(−1/2)."""
+    given = {"rate": -2.0, "angle": 0.5, "coefficient": 0.3}
+    exact = float(da.simulate(block(**given), 2.0).joint("slide").q[-1])
+    errors = []
+    for k in (1e4, 1e6):
+        more = {"law": "bristle", "stiffness": k, "damping": 2 * np.sqrt(2 * k)}
+        run = da.simulate(block(**given, **more), 2.0, integrator="radau")
+        assert run.certificate.trusted
+        errors.append(abs(float(run.joint("slide").q[-1]) - exact))
+    assert errors[1] < 5e-3 and 8 < errors[0] / errors[1] < 12
+
+
+@pytest.mark.parametrize(
+    ("joint", "more", "words"),
+    [
+        ("revolute", {}, "needs its radius"),
+        ("prismatic", {"radius": 0.1}, "has no radius"),
+        ("cylindrical", {}, "of no kind that rubs"),
+        ("prismatic", {"law": "bristle"}, "bristles need a stiffness"),
+        ("prismatic", {"stiffness": 1e5}, "those of bristles"),
+        ("planar", {"law": "bristle", "stiffness": 1e5}, "bristles are for revolute and prismatic"),
+        ("prismatic", {"stribeck": 0}, "stribeck must be positive"),
+    ],
+)
+def test_what_is_wrong_is_said(joint, more, words):
+    model = da.Model("wrong")
+    model.body("part", mass=1.0, inertia=(1, 1, 1))
+    getattr(model, joint)("joint", "ground", "part", point=(0, 0, 0), axis="z")
+    model.friction("rub", "joint", coefficient=0.3, **more)
+    with pytest.raises(da.ModelError, match=words):
+        model.validate()
+
+
+def test_a_clutch_engages():
+    """With a constant torque T of the discs:  Δω = ((T − M)/J₁ + T/J₂) t; then both turn as one."""
+    model = da.library.clutch(press=1500.0)
+    run = da.simulate(model, 1.0, parameters={"drag": 0.0})
+    first, second, T = 10 * 0.08**2 / 2, 60 * 0.12**2 / 2, 2 * 0.1 * 0.3 * 1500
+    assert run.events[0].time == pytest.approx(150 / ((T - 80) / first + T / second), rel=1e-10)
+    assert run.output("engine speed").values[-1] == pytest.approx(run.output("load speed").values[-1], abs=1e-12)
+    assert run.accelerations.values[-1, 0] == pytest.approx(80 / (first + second), rel=1e-10)
+    held = da.simulate(model, 0.5, parameters={"drag": 0.0}, inputs={"press": "3000*t"})
+    assert np.ptp(held.energy.balance.values) < 1e-8 * 1e3 and held.certificate.trusted

@@ -1,0 +1,66 @@
+"""Derivatives of formulas before their graph is built: the same as CasADi's of the built graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without
+
+NAMES = "xyz"
+
+
+def _formulas(x: Any, y: Any, z: Any) -> list[Any]:
+    al = CASADI
+    return [
+        x * y - 3.0 * z, (x + 2.0) / (y * y + 1.0), al.sqrt(x * x + y * y + 1.0) - z, al.sin(x) * al.cos(y) / 4.0,
+        al.exp(-z) * x, 5.0 / (z + 3.0) - (y - x), x, 2.5,
+    ]  # fmt: skip
+
+
+def _scalars() -> tuple[list[Any], list[Any], dict[int, Any]]:
+    symbols = [CASADI.symbol(name) for name in NAMES]
+    return symbols, _formulas(*symbols), {id(symbol): symbol for symbol in symbols}
+
+
+def _numbers(values: list[Any], symbols: list[Any], at: np.ndarray) -> np.ndarray:
+    inputs = CASADI.to_sx(np.array(symbols, dtype=object))
+    function = ca.Function("f", [inputs], [CASADI.to_sx(np.array(values, dtype=object))])
+    return np.asarray(function(at)).reshape(-1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_as_of_the_built_graph(seed: int) -> None:
+    at = np.random.default_rng(seed).normal(size=3)
+    symbols, values, leaves = _scalars()
+    speeds = {id(symbols[0]): symbols[1] * 2.0, id(symbols[2]): 0.5}
+    rates = formula_rates(values, speeds, leaves)
+    rows = formula_gradients(values, dict(zip(map(id, symbols), NAMES, strict=True)), leaves)
+    without = formula_without(values, {id(symbols[1])}, leaves)
+    assert rates is not None and rows is not None and without is not None
+    directions = np.array([symbols[1] * 2.0, 0.0, 0.5], dtype=object)
+    X = np.array(symbols, dtype=object)
+    V = np.array(values, dtype=object)
+    assert _numbers(rates, symbols, at) == pytest.approx(
+        _numbers(list(CASADI.rate(V, X, directions)), symbols, at), rel=1e-13, abs=1e-14
+    )
+    jacobian = _numbers(list(CASADI.jacobian(V, X).reshape(-1)), symbols, at)
+    mine = _numbers([row.get(name, 0.0) for row in rows for name in NAMES], symbols, at)
+    assert mine == pytest.approx(jacobian, rel=1e-13, abs=1e-14)
+    assert _numbers(without, symbols, at) == pytest.approx(
+        _numbers(values, symbols, at * [1, 0, 1]), rel=1e-14, abs=1e-15
+    )
+    assert "z" not in rows[0] or rows[0]["z"] == -3.0
+
+
+def test_what_is_built_or_has_no_rule_is_left_to_casadi() -> None:
+    symbols, _, leaves = _scalars()
+    built = symbols[0] * symbols[1]
+    assert built.sx is not None
+    assert formula_rates([built], {}, leaves) is None
+    assert formula_gradients([CASADI.atan2(symbols[0], symbols[1])], {}, leaves) is None
+    assert formula_without([symbols[0] / (symbols[1] - symbols[1]), symbols[0] / 0.0], set(), leaves) is None
