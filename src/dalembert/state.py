@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from dalembert.equations import Equations
 from dalembert.errors import DalembertError
 from dalembert.spatial import Pose
 
-__all__ = ["State"]
+T = TypeVar("T")
+
+__all__ = ["HasState", "State", "state_of"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class State:
     u: np.ndarray
     coordinates: Coordinates
     parameters: dict[str, float]
+
+    def __repr__(self) -> str:
+        """Every coordinate by name, with its rate where joint coordinates have one each."""
+        names, rates = self.coordinates.labels()
+        moving = dict(zip(rates, self.u, strict=True))
+        entries = [
+            f"{name} {value:.6g}" + (f" (rate {moving[name]:.6g})" if names == rates and moving[name] else "")
+            for name, value in zip(names, self.q, strict=True)
+        ]
+        return f"<State of {self.coordinates.flat.name!r} at t = {self.time:g} s: {', '.join(entries)}>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -69,3 +81,16 @@ class State:
                 return float(self.q[entry.q])
         known = ", ".join(entry.name for entry in self.coordinates.own_states) or "none"
         raise DalembertError(f"unknown state {state!r}; the model has {known}")
+
+
+class HasState(Protocol):
+    """A result that stands at a state, such as an equilibrium."""
+
+    @property
+    def state(self) -> State: ...
+
+
+def state_of(given: T | HasState) -> T | State:
+    """What was given where a state may stand; for a result that has one its state."""
+    own = getattr(given, "state", None)
+    return own if isinstance(own, State) else cast("T", given)

@@ -413,3 +413,23 @@ def test_mistakes_with_subsystems_are_explained(tmp_path):
         da.equilibrium(sphere(), {"w": 1.0})
     with pytest.raises(DalembertError, match="no bodies to draw"):
         da.equilibrium(sphere(), {"x": 1.0}).plot(tmp_path / "a.png")
+
+
+def test_an_equilibrium_stands_where_a_state_may():
+    """Its own linear model again, a run that stays, and the same place from every analysis that begins at a state."""
+    lamp = da.library.desk_lamp()
+    rest = da.equilibrium(lamp)[0]
+    assert rest.linear is not None
+    np.testing.assert_allclose(
+        np.sort_complex(da.linearize(lamp, at=rest).eigenvalues()),
+        np.sort_complex(rest.linear.eigenvalues()),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+    run = da.simulate(lamp, 0.1, initial=rest)
+    for name in rest.state.coordinates.flat.joints:
+        np.testing.assert_allclose(run.joint(name).q[-1].values, rest.joint(name), atol=1e-8)
+    again = da.equilibrium(lamp, guess=rest)[0]
+    np.testing.assert_allclose(again.state.q, rest.state.q, atol=1e-9)
+    np.testing.assert_allclose(da.assemble(lamp, guess=rest).q, rest.state.q, atol=1e-9)
+    assert da.redundancy(lamp, rest).freedom == da.inspect(lamp).freedom

@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.tree import Tree
 
 from dalembert.cli.progress import messages, working
 from dalembert.cli.run import get_model
@@ -50,32 +49,7 @@ def show_inspection(name: str, parameters: dict[str, float]) -> None:
         from dalembert.analyses.structure.inspect import inspect
 
         found = inspect(get_model(name), parameters)
-    console.print(f"[bold]{found.name}[/]: {found.bodies} bodies, {len(found.joints)} joints, {len(found.loops)} loops")
-    branches = {"ground": Tree("ground")}
-    for branch in found.tree.branches:
-        kind = found.joints[branch.joint]
-        label = f"{branch.body}  [dim]by {kind} joint {branch.joint}{' (reversed)' if branch.reversed else ''}[/]"
-        branches[branch.body] = branches[branch.parent].add(label)
-    console.print(branches["ground"])
-    for loop in found.loops:
-        path = " – ".join(loop.joints)
-        console.print(f"loop closed by {found.joints[loop.cut]} joint [bold]{loop.cut}[/], from {loop.root}: {path}")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_row("degrees of freedom", f"[bold]{found.freedom}[/]  (rank of the constraints in this position)")
-    table.add_row("by Grübler's count", str(found.gruebler))
-    table.add_row("constraint equations", f"{found.equations}, of which {found.nonholonomic} nonholonomic")
-    if found.redundant:
-        table.add_row("redundant", f"{len(found.redundant)}: {', '.join(found.redundant)}")
-    if found.off:
-        table.add_row("off at the start", ", ".join(found.off))
-    if found.massless:
-        table.add_row("without mass", ", ".join(found.massless))
-    chains = [" – ".join(chain) for chain in found.tree.chains()]
-    table.add_row("chains", "; ".join(chains))
-    junctions = found.tree.junctions()
-    if junctions:
-        table.add_row("junctions", ", ".join(junctions))
-    console.print(table)
+    console.print(str(found), markup=False)
 
 
 def show_redundancy(name: str, parameters: dict[str, float], initial: dict[str, float]) -> None:

@@ -471,6 +471,10 @@ class BodyMotion:
     def __init__(self, data: xr.Dataset):
         self._data = data
 
+    def __repr__(self) -> str:
+        times = self._data.sizes["time"]
+        return f"<Motion of a body at {times} times: position, quaternion, velocity, angular_velocity>"
+
     @property
     def position(self) -> xr.DataArray:
         """Position of the body's origin (m)."""
@@ -497,3 +501,6 @@ class JointMotion:
 
     def __init__(self, q: xr.DataArray, u: xr.DataArray):
         self.q, self.u = q, u
+
+    def __repr__(self) -> str:
+        return f"<Motion of a joint at {self.q.sizes['time']} times: coordinates q, velocities u>"

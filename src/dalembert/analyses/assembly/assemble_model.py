@@ -16,7 +16,7 @@ from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import compiled
 from dalembert.planar import Planar
 from dalembert.planar.planar_names import POSITION, quantities
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.values import NUMBER, SEQUENCE
 
 __all__ = ["assemble"]
@@ -27,7 +27,7 @@ Initial = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None
 class Ways(TypedDict, total=False):
     """Options of all kinds of assembly, see ``assemble``."""
 
-    guess: Mapping[str, Any] | State | None
+    guess: Mapping[str, Any] | State | HasState | None
     locked: Sequence[str]
     weights: Mapping[str, float] | None
     parameters: Mapping[str, Any] | None
@@ -67,7 +67,7 @@ def assemble(
     initial_rates: Initial = None,
     *,
     branches: Literal["all"] | None = None,
-    guess: Mapping[str, Any] | State | None = None,
+    guess: Mapping[str, Any] | State | HasState | None = None,
     locked: Sequence[str] = (),
     weights: Mapping[str, float] | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -108,6 +108,7 @@ def assemble(
     for what, value in (("initial", initial), ("initial_rates", initial_rates)):
         if value is not None and not isinstance(value, (Mapping, *SEQUENCE)):
             raise DalembertError(f"{what} must be a dictionary by name, or a list of them, got {value!r}")
+    guess = state_of(guess)
     if guess is not None and not isinstance(guess, (Mapping, State)):
         raise DalembertError(f"guess must be a dictionary by name, or a state, got {guess!r}")
     if isinstance(model, Planar):

@@ -151,6 +151,10 @@ class LinearModel:
     residual: dict[str, float] = field(default_factory=lambda: {})
     source: Source | None = field(default=None, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs"
+        return f"<LinearModel of {self.name!r}: {counts}; {self.kind}>"
+
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.states)} states, {self.kind}"]
         return "\n".join(lines + [f"  {mode}" for mode in self.modes()])

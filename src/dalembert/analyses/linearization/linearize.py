@@ -37,7 +37,7 @@ from dalembert.expressions.symbols import parameter as symbol_of
 from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.system_trajectory import SystemTrajectory
 
@@ -48,7 +48,7 @@ ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisf
 
 def linearize(
     model: Model | Planar | Dynamics | Subsystem,
-    at: State | Mapping[str, Any] | Trajectory | SystemTrajectory | None = None,
+    at: State | HasState | Mapping[str, Any] | Trajectory | SystemTrajectory | None = None,
     *,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
@@ -68,7 +68,7 @@ def linearize(
 
     Args:
         model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
-        at: a state; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
+        at: a state or an equilibrium; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
             all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
             numbers or formulas of parameters; the others are zero, or meet the invariants; or a run of it.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
@@ -87,6 +87,7 @@ def linearize(
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
+    at = state_of(at)
     if not isinstance(at, (State, Trajectory, SystemTrajectory)):
         at = by_name("linearize: at", at, 'at={"A": 0.3}') or None
     if isinstance(model, Planar):

@@ -27,7 +27,7 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.values import MAPPING, SEQUENCE, TUPLE, is_positive
 
 __all__ = ["inverse_dynamics"]
@@ -40,7 +40,7 @@ def inverse_dynamics(
     *,
     unknowns: Any = None,
     weights: Mapping[str, float] | None = None,
-    initial: dict[str, Any] | State | None = None,
+    initial: dict[str, Any] | State | HasState | None = None,
     parameters: dict[str, float] | None = None,
     output_step: float | None = None,
 ) -> Any:
@@ -72,6 +72,7 @@ def inverse_dynamics(
     """
     times = instants(duration, output_step)
     motion = by_name("inverse_dynamics: motion", motion, '{"A": "0.5*sin(t)"}')
+    initial = state_of(initial)
     if isinstance(model, Subsystem):
         from dalembert.analyses.motions.inverse_system import inverse_system
 

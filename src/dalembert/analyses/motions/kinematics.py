@@ -29,7 +29,7 @@ from dalembert.dynamics.motion_rates import jerk_kernel, rates_kernel, solve_alo
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model, flatten
 from dalembert.planar import Planar
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Certificate, Check
 
 __all__ = ["kinematics"]
@@ -45,7 +45,7 @@ def kinematics(
     duration: Any = None,
     motion: Mapping[Any, Any] | None = None,
     *,
-    initial: Mapping[str, Any] | State | None = None,
+    initial: Mapping[str, Any] | State | HasState | None = None,
     parameters: Mapping[str, float] | None = None,
     output_step: float | None = None,
 ) -> Kinematics:
@@ -71,6 +71,7 @@ def kinematics(
     """
     times = instants(duration, output_step)
     given = by_name("kinematics: motion", motion, '{"A": "2*pi*t"}')
+    initial = state_of(initial)
     if initial is not None and not isinstance(initial, State):
         initial = by_name("kinematics: initial", initial, '{"A": 0.3}')
     planar = model if isinstance(model, Planar) else None

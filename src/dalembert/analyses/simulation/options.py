@@ -22,7 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.model import Model
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Trajectory
 from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 
@@ -47,7 +47,7 @@ class MethodOptions(TypedDict, total=False):
     output_step: float | None
     accuracy: float | None
     certify: bool
-    initial: Mapping[str, Any] | State | Trajectory | None
+    initial: Mapping[str, Any] | State | HasState | Trajectory | None
     initial_rates: Mapping[str, Any] | None
     parameters: Mapping[str, Any] | None
 
@@ -83,7 +83,7 @@ class Options:
             default: 10⁴ rtol, 1e-6 with the default tolerance, 1e-3 from rtol 1e-7 to 1e-5 and for fixed steps.
         certify: False: the run is not judged, which saves the companion runs that estimate its error.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
-            ``State`` instead, or a run, from whose end this one goes on.
+            ``State`` or an equilibrium instead, or a run, from whose end this one goes on.
         parameters: values to use instead of the model's.
         start: first time (s).
     """
@@ -124,6 +124,7 @@ class Options:
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
         if not isinstance(self.certify, bool):
             raise DalembertError(f"certify must be True or False, got {self.certify!r}")
+        object.__setattr__(self, "initial", state_of(self.initial))
         for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
             value = getattr(self, name)
             if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):

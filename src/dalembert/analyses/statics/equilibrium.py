@@ -27,7 +27,7 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.values import MAPPING, is_finite
 
 __all__ = ["equilibrium"]
@@ -42,7 +42,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 def equilibrium(
     model: Model | Planar | Dynamics | Subsystem,
-    guess: State | Mapping[str, Any] | None = None,
+    guess: State | HasState | Mapping[str, Any] | None = None,
     *,
     starts: int = 1,
     steady: Mapping[str, float | None] | None = None,
@@ -83,6 +83,7 @@ def equilibrium(
     """
     if not isinstance(starts, int) or not 1 <= starts <= MOST_STARTS:
         raise DalembertError(f"equilibrium: starts must be a number from 1 to {MOST_STARTS}, got {starts!r}")
+    guess = state_of(guess)
     if isinstance(model, Subsystem):
         if isinstance(guess, State):
             raise DalembertError('equilibrium: a subsystem takes no State.  Fix: guess={"theta": 0.3}')

@@ -8,9 +8,11 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import Positions, dependent_rows, settled_rank
 from dalembert.dynamics import Dynamics
 from dalembert.model import Model
-from dalembert.topology import Graph, Loop, SpanningTree
+from dalembert.topology import Branch, Graph, Loop, SpanningTree
 
 __all__ = ["Inspection", "inspect"]
+
+MOST_DRAWN = 200  # bodies of the tree that are drawn: the indents of a long chain grow with its square
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,46 @@ class Inspection:
     redundant: list[str]
     off: list[str]
     massless: list[str]
+
+    def __str__(self) -> str:
+        """The spanning tree, the loops, and what is counted."""
+        bodies, loops = "body" if self.bodies == 1 else "bodies", "loop" if len(self.loops) == 1 else "loops"
+        joints = "joint" if len(self.joints) == 1 else "joints"
+        lines = [f"{self.name}: {self.bodies} {bodies}, {len(self.joints)} {joints}, {len(self.loops)} {loops}"]
+        lines += self._tree_lines()
+        for loop in self.loops:
+            path = " – ".join(loop.joints)
+            lines.append(f"loop closed by {self.joints[loop.cut]} joint {loop.cut}, from {loop.root}: {path}")
+        facts = {
+            "degrees of freedom": f"{self.freedom}  (rank of the constraints in this position)",
+            "by Grübler's count": str(self.gruebler),
+            "constraint equations": f"{self.equations}, of which {self.nonholonomic} nonholonomic",
+            "redundant": f"{len(self.redundant)}: {', '.join(self.redundant)}" if self.redundant else "",
+            "off at the start": ", ".join(self.off),
+            "without mass": ", ".join(self.massless),
+            "chains": "; ".join(" – ".join(chain) for chain in self.tree.chains()),
+            "junctions": ", ".join(self.tree.junctions()),
+        }
+        wide = max(map(len, facts))
+        return "\n".join(lines + [f"{name:<{wide}}  {value}" for name, value in facts.items() if value])
+
+    def _tree_lines(self) -> list[str]:
+        """The spanning tree, a body a line, its branches below it."""
+        children: dict[str, list[Branch]] = {}
+        for branch in self.tree.branches:
+            children.setdefault(branch.parent, []).append(branch)
+        lines, waiting = ["ground"], [(branch, "") for branch in reversed(children.get("ground", []))]
+        while waiting:
+            if len(lines) > MOST_DRAWN:
+                return [*lines, f"… and {self.bodies - MOST_DRAWN} bodies more"]
+            branch, indent = waiting.pop()
+            last = branch is children[branch.parent][-1]
+            reversed_ = " (reversed)" if branch.reversed else ""
+            joint = f"by {self.joints[branch.joint]} joint {branch.joint}{reversed_}"
+            lines.append(f"{indent}{'└── ' if last else '├── '}{branch.body}  {joint}")
+            below = indent + ("    " if last else "│   ")
+            waiting += [(child, below) for child in reversed(children.get(branch.body, []))]
+        return lines
 
 
 def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspection:

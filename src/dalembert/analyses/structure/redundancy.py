@@ -25,7 +25,7 @@ from dalembert.equations import Equations
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.numerics.linear import OK, solve_constrained
-from dalembert.state import State
+from dalembert.state import HasState, State, state_of
 from dalembert.topology import Graph
 from dalembert.trajectory.shares import Weights, share, weight_vector
 
@@ -184,7 +184,7 @@ class Redundancy:
 
 def redundancy(
     model: Model,
-    state: State | None = None,
+    state: State | HasState | None = None,
     *,
     parameters: dict[str, float] | None = None,
     weights: Weights | None = None,
@@ -203,6 +203,7 @@ def redundancy(
     if state is None:
         state = assemble_state(dynamics, None, None, parameters, 0.0)
     else:
+        state = state_of(state)
         _check(dynamics, state, parameters)
     carriers = Carriers(dynamics)
     weight_vector(carriers.joints, carriers.equations, weights or {})
