@@ -52,5 +52,5 @@ def test_a_linear_model_is_short_in_a_list():
 
 def test_motions_of_a_run_say_what_they_hold():
     run = da.simulate(da.library.pendulum(), 0.1, output_step=0.01)
-    assert repr(run.body("rod")) == ("<Motion of a body at 11 times: position, quaternion, velocity, angular_velocity>")
+    assert repr(run.body("bob")) == ("<Motion of a body at 11 times: position, quaternion, velocity, angular_velocity>")
     assert repr(run.joint("pivot")) == "<Motion of a joint at 11 times: coordinates q, velocities u>"

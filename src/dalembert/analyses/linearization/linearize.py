@@ -68,9 +68,9 @@ def linearize(
 
     Args:
         model: the mechanism (a planar one as ``to_model`` makes it), its compiled equations, or a subsystem.
-        at: a state or an equilibrium; joint coordinates by name and velocities with ``.d`` behind it, completed by assembly; a run, at
-            all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem: variables by name,
-            numbers or formulas of parameters; the others are zero, or meet the invariants; or a run of it.
+        at: a state or an equilibrium; joint coordinates by name and velocities with ``.d`` behind it, completed by
+            assembly; a run, at all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem:
+            variables by name, numbers or formulas of parameters; the others are zero, or meet the invariants; or a run.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
             ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
