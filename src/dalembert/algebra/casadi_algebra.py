@@ -15,12 +15,12 @@ from dalembert.algebra.numpy_algebra import NUMPY
 from dalembert.codegen import lookup
 from dalembert.values import NUMBER
 
-__all__ = ["CASADI", "CasadiAlgebra", "Traced"]
+__all__ = ["CASADI", "CasadiAlgebra", "Traced", "sx_symbol"]
 
 
 _binary: Any = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
 _unary: Any = ca.SX.unary
-_symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
+sx_symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
 _ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
 
@@ -198,7 +198,7 @@ class CasadiAlgebra(Algebra):
         return self.jacobian(linear(x), x)
 
     def symbol(self, name: str) -> Traced:
-        return Traced(_symbol(name))
+        return Traced(sx_symbol(name))
 
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
         out = self.zeros(len(values), len(symbols))
@@ -226,7 +226,7 @@ class CasadiAlgebra(Algebra):
 
     def symbols(self, name: str, *shape: int) -> tuple[ca.SX, np.ndarray]:
         """A CasADi symbol (a column, row-major) and the array of scalars that stands for it."""
-        symbol = _symbol(name, int(np.prod(shape)))
+        symbol = sx_symbol(name, int(np.prod(shape)))
         return symbol, self.from_sx(symbol, *shape)
 
     def from_sx(self, column: ca.SX, *shape: int) -> np.ndarray:

@@ -105,10 +105,9 @@ class Jets(Algebra):
 
     def parts(self, jets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The three arrays (x, ẋ, ẍ) of an array of jets."""
-        flat = [_jet(jet) for jet in np.asarray(jets, dtype=object).reshape(-1)]
-        shape = np.shape(jets)
-        base = self.base
-        return tuple(base.array([getattr(j, part) for j in flat]).reshape(shape) for part in ("x", "v", "a"))  # type: ignore[return-value]
+        flat, shape = [_jet(jet) for jet in np.asarray(jets, dtype=object).reshape(-1)], np.shape(jets)
+        x, v, a = (self.base.array([getattr(j, part) for j in flat]).reshape(shape) for part in ("x", "v", "a"))
+        return x, v, a
 
     def _chain(self, x: Jet, g: Any, g1: Any, g2: Any) -> Jet:
         """g(x(t)):  ġ = g' ẋ,  g̈ = g'' ẋ² + g' ẍ."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from dalembert.constraints.base import Constraint
 from dalembert.elements import LINEAR, Allowed, Formula, JointName, Motion, Site
 from dalembert.elements.allowed import POSITIONS, TIMES
-from dalembert.expressions import TIME
+from dalembert.expressions import TIME, replaced
 
 __all__ = ["Drive", "Equation"]
 
@@ -55,7 +55,7 @@ class Drive(Constraint):
 
     def check(self, site: Site) -> None:
         site.check_index("index", self.joint, self.index, "coordinates")
-        start, later = (site.value(self.motion.xreplace({TIME: sp.Integer(t)})) for t in (0, 1))  # type: ignore[arg-type]
+        start, later = (site.value(replaced(self.motion, {TIME: sp.Integer(t)})) for t in (0, 1))
         if start is None and later is not None:
             site.report("motion", "motion has no finite value at t = 0", "give a value with 'a if t > 0 else b'")
 

@@ -104,7 +104,8 @@ class Coordinates:
 
     def _sizes(self) -> tuple[int, int]:
         """Lengths of q, without windings, and of u."""
-        return tuple(max((part.stop for part in parts), default=0) for parts in self._parts())  # type: ignore[return-value]
+        of_q, of_u = self._parts()
+        return max((part.stop for part in of_q), default=0), max((part.stop for part in of_u), default=0)
 
     def _parts(self) -> tuple[list[slice], list[slice]]:
         return [slot.q for slot in self.slots], [slot.u for slot in self.slots]

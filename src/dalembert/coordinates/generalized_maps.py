@@ -228,7 +228,7 @@ class MappedKinematics(PlainKinematics):
         t = al.constant(0) if self.t is None else self.t
         time = jets.jets(al.vector([t]), al.vector([al.constant(flow)]), al.zeros(1))[0]
         moving = jets.jets(q[:n], u, al.zeros(n) if du is None else du)
-        return jets.parts(self._expand(jets, time, moving))  # type: ignore[return-value]
+        return jets.parts(self._expand(jets, time, moving))
 
     def states(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, base: Any = None) -> MappedStates:
         moved = self.moved(q, u, du)

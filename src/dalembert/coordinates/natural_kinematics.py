@@ -278,7 +278,7 @@ class NaturalKinematics(PlainKinematics):
         for i in reversed(range(1, len(self.clusters))):
             origin, *others = self.clusters[i].basis
             F_R, F_p = forces[i]
-            H = list(((F_R - np.outer(F_p, self.local[origin][i])) @ self._inverse[i].T).T)  # type: ignore[union-attr]
+            H = list(((F_R - np.outer(F_p, self.local[origin][i])) @ self._inverse[i].T).T)
             turn = self.clusters[i].turn
             if turn is not None:
                 # The power of F on a × d is that of F × a on d and of d × F on a.

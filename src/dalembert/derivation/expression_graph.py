@@ -21,8 +21,10 @@ import mpmath
 import numpy as np
 import sympy as sp
 
+from dalembert.algebra.casadi_algebra import sx_symbol
 from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.codegen.tape import Tape, trace
+from dalembert.expressions import replaced, symbols_of
 
 __all__ = ["Definitions", "MpmathScalars", "Scalars", "SympyScalars", "define", "replay", "tape_of"]
 
@@ -119,8 +121,8 @@ def _fraction(value: float) -> Any:
 
 def tape_of(function: ca.Function) -> Tape:
     """The program of a CasADi function of SX: all inputs one after the other, all outputs likewise, row-major."""
-    inputs = {f"i{k}": ca.SX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())}  # pyright: ignore[reportAttributeAccessIssue]
-    outputs = function.call(list(inputs.values()), True, False)
+    inputs = {f"i{k}": sx_symbol(f"i{k}", *function.size_in(k)) for k in range(function.n_in())}
+    outputs = cast(Any, function).call(list(inputs.values()), True, False)
     return trace(function.name(), inputs, {f"o{k}": value for k, value in enumerate(outputs)})
 
 
@@ -169,12 +171,12 @@ class Definitions:
         """Only what some of the results need."""
         place = {symbol: k for k, symbol in enumerate(self.symbols)}
         wanted: set[int] = set()
-        stack = [place[s] for r in results for s in r.free_symbols if s in place]  # type: ignore[index]
+        stack = [place[s] for r in results for s in symbols_of(r) if s in place]
         while stack:
             k = stack.pop()
             if k not in wanted:
                 wanted.add(k)
-                stack += [place[s] for s in self.formulas[k].free_symbols if s in place]  # type: ignore[index]
+                stack += [place[s] for s in symbols_of(self.formulas[k]) if s in place]
         kept = sorted(wanted)
         return Definitions([self.symbols[k] for k in kept], [self.formulas[k] for k in kept], list(results))
 
@@ -183,8 +185,8 @@ class Definitions:
         known: dict[sp.Basic, sp.Expr] = {}
         part = self.needed([expression])
         for symbol, formula in zip(part.symbols, part.formulas, strict=True):
-            known[symbol] = formula.xreplace(known)  # type: ignore[assignment]
-        return expression.xreplace(known)  # type: ignore[return-value]
+            known[symbol] = replaced(formula, known)
+        return replaced(expression, known)
 
 
 def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str = "z") -> Definitions:
@@ -315,11 +317,11 @@ def _gathered(op: str, a: Any, b: Any) -> _Gathered | None:
     return None
 
 
-def _is_short(value: sp.Expr) -> bool:
+def _is_short(value: Any) -> bool:
     """A symbol, a number, or a symbol with a sign or a number needs no name of its own."""
     if value.is_Atom:
         return True
-    return value.is_Mul and len(value.args) == 2 and value.args[0].is_Number and value.args[1].is_Symbol  # type: ignore[union-attr]
+    return value.is_Mul and len(value.args) == 2 and value.args[0].is_Number and value.args[1].is_Symbol
 
 
 def _uses(tape: Tape) -> np.ndarray:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
+
+from dalembert.expressions import symbols_of
 
 __all__ = ["Typesetter", "lines", "width"]
 
@@ -67,15 +69,15 @@ class Typesetter(LatexPrinter):
     def _degree(self, term: sp.Expr) -> tuple[int, int]:
         """Degrees in accelerations and in rates."""
         degrees = [0, 0]
-        for symbol in term.free_symbols:
-            kind: int = self._rank.get(cast(Any, symbol), (3, 0))[0]
+        for symbol in symbols_of(term):
+            kind: int = self._rank.get(symbol, (3, 0))[0]
             if kind < 2:
                 degrees[kind] = max(degrees[kind], 1)
         return degrees[0], degrees[1]
 
     def _term_key(self, term: sp.Expr) -> Any:
         accelerations, rates = self._degree(term)
-        moved = sorted(self._rank[s] for s in term.free_symbols if s in self._rank)  # type: ignore[index]
+        moved = sorted(self._rank[s] for s in symbols_of(term) if s in self._rank)
         functions = len(term.atoms(sp.sin, sp.cos, sp.tan))
         return (-accelerations, -rates, moved if accelerations else [], functions, moved, _parameters(term))
 

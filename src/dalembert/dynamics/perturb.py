@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 import sympy as sp
 
-from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.casadi_algebra import CASADI, sx_symbol
 from dalembert.codegen import compile_function
 from dalembert.codegen.lookup import calls_tables
 from dalembert.dynamics.traces import tangent_outputs
@@ -147,7 +147,7 @@ class _Function:
         if along is None:
             return values
         if self._slope is None:
-            directions = [ca.SX.sym("d", *symbol.shape) for symbol in self.inputs]  # pyright: ignore[reportAttributeAccessIssue]
+            directions: list[ca.SX] = [sx_symbol("d", *symbol.shape) for symbol in self.inputs]
             both, direction = ca.vertcat(*self.inputs), ca.vertcat(*directions)
             slopes = [_along(value, both, direction) for value in self.outputs.values()]
             self._slope = _evaluator("slope", [*self.inputs, *directions], slopes)

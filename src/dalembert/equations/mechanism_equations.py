@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.algebra import Jets
 from dalembert.constraints import Constraint
 from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
@@ -77,8 +78,8 @@ class Equations:
         parts = [self.tree.qdot(self.q, self.u), of_states]
         windings = self.tree.coordinates.windings
         if windings:
-            jets = moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
-            parts.append(self.al.array([jets.al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))  # type: ignore[attr-defined]
+            al, jets = Jets(self.al), moving(self.tree, self.t, self.q, self.u, self.al.zeros(self.nv), self.states)
+            parts.append(self.al.array([al.parts(jets.joint(w.joint)[0][w.index])[1].item() for w in windings]))
         return self.al.concatenate(parts)
 
     def state_rates(self) -> np.ndarray:
@@ -304,7 +305,7 @@ class Equations:
     def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
         """u̇_J = B u̇ + Ḃ u."""
         moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
-        return moved.al.parts(moved.joint(name)[1])[1]  # type: ignore[attr-defined]
+        return Jets(self.al).parts(moved.joint(name)[1])[1]
 
     def cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
         """Joint, B and the joint force that its armature takes."""

@@ -2,10 +2,22 @@
 
 from dalembert.expressions.branches import switches_in
 from dalembert.expressions.curves import Curve, TableCall, tables_in
-from dalembert.expressions.evaluation import evaluate, is_number, number
+from dalembert.expressions.evaluation import by_name, evaluate, is_number, number
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
-from dalembert.expressions.symbols import STATE, TIME, Reference, parameter, reference, references
+from dalembert.expressions.symbols import (
+    STATE,
+    TIME,
+    Reference,
+    derivative,
+    difference,
+    expanded,
+    parameter,
+    reference,
+    references,
+    replaced,
+    symbols_of,
+)
 
 __all__ = [
     "STATE",
@@ -13,14 +25,20 @@ __all__ = [
     "Curve",
     "Reference",
     "TableCall",
+    "by_name",
+    "derivative",
+    "difference",
     "evaluate",
+    "expanded",
     "is_number",
     "number",
     "parameter",
     "parse",
     "reference",
     "references",
+    "replaced",
     "switches_in",
+    "symbols_of",
     "tables_in",
     "to_text",
 ]

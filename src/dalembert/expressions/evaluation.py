@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -16,7 +16,7 @@ from dalembert.expressions.curves import Curve, TableCall
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
-__all__ = ["evaluate", "is_number", "number"]
+__all__ = ["by_name", "evaluate", "is_number", "number"]
 
 _NAMES = {"Abs": "absolute"}
 _UNARY = {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign"}
@@ -45,6 +45,17 @@ def evaluate(
         return done[node]
 
     return value(expression)
+
+
+class Named(Protocol):
+    """What gives values by name."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def by_name(values: Named) -> Callable[[Any], Any]:
+    """What ``evaluate`` looks symbols up by: the value of their names."""
+    return lambda symbol: values[symbol.name]
 
 
 def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[[Any], Any]) -> Any:
@@ -124,12 +135,12 @@ def _table(al: Algebra, node: TableCall, x: Any, below: Callable[[float, Any], A
     return _curve(node).value(al, x, node.order, below)
 
 
-def _product(al: Algebra, value: Callable[[Any], Any], node: sp.Mul) -> Any:
+def _product(al: Algebra, value: Callable[[Any], Any], node: Any) -> Any:
     """One division for all factors with negative powers."""
     above: list[Any] = []
     below: list[Any] = []
     for factor in node.args:
-        (below if factor.is_Pow and _divides(factor.exp) else above).append(factor)  # type: ignore[attr-defined]
+        (below if factor.is_Pow and _divides(factor.exp) else above).append(factor)
     result = reduce(lambda a, b: a * b, map(value, above)) if above else 1
     if not below:
         return result

@@ -26,6 +26,7 @@ from dalembert.expressions.symbols import (
     TIME,
     parameter,
     reference,
+    replaced,
 )
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "parse"]
@@ -106,9 +107,10 @@ def _finite(expression: sp.Expr, text: str) -> sp.Expr:
         raise ExpressionError(f"formula {_short(text)} has no finite value (division by zero?)")
     if any(part.is_extended_real is False for part in sp.preorder_traversal(expression) if _is_value(part)):
         raise ExpressionError(f"formula {_short(text)} is not real")
-    if any(max(abs(value.p), value.q).bit_length() > MAX_BITS for value in expression.atoms(sp.Rational)):  # type: ignore[attr-defined]
+    rationals: Any = expression.atoms(sp.Rational)
+    if any(max(abs(value.p), value.q).bit_length() > MAX_BITS for value in rationals):
         raise ExpressionError(f"formula {_short(text)}: a number is too large")
-    doubles = {}
+    doubles: dict[sp.Float, sp.Float] = {}
     for value in expression.atoms(sp.Float):
         double = float(value)
         if not math.isfinite(double) or double == 0:
@@ -117,7 +119,7 @@ def _finite(expression: sp.Expr, text: str) -> sp.Expr:
         # SymPy's exponents are unbounded, so a product may carry more digits than a subnormal double has.
         if sp.Float(double) != value:
             doubles[value] = sp.Float(double)
-    return expression.xreplace(doubles) if doubles else expression  # type: ignore[return-value]
+    return replaced(expression, doubles) if doubles else expression
 
 
 def _is_value(part: Any) -> bool:
@@ -207,13 +209,13 @@ class _Reader:
         terms.append(self.read(node, depth))
         return sp.Add(*terms[::-1])
 
-    def power(self, a: sp.Expr, b: sp.Expr) -> sp.Expr:
+    def power(self, a: Any, b: Any) -> sp.Expr:
         # SymPy computes numeric powers at once, so their size is bounded before it may.
         if b.is_number and abs(float(b)) > MAX_BITS:
             raise self.fail(f"exponent {b} is too large")
         if a.is_Rational and b.is_Rational:
-            bits = max(abs(a.p).bit_length(), a.q.bit_length())  # type: ignore[attr-defined]
-            if bits * max(abs(float(b)), 1.0) > MAX_BITS or b.q > MAX_BITS:  # type: ignore[attr-defined]
+            bits = max(abs(a.p).bit_length(), a.q.bit_length())
+            if bits * max(abs(float(b)), 1.0) > MAX_BITS or b.q > MAX_BITS:
                 raise self.fail("a power is too large")
         return a**b
 

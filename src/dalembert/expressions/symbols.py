@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 __all__ = [
     "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FELT_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES",
-    "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference", "parameter",
-    "reference", "references",
+    "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference",
+    "derivative", "difference", "expanded", "parameter", "reference", "references", "replaced", "symbols_of",
 ]  # fmt: skip
 
 TIME = sp.Symbol("t", real=True)
@@ -72,8 +74,8 @@ def reference(quantity: str, element: str, index: int = 0) -> sp.Expr:
 
 def as_reference(atom: AppliedUndef) -> Reference:
     """The reference that an applied function stands for."""
-    index = int(str(atom.args[1])) if len(atom.args) > 1 else 0
-    return Reference(type(atom).__name__, atom.args[0].name, index)  # type: ignore[attr-defined]
+    name, *index = cast(tuple[Any, ...], atom.args)
+    return Reference(type(atom).__name__, name.name, int(str(index[0])) if index else 0)
 
 
 def references(expression: sp.Expr) -> set[Reference]:
@@ -84,4 +86,29 @@ def references(expression: sp.Expr) -> set[Reference]:
 def parameters_of(expression: sp.Expr) -> set[sp.Symbol]:
     """The parameter symbols of a formula: not time, not the names inside references."""
     names = {argument for atom in expression.atoms(AppliedUndef) for argument in atom.args}  # TableCall hides its own
-    return {symbol for symbol in expression.free_symbols if symbol not in names and symbol != TIME}  # type: ignore[misc]
+    return {symbol for symbol in symbols_of(expression) if symbol not in names and symbol != TIME}
+
+
+def symbols_of(expression: sp.Basic) -> set[sp.Symbol]:
+    """All symbols of an expression; SymPy's own type does not say that they are symbols."""
+    return cast(set[sp.Symbol], expression.free_symbols)
+
+
+def replaced(expression: sp.Expr, swap: Mapping[Any, Any]) -> sp.Expr:
+    """An expression with symbols and parts of it replaced, which is an expression again."""
+    return cast(sp.Expr, expression.xreplace(swap))
+
+
+def difference(equation: sp.Equality) -> sp.Expr:
+    """Left side minus right side."""
+    return cast(sp.Expr, equation.lhs) - cast(sp.Expr, equation.rhs)
+
+
+def derivative(expression: sp.Expr, *by: Any) -> sp.Expr:
+    """A derivative by symbols, each perhaps followed by how often."""
+    return cast(Any, sp).diff(expression, *by)
+
+
+def expanded(expression: sp.Expr) -> sp.Expr:
+    """Products and powers of sums multiplied out."""
+    return cast(Any, sp).expand(expression)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Radau IIA of order 5: an implicit Runge-Kutta method for stiff and for differential-algebraic equations.
 
     B ż = F(t, z),   B = diag(1 … 1, 0 … 0)
@@ -25,7 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
@@ -49,12 +48,11 @@ Z_TO_P = np.linalg.inv(_POWERS)
 
 def _transformation() -> tuple[float, float, float, np.ndarray]:
     """γ, α, β and T; the real eigenvector has length one, the complex one ends in one."""
-    found = np.linalg.eig(np.linalg.inv(_A))
-    values, vectors = np.asarray(found[0], dtype=complex), np.asarray(found[1], dtype=complex)
-    real, upper = int(np.argmin(np.abs(np.imag(values)))), int(np.argmax(np.imag(values)))
-    first, second = np.real(vectors[:, real]), vectors[:, upper] / vectors[2, upper]
-    T = np.column_stack([first / np.linalg.norm(first), np.real(second), -np.imag(second)])
-    return float(np.real(values[real])), float(np.real(values[upper])), float(np.imag(values[upper])), T
+    values, vectors = cast(Any, np.linalg).eig(np.linalg.inv(_A))
+    real, upper = int(np.argmin(np.abs(values.imag))), int(np.argmax(values.imag))
+    first, second = vectors[:, real].real, vectors[:, upper] / vectors[2, upper]
+    T = np.column_stack([first / np.linalg.norm(first), second.real, -second.imag])
+    return float(values[real].real), float(values[upper].real), float(values[upper].imag), T
 
 
 GAMMA, ALPHA, BETA, W_TO_Z = _transformation()
@@ -449,7 +447,7 @@ class Radau(Stepwise):
     adaptive: ClassVar[bool] = True
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         if self.form == "ode":
             return ("rhs", "retract", "jacobian")
         return ("retract", self.form)

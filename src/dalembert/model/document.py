@@ -98,14 +98,14 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     if model.description:
         data["description"] = model.description
     if model.gravity != _default(Document, "gravity"):
-        data["gravity"] = _plain(model.gravity)
+        data["gravity"] = plain_data(model.gravity)
     data["parameters"] = dict(model.parameter_values)
     for section in SECTIONS[:-1]:
-        data[section] = [_element(element) for element in getattr(model, section)]
-    data["ground_shapes"] = [_element(shape) for shape in model.ground_shapes]
+        data[section] = [element_data(element) for element in getattr(model, section)]
+    data["ground_shapes"] = [element_data(shape) for shape in model.ground_shapes]
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}
     data["initial_rates"] = {name: _scalar(values) for name, values in model.initial_rates.items()}
-    data["velocities"] = {name: _plain(formula) for name, formula in model.quasi_velocities.items()}
+    data["velocities"] = {name: plain_data(formula) for name, formula in model.quasi_velocities.items()}
     data["submodels"] = [_submodel(sub, line) for sub in model.submodels]
     return {key: value for key, value in data.items() if key == "name" or value not in ([], {})}
 
@@ -115,12 +115,12 @@ def _submodel(sub: SubModel, line: list[Model]) -> dict[str, Any]:
         raise ModelError(
             Problem(f"sub-model {sub.name!r}: expected a model, got {type(sub.model).__name__}", "submodels")
         )
-    data = _element(sub, skip=("model",))
+    data = element_data(sub, skip=("model",))
     data["model"] = _document(sub.model, line)
     return data
 
 
-def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
+def element_data(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields of a record that differ from their defaults."""
     data: dict[str, Any] = {}
     implied = record.implied()
@@ -136,7 +136,7 @@ def _element(record: Record, skip: tuple[str, ...] = ()) -> dict[str, Any]:
         elif key == "reference":
             data[key] = _scalar(value)
         else:
-            data[key] = _plain(value)
+            data[key] = plain_data(value)
     return data
 
 
@@ -162,19 +162,19 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-def _plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     if isinstance(value, sp.Expr):
         return plain_formula(value)
     if isinstance(value, Placement):
-        data = _element(value)
+        data = element_data(value)
         turned = any(getattr(value, key) is not None for key in ("rpy", "quaternion", "rotation"))
-        return data if turned else _plain(value.position)
+        return data if turned else plain_data(value.position)
     if isinstance(value, Record):
-        return _element(value)
+        return element_data(value)
     if isinstance(value, SEQUENCE):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     if isinstance(value, _MAPPING):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain_data(item) for key, item in value.items()}
     return value
 
 
@@ -184,12 +184,12 @@ def _axis(values: Any) -> Any:
         for sign in (1, -1):
             if values == tuple(sp.Integer(sign * component) for component in unit):
                 return letter if sign == 1 else f"-{letter}"
-    return _plain(values)
+    return plain_data(values)
 
 
 def _scalar(values: tuple[sp.Expr, ...]) -> Any:
     """A single value without its list."""
-    return _plain(values[0]) if len(values) == 1 else _plain(values)
+    return plain_data(values[0]) if len(values) == 1 else plain_data(values)
 
 
 # From plain data
@@ -237,13 +237,13 @@ class _Reader:
             self.report(at.rstrip("."), f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
             return None
         if not isinstance(data, DICT):
-            got = "nothing" if data is None else _kind_of(data)
+            got = "nothing" if data is None else kind_of(data)
             self.report(at.rstrip("."), f"expected a model (name, bodies, joints, …), got {got}", "name: pendulum")
             return None
         for key in data:
             if key not in Document.model_fields:
                 fix = nearest(key, Document.model_fields)
-                self.report(f"{at}{_clip(key)}", f"model: unknown field {_clip(key)!r}", fix)
+                self.report(f"{at}{clip(key)}", f"model: unknown field {clip(key)!r}", fix)
         model = Model(self.text(data, at, "name") or "unnamed", description=self.text(data, at, "description"))
         if data.get("gravity") is not None:
             self.gravity(model, data["gravity"], at)
@@ -278,7 +278,7 @@ class _Reader:
                 self.report(at.rstrip("."), "model: name is missing", "name: pendulum")
             return ""
         if not isinstance(value, str):
-            self.report(at + key, f"model: {key}: expected a text, got {_kind_of(value)}", f'{key}: "{_clip(value)}"')
+            self.report(at + key, f"model: {key}: expected a text, got {kind_of(value)}", f'{key}: "{clip(value)}"')
             return ""
         return value
 
@@ -287,7 +287,7 @@ class _Reader:
             model.gravity = Placement.model_validate({"position": value}).position
         except ValidationError as error:
             for part in error.errors():
-                path, message, fix = _explain(Placement, part)
+                path, message, fix = explain(Placement, part)
                 self.report(
                     f"{at}gravity{path.removeprefix('position')}",
                     f"gravity: {message}",
@@ -298,23 +298,23 @@ class _Reader:
         path = f"{at}parameters"
         for name, value in self.mapping(given, path).items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                got = f"the formula {_clip(value)!r}" if isinstance(value, str) else _kind_of(value)
-                message = f"parameter {_clip(name)!r}: expected a number, got {got}"
-                self.report(f"{path}.{_clip(name)}", message, f"{_clip(name)}: 1.0")
+                got = f"the formula {clip(value)!r}" if isinstance(value, str) else kind_of(value)
+                message = f"parameter {clip(name)!r}: expected a number, got {got}"
+                self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")
                 draft.missing.setdefault("parameters", set()).add(name)
                 continue
             try:
                 model.set_parameter(name, value)
             except (ModelError, OverflowError):
-                message = f"parameter {_clip(name)!r}: expected a finite number"
-                self.report(f"{path}.{_clip(name)}", message, f"{_clip(name)}: 1.0")
+                message = f"parameter {clip(name)!r}: expected a finite number"
+                self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")
                 draft.missing.setdefault("parameters", set()).add(name)
 
     def mapping(self, given: Any, path: str) -> dict[str, Any]:
         if given is None:
             return {}
         if not isinstance(given, DICT) or not all(isinstance(key, str) for key in given):
-            self.report(path, f"expected names and values, got {_kind_of(given)}", "name: value")
+            self.report(path, f"expected names and values, got {kind_of(given)}", "name: value")
             return {}
         return given
 
@@ -326,21 +326,21 @@ class _Reader:
             except ValidationError as error:
                 for part in error.errors():
                     steps = _path(part["loc"]) if isinstance(value, LIST) else ""
-                    _, message, fix = _explain(None, part)
-                    self.report(f"{path}.{_clip(name)}{steps}", f"{title} {_clip(name)!r}: {message}", fix)
+                    _, message, fix = explain(None, part)
+                    self.report(f"{path}.{clip(name)}{steps}", f"{title} {clip(name)!r}: {message}", fix)
 
     def ground_shapes(self, model: Model, given: Any, path: str) -> None:
         if given is None:
             return
         if not isinstance(given, LIST):
-            self.report(path, f"ground_shapes: expected a list, got {_kind_of(given)}", "- kind: box")
+            self.report(path, f"ground_shapes: expected a list, got {kind_of(given)}", "- kind: box")
             return
         for i, item in enumerate(given):
             try:
                 model.ground_shapes.append(Shape.model_validate(item))
             except ValidationError as error:
                 for part in error.errors():
-                    steps, message, fix = _explain(Shape, part)
+                    steps, message, fix = explain(Shape, part)
                     self.report(f"{path}[{i}].{steps}".rstrip("."), f"ground_shapes: {steps}: {message}", fix)
 
     def section(self, model: Model, draft: Draft, section: str, given: Any, at: str, depth: int) -> None:
@@ -348,7 +348,7 @@ class _Reader:
             return
         if not isinstance(given, LIST):
             example = f"{section}: [{{name: …}}]"
-            self.report(f"{at}{section}", f"{section}: expected a list, got {_kind_of(given)}", example)
+            self.report(f"{at}{section}", f"{section}: expected a list, got {kind_of(given)}", example)
             draft.unsure.add(section)
             return
         positions = draft.positions.setdefault(section, [])
@@ -368,10 +368,10 @@ class _Reader:
         """One element, or None, with everything that is wrong reported."""
         title = TITLES[section]
         if not isinstance(item, DICT):
-            self.report(path, f"{title}: expected fields such as name: …, got {_kind_of(item)}", "- name: …")
+            self.report(path, f"{title}: expected fields such as name: …, got {kind_of(item)}", "- name: …")
             return None
         if isinstance(item.get("name"), str):
-            title += f" {_clip(item['name'])!r}"
+            title += f" {clip(item['name'])!r}"
         kind = self.kind(section, item, path, title)
         if kind is None:
             return None
@@ -387,9 +387,9 @@ class _Reader:
             for part in error.errors():
                 if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
                     key = part["loc"][0]
-                    self.report(f"{path}.{_clip(key)}", *refused(kind, title, key, item.get("kind")))
+                    self.report(f"{path}.{clip(key)}", *refused(kind, title, key, item.get("kind")))
                     continue
-                steps, message, fix = _explain(kind, part)
+                steps, message, fix = explain(kind, part)
                 if part["type"] == "missing":
                     outer = _path(steps_of(part)[0][:-1])
                     self.report(f"{path}.{outer}".rstrip("."), f"{title}: {steps} {message}", fix)
@@ -411,16 +411,16 @@ class _Reader:
         if given is None:
             self.report(path, f"{title}: kind is missing", fix)
         else:
-            self.report(f"{path}.kind", f"{title}: unknown kind {_clip(given)!r}", fix)
+            self.report(f"{path}.kind", f"{title}: unknown kind {clip(given)!r}", fix)
         return None
 
 
-def _clip(value: Any) -> str:
+def clip(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """What a person would call a piece of plain data."""
     if value is None:
         return "nothing"
@@ -430,18 +430,18 @@ def _kind_of(value: Any) -> str:
         return "a mapping"
     if isinstance(value, LIST):
         return f"a list of {len(value)}"
-    return _clip(repr(value) if isinstance(value, str) else value)
+    return clip(repr(value) if isinstance(value, str) else value)
 
 
 def _path(steps: Any) -> str:
     """``shapes[0].size`` from ("shapes", 0, "size")."""
     text = ""
     for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else f".{_clip(step)}" if text else _clip(step)
+        text += f"[{step}]" if isinstance(step, int) else f".{clip(step)}" if text else clip(step)
     return text
 
 
-def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
+def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     """Path, message and fix of one complaint of pydantic."""
     # pydantic names the branch of a union or the key of a dictionary it tried; a reader of the file does not.
     where, solid = steps_of(part)
@@ -458,5 +458,5 @@ def _explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     elif part["type"].startswith("union_tag"):
         message, fix = unknown_kind(part)
     elif part["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {_kind_of(given)}".replace("input should", "should")
+        message = f"{message[0].lower()}{message[1:]}, got {kind_of(given)}".replace("input should", "should")
     return _path(steps), message, fix

@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from dalembert.constraints import Coupler, Drive, Equation, Gear, OneSided, Rack, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import STATE, Reference, parameter, references, switches_in, tables_in
+from dalembert.expressions import STATE, Reference, parameter, references, replaced, switches_in, tables_in
 from dalembert.expressions.symbols import (
     DEFLECTION_QUANTITY,
     FELT_QUANTITIES,
@@ -210,7 +211,7 @@ def _swapped(formula: sp.Expr, meanings: dict[Any, Any]) -> sp.Expr:
     """A formula with what some symbols of parameters and tables mean."""
     used = parameters_of(formula) | {call.args[0] for call in tables_in(formula)}
     swap = {symbol: meanings[symbol] for symbol in used if symbol in meanings}
-    return formula.xreplace(swap) if swap else formula  # type: ignore[return-value]
+    return replaced(formula, swap) if swap else formula
 
 
 def flatten(model: Model) -> Flat:
@@ -283,10 +284,10 @@ def _collect(
         for call in tables_in(expression):
             if call.table in tables:
                 swap[call.args[0]] = parameter(prefix + call.table)
-        for atom in expression.atoms(sp.core.function.AppliedUndef):  # type: ignore[attr-defined]
+        for atom in expression.atoms(AppliedUndef):
             ref = as_reference(atom)
             swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
-        return expression.xreplace(swap)  # type: ignore[return-value]
+        return replaced(expression, swap)
 
     def parameter_name(name: str) -> str:
         if name not in own:

@@ -10,7 +10,7 @@ import sympy as sp
 from dalembert.constraints import Equation
 from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME, references
+from dalembert.expressions import TIME, references, replaced
 from dalembert.expressions.symbols import reference as reference_to
 from dalembert.forces import JointForce
 from dalembert.joints import JointData
@@ -113,7 +113,7 @@ class System(Model):
                 swap[reference_to("q", ref.element, ref.index)] = values[ref.index]
             else:
                 swap[reference_to(ref.quantity, ref.element, ref.index)] = sp.Integer(0)
-        return formula.xreplace(swap)  # type: ignore[return-value]
+        return replaced(formula, swap)
 
     def _formula(self, what: str, value: Any) -> sp.Expr:
         return checked(Equation, what, name="formula", formula=value).formula

@@ -126,8 +126,9 @@ class Place:
 
     def vector(self, formulas: Iterable[sp.Expr]) -> list[float] | None:
         """Several formulas, or None if any has no finite value."""
-        result = [self.value(formula) for formula in formulas]
-        return None if any(value is None for value in result) else result  # type: ignore[return-value]
+        given = list(formulas)
+        found = [value for value in map(self.value, given) if value is not None]
+        return found if len(found) == len(given) else None
 
     @cached_property
     def signals(self) -> dict[str, str]:

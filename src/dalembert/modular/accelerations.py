@@ -1,4 +1,3 @@
-# pyright: basic
 """Accelerations of a system at a state, in numbers: the oracle of compiled dynamics."""
 
 from __future__ import annotations
@@ -41,7 +40,8 @@ def acceleration(eq: ModularSystem, values: Mapping[Any, float] | None = None) -
         if value != 0.0:
             parts[index][letter].setdefault(row, {})[column] = float(value)
     found: dict[tuple[str, ...], Composed] = {}
-    As, bs = [], []
+    As: list[Labelled] = []
+    bs: list[Labelled] = []
     for node, made, part in zip(eq.nodes, traced.nodes, parts, strict=True):
         A = Labelled(NUMPY, made.A.rows, made.A.columns, part["A"])
         b = Labelled(NUMPY, made.b.rows, made.b.columns, part["b"])

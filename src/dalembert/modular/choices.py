@@ -1,4 +1,3 @@
-# pyright: basic
 """Which variables are independent in every subsystem, decided at consistent states, leaves first."""
 
 from __future__ import annotations
@@ -154,7 +153,8 @@ def _serves(system: ModularSystem, samples: list[_Sample]) -> bool:
 
 
 def _choose(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice:
-    d, Bs = node.description, []
+    d = node.description
+    Bs: list[Labelled] = []
     for sample in samples[: len(system.witnesses)] if d.invariants else samples[:1]:
         if d.invariants:
             Bs.append(sample.B)

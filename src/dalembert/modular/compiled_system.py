@@ -1,4 +1,3 @@
-# pyright: basic
 """A system of subsystems as machine code: what integrators take."""
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import ExpressionError, ModelError, Problem
-from dalembert.expressions import TIME, evaluate, parse
+from dalembert.expressions import TIME, derivative, evaluate, parse
 from dalembert.integrators.base import Problem as TimeProblem
 from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
@@ -121,7 +120,7 @@ class CompiledSystem:
         for name in (*self.equations.inputs, *traced.input_rates):
             head, level = _input_rate(name, self.equations.inputs)
             formula = self.inputs.get(head, sp.S.Zero)
-            value = evaluate(CASADI, sp.diff(formula, TIME, level), lambda _: traced.symbols[TIME.name])
+            value = evaluate(CASADI, derivative(formula, TIME, level), lambda _: traced.symbols[TIME.name])
             found[name] = CASADI.to_sx(np.array([value], dtype=object))
         return found
 

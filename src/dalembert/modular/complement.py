@@ -1,4 +1,3 @@
-# pyright: basic
 """Orthogonal complements: C of full rank with  B C = 0.
 
     C = [1; −B⋆⁻¹ B#]                                                                                    (2.26)–(2.29)
@@ -252,8 +251,9 @@ def _pivots(
         if not largest > RANK_TOLERANCE * max(values.shape):
             break
         fill = np.count_nonzero(block > 1e-14, axis=1)
-        candidates = []
-        for a, b in np.argwhere(block >= THRESHOLD * np.maximum(block.max(axis=1, keepdims=True), 1e-3 * largest)):
+        candidates: list[tuple[tuple[float, ...], int, int]] = []
+        good: np.ndarray = block >= THRESHOLD * np.maximum(block.max(axis=1, keepdims=True), 1e-3 * largest)
+        for a, b in np.argwhere(good).tolist():
             i, j = left_rows[a], left_columns[b]
             if block[a, b] < 1e-3 * largest:
                 continue
@@ -370,8 +370,7 @@ def _residual(
     strategy: Strategy, B: Labelled, rows: list[Label], stars: list[Label], asked: list[Label]
 ) -> dict[Label, float]:
     """Per row, the largest entry of B C of the least-squares C."""
-    weight = strategy.weight if isinstance(strategy, LeastSquares) else lambda _: 1.0
-    w = np.array([weight(row) for row in rows])[:, None]
+    w = np.array([strategy.weight(row) if isinstance(strategy, LeastSquares) else 1.0 for row in rows])[:, None]
     left = np.asarray(B.part(rows, stars).to_array(), dtype=float).reshape(len(rows), len(stars))
     right = np.asarray(B.part(rows, asked).to_array(), dtype=float).reshape(len(rows), len(asked))
     X = np.linalg.lstsq(w * left, -w * right, rcond=None)[0]

@@ -1,4 +1,3 @@
-# pyright: basic
 """Names of a subsystem, and formulas in them: declared, looked up, read."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from dalembert.errors import ExpressionError, ModelError, Problem
-from dalembert.expressions import TIME, parse
+from dalembert.expressions import TIME, difference, parse, replaced
 from dalembert.modular.labels import split_rate, with_rate
 from dalembert.modular.variables import Group, Quantity, check_name, local
 from dalembert.values import finite_number
@@ -48,7 +47,7 @@ class Declarations:
 
     def parameters(self, **values: float | None) -> Any:
         """Declare parameters with their values (None: given later); returns their symbols."""
-        symbols = []
+        symbols: list[Quantity] = []
         for name, value in values.items():
             self._declare(name)
             self._values[name] = None if value is None else self._number(name, value)
@@ -78,7 +77,7 @@ class Declarations:
         """
         if isinstance(order, bool) or not isinstance(order, int) or order < 0:
             raise ModelError(Problem(f"subsystem {self.name!r}: the order must be a whole number ≥ 0, got {order!r}"))
-        symbols = []
+        symbols: list[Quantity] = []
         for name in names.replace(",", " ").split():
             self._declare(name)
             self._orders[name] = order
@@ -97,7 +96,7 @@ class Declarations:
 
     def input(self, names: str) -> Any:
         """Declare inputs: known functions of time, or unknown forces."""
-        symbols = []
+        symbols: list[Quantity] = []
         for name in names.replace(",", " ").split():
             self._declare(name)
             self._inputs.append(name)
@@ -109,7 +108,28 @@ class Declarations:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _member(self, self, "", name)
+        return self._member(self, "", name)
+
+    def _member(self, root: Declarations, path: str, name: str) -> Any:
+        """A variable, parameter, input, group or part by name, as a system calls it that holds this one at a path."""
+        before = f"{path}." if path else ""
+        if name in self._orders:
+            return Quantity(root, before + name, base=self._orders[name])
+        if name in self._values:
+            return Quantity(root, before + name, base=-1)
+        if name in self._inputs:
+            return Quantity(root, before + name)
+        if name in self._parts:
+            return PartView(root, before + name, self._parts[name].part)
+        members: dict[str, Quantity] = {}
+        for known in (*self._orders, *self._values, *self._inputs):
+            if known.startswith(f"{name}."):
+                base = self._orders.get(known, -1 if known in self._values else 0)
+                members[known.removeprefix(f"{name}.")] = Quantity(root, before + known, base=base)
+        if members:
+            return Group(name, members)
+        known = [*self._orders, *self._values, *self._inputs, *self._parts]
+        raise AttributeError(f"subsystem {self.name!r} has no {name!r}; it has {', '.join(known) or 'no names yet'}")
 
     def _variable(self, given: Any) -> str:
         """The name of a variable here or in a part, without derivatives."""
@@ -142,7 +162,7 @@ class Declarations:
             except ExpressionError as error:
                 raise ModelError(Problem(f"subsystem {self.name!r}: {error}")) from None
         if isinstance(given, sp.Equality):
-            given = given.lhs - given.rhs  # type: ignore[operator]
+            given = difference(given)
         if isinstance(given, (int, float)) and not isinstance(given, bool):
             given = (
                 sp.Float(given)
@@ -158,7 +178,7 @@ class Declarations:
         if given.atoms(AppliedUndef):
             raise ModelError(Problem(f"subsystem {self.name!r}: {given} names joints or bodies; name variables"))
         swap = {symbol: self._plain(symbol) for symbol in given.free_symbols}
-        return given.xreplace(swap)  # type: ignore[return-value]
+        return replaced(given, swap)
 
     def _plain(self, symbol: Any) -> sp.Symbol:
         if isinstance(symbol, Quantity):
@@ -215,29 +235,7 @@ class PartView:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _member(self._root, self._part, self._path, name)
+        return self._part._member(self._root, self._path, name)  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<part {self._path!r} of {self._root.name!r}: {self._part!r}>"
-
-
-def _member(root: Declarations, part: Declarations, path: str, name: str) -> Any:
-    """A variable, parameter, input, group or part by name."""
-    before = f"{path}." if path else ""
-    if name in part._orders:
-        return Quantity(root, before + name, base=part._orders[name])
-    if name in part._values:
-        return Quantity(root, before + name, base=-1)
-    if name in part._inputs:
-        return Quantity(root, before + name)
-    if name in part._parts:
-        return PartView(root, before + name, part._parts[name].part)
-    members = {}
-    for known in (*part._orders, *part._values, *part._inputs):
-        if known.startswith(f"{name}."):
-            base = part._orders.get(known, -1 if known in part._values else 0)
-            members[known.removeprefix(f"{name}.")] = Quantity(root, before + known, base=base)
-    if members:
-        return Group(name, members)
-    known = [*part._orders, *part._values, *part._inputs, *part._parts]
-    raise AttributeError(f"subsystem {part.name!r} has no {name!r}; it has {', '.join(known) or 'no names yet'}")

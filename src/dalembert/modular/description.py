@@ -1,4 +1,3 @@
-# pyright: basic
 """What a subsystem is, frozen: variables, kinematics, invariants, forces, parts. Equal descriptions are one object.
 
 Formulas stand in plain symbols with dotted names, seen from the subsystem (see ``variables``). ``live`` writes a symbol
@@ -19,7 +18,7 @@ from typing import Any
 import sympy as sp
 
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME
+from dalembert.expressions import TIME, derivative, replaced, symbols_of
 from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.variables import Family, local
 
@@ -139,10 +138,10 @@ class Description:
     def seen(self, part: Part, expression: sp.Expr) -> sp.Expr:
         """A formula of a part, in symbols of this subsystem."""
         swap: dict[Any, Any] = {}
-        for symbol in expression.free_symbols:
+        for symbol in symbols_of(expression):
             if symbol != TIME:
-                swap[symbol] = self.seen_symbol(part, symbol)  # type: ignore[arg-type]
-        return expression.xreplace(swap)  # type: ignore[return-value]
+                swap[symbol] = self.seen_symbol(part, symbol)
+        return replaced(expression, swap)
 
     def is_given(self, part: Part, name: str) -> bool:
         """Whether something else stands here in the place of a symbol of a part, or of the variable it is a rate of."""
@@ -210,7 +209,7 @@ class Description:
             value = self.live(symbol)
             if value is not symbol:
                 swap[symbol] = value
-        return expression.xreplace(swap) if swap else expression  # type: ignore[return-value]
+        return replaced(expression, swap) if swap else expression
 
     @property
     def has_kinematics(self) -> bool:
@@ -262,11 +261,11 @@ class Description:
 
     def rate(self, expression: sp.Expr) -> sp.Expr:
         """The total time derivative of a formula in live symbols."""
-        terms = []
-        for symbol in sorted(expression.free_symbols, key=lambda s: s.name):  # type: ignore[attr-defined]
-            speed = self.next(symbol)  # type: ignore[arg-type]
+        terms: list[Any] = []
+        for symbol in sorted(symbols_of(expression), key=lambda s: s.name):
+            speed = self.next(symbol)
             if speed != 0:
-                terms.append(sp.diff(expression, symbol) * speed)
+                terms.append(derivative(expression, symbol) * speed)
         return sp.Add(*terms)
 
     def order_of(self, expression: sp.Expr) -> int:

@@ -1,4 +1,3 @@
-# pyright: basic
 """A ``da.Model`` as a leaf: its equations by any formalism that can be derived (case 1A)."""
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.derivation import Derivation, derive
+from dalembert.derivation.expression_graph import Definitions
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import difference
 from dalembert.modular.subsystem import Subsystem
 
 __all__ = ["leaf_of", "model"]
@@ -30,12 +31,14 @@ def model(model: Any, name: str | None = None, formulation: Any = "lagrange", **
         formulation: e.g. ``lagrange``, ``kane``, ``gibbs-appell``, ``hamilton``, or any other that can be derived.
         options: of ``da.derive``.
     """
-    return leaf_of(derive(model, formulation, **{"method": "graph", **options}), name)
+    given: dict[str, Any] = {"method": "graph", **options}
+    return leaf_of(derive(model, formulation, **given), name)
 
 
 def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
     """A derivation as a subsystem."""
-    m, written = found._mathematics, _written(found)
+    m = found._mathematics  # pyright: ignore[reportPrivateUsage]
+    written = _written(found, m.definitions)
     if len(m.G):
         raise ModelError(
             Problem(
@@ -55,7 +58,7 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
     for symbol, value in found.parameters.items():
         if symbol not in m.abbreviations:
             swap[symbol] = leaf.parameters(**{_word(symbol.name): value})
-    rates = {}
+    rates: dict[Any, Any] = {}
     for q, qd in zip(found.coordinates, found.rates, strict=False):
         swap[q] = leaf.coordinates(_word(q.name))
         rates[qd] = swap[q].d
@@ -72,7 +75,7 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
         if qd not in set(m.w):
             leaf.kinematics({rates[qd]: written(value).xreplace(swap)})
     for k, equation in enumerate(found.constraints):
-        value: Any = sp.S.Zero if equation == sp.true else equation.lhs - equation.rhs  # type: ignore[operator]
+        value = difference(equation) if isinstance(equation, sp.Equality) else sp.S.Zero
         if value != 0:
             leaf.invariant(written(value).xreplace(swap), f"constraint{k + 1}")
     K, k, qdot, A, D = (_all(written, part) for part in (m.K, m.k, m.qdot, m.A, m.D))
@@ -84,9 +87,8 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
     return leaf
 
 
-def _written(found: Derivation) -> Callable[[Any], Any]:
+def _written(found: Derivation, definitions: Definitions | None) -> Callable[[Any], Any]:
     """Writes expressions out that name others, unless that makes them too long to work with."""
-    definitions = found._mathematics.definitions
     if definitions is None:
         return lambda value: value
     sizes: dict[Any, int] = {}

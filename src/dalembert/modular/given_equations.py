@@ -1,16 +1,16 @@
-# pyright: basic
 """Leaves whose equations are known: given rows, with or without multipliers (case 1A)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import derivative, replaced, symbols_of
 from dalembert.modular.own_rows import own_rows
 from dalembert.modular.subsystem import Subsystem
 
@@ -53,13 +53,13 @@ def equations(
         leaf.kinematics(kinematics)
     for expression in invariants:
         leaf.invariant(expression)
-    rows = {leaf._variable(key): leaf._formula(value) for key, value in residuals.items()}
+    rows = {leaf._variable(key): leaf._formula(value) for key, value in residuals.items()}  # pyright: ignore[reportPrivateUsage]
     if names:
         symbols = [sp.Symbol(key, real=True) for key in names]
         _check(leaf, rows, symbols)
-        rows = {key: value.xreplace(dict.fromkeys(symbols, sp.S.Zero)) for key, value in rows.items()}  # type: ignore[misc]
+        rows = {key: replaced(value, dict.fromkeys(symbols, sp.S.Zero)) for key, value in rows.items()}
         for key in names:
-            leaf._inputs.remove(key)
+            leaf._inputs.remove(key)  # pyright: ignore[reportPrivateUsage]
     leaf.effective_forces({sp.Symbol(key, real=True): value for key, value in rows.items()})
     return leaf
 
@@ -73,10 +73,10 @@ def _check(leaf: Subsystem, rows: dict[str, sp.Expr], symbols: list[sp.Symbol]) 
         for symbol in symbols:
             column = np.zeros(len(own.A.columns))
             for j, label in enumerate(own.A.columns):
-                entry: Any = sp.diff(rows.get(label.name, sp.S.Zero), symbol)
-                if symbol in entry.free_symbols:
+                entry = derivative(rows.get(label.name, sp.S.Zero), symbol)
+                if symbol in symbols_of(entry):
                     raise ModelError(Problem(f"leaf {leaf.name!r}: the multiplier {symbol} must occur linearly"))
-                column[j] = float(entry.subs({s: values[s.name] for s in entry.free_symbols}))
+                column[j] = float(cast(Any, entry).subs({s: values[s.name] for s in symbols_of(entry)}))
             coefficients = np.linalg.lstsq(A.T, column, rcond=None)[0]
             if np.abs(A.T @ coefficients - column).max(initial=0.0) > 1e-8 * max(1.0, np.abs(column).max()):
                 raise ModelError(

@@ -1,4 +1,3 @@
-# pyright: basic
 """Inertia forces of a subsystem from one function: kinetic energy or the Gibbs-Appell function.
 
     f = −∂S/∂q̇⟨1⟩                                                                                               (A.1)
@@ -23,7 +22,7 @@ import sympy as sp
 from dalembert.algebra.dense_solve import solve
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME
+from dalembert.expressions import TIME, derivative, expanded, replaced
 from dalembert.modular.description import Description
 from dalembert.modular.variables import local
 
@@ -61,15 +60,15 @@ class _Velocities:
                 )
             )
         rest = self.rates - self.W @ self.q1
-        return dict(zip(self.q1, solve(SYMPY, self.W, self.qd - np.array([sp.expand(r) for r in rest])), strict=True))
+        return dict(zip(self.q1, solve(SYMPY, self.W, self.qd - np.array([expanded(r) for r in rest])), strict=True))
 
     def rate(self, values: np.ndarray) -> np.ndarray:
         """d/dt of functions of (t, q, q̇), in q̈ as it is."""
-        out = []
+        out: list[Any] = []
         for value in values.reshape(-1):
-            terms = [sp.diff(value, TIME)]
+            terms: list[Any] = [derivative(value, TIME)]
             for name in self.coordinates:
-                terms += [sp.diff(value, local(name, k)) * local(name, k + 1) for k in (0, 1, 2)]
+                terms += [derivative(value, local(name, k)) * local(name, k + 1) for k in (0, 1, 2)]
             out.append(sp.Add(*terms))
         return np.array(out, dtype=object).reshape(values.shape)
 
@@ -87,7 +86,7 @@ def _vector(values: list[Any]) -> np.ndarray:
 def energy_forces(owner: str, d: Description, T: sp.Expr, definitions: Mapping[Any, sp.Expr]) -> dict[str, sp.Expr]:
     """Inertia forces by (A.2): T as a function of rates, quasi-velocities replaced by their definitions (A.3)."""
     v = _Velocities(owner, d, definitions)
-    own = T.xreplace({symbol: value for symbol, value in v.given.items() if symbol != value})
+    own = replaced(T, {symbol: value for symbol, value in v.given.items() if symbol != value})
     momenta = SYMPY.gradient(own, v.qd)
     lagrange = v.live(v.rate(momenta) - SYMPY.gradient(own, v.q))
     forces = -(v.W.T @ lagrange) if len(v.q) else SYMPY.zeros(len(v.q1))
@@ -129,4 +128,4 @@ def _raised(name: str, times: int) -> tuple[str, int]:
 def appell_forces(d: Description, S: sp.Expr) -> dict[str, sp.Expr]:
     """Inertia forces by (A.1): S as a function of accelerations."""
     own = d.lively(S)
-    return {label.name: -sp.diff(own, label.symbol) for label in d.own_labels(2)}
+    return {label.name: -derivative(own, label.symbol) for label in d.own_labels(2)}

@@ -1,4 +1,3 @@
-# pyright: basic
 """Invariants: their order, their kind, and the constraint order of a system.
 
     holonomic                  h(t, q⟨0⟩) = 0, or the rate of one;  rheonomic with t in it
@@ -19,7 +18,7 @@ import casadi as ca
 import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.expressions import TIME
+from dalembert.expressions import TIME, derivative, expanded, replaced, symbols_of
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 from dalembert.modular.scope import Scope
@@ -66,8 +65,8 @@ class Classified:
 def _top_symbols(d: Description, expression: sp.Expr, order: int) -> list[Any]:
     """Variables of an order in a formula, and whether all of them go on to every higher order."""
     found: list[Any] = []
-    for symbol in expression.free_symbols:
-        place = None if symbol == TIME else d.locate(symbol.name)  # type: ignore[attr-defined]
+    for symbol in symbols_of(expression):
+        place = None if symbol == TIME else d.locate(symbol.name)
         if place is not None and place.kind == "variable" and place.label().order == order:
             found.append((symbol, place))
     return found
@@ -130,7 +129,7 @@ def _is_affine(d: Description, expression: Any, order: int) -> bool:
     for _ in range(max(d.order_of(expression), 0), order):
         expression = d.rate(expression)
     symbols = {symbol for symbol, _ in _top_symbols(d, expression, order)}
-    return all(not (sp.diff(expression, symbol).free_symbols & symbols) for symbol in symbols)
+    return all(not (derivative(expression, symbol).free_symbols & symbols) for symbol in symbols)
 
 
 def constraint_order(d: Description) -> int:
@@ -187,10 +186,11 @@ def _integrable(d: Description, expression: sp.Expr) -> bool:
         if place.owner.orders[place.name] != 0:
             return False
         coordinate = sp.Symbol(symbol.name[: -len(".d")], real=True)
-        terms[coordinate] = sp.diff(expression, symbol)
+        terms[coordinate] = derivative(expression, symbol)
     names = list(terms)
-    rest = expression.xreplace({sp.Symbol(f"{c.name}.d", real=True): sp.S.Zero for c in names})
-    exact = all(
-        sp.expand(sp.diff(terms[a], b) - sp.diff(terms[b], a)) == 0 for i, a in enumerate(names) for b in names[:i]
-    )
-    return exact and all(sp.expand(sp.diff(terms[a], TIME) - sp.diff(rest, a)) == 0 for a in names)
+    rest = replaced(expression, {sp.Symbol(f"{c.name}.d", real=True): sp.S.Zero for c in names})
+    left: list[Any] = [
+        derivative(terms[a], b) - derivative(terms[b], a) for i, a in enumerate(names) for b in names[:i]
+    ]
+    left += [derivative(terms[a], TIME) - derivative(rest, a) for a in names]
+    return not any(expanded(one) != 0 for one in left)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Matrices whose rows and columns have names, of scalars of any algebra.
 
     W = assemble(X, Y):    rows and columns of W are the unions,    W.i.j = X.i.j + Y.i.j    with 0 for what is missing
@@ -12,7 +11,7 @@ Reference: R. M. M. Orsino, thesis (2016), sec. 1.4 and def. 2.9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
@@ -170,7 +169,7 @@ class Labelled:
     def map(self, change: Callable[[Any], Any], al: Algebra | None = None) -> Labelled:
         """Every stored entry changed by a function that keeps zero, perhaps into another algebra."""
         al = al or self.al
-        entries = {}
+        entries: dict[Label, dict[Label, Any]] = {}
         for row, values in self.entries.items():
             changed = {column: change(value) for column, value in values.items()}
             entries[row] = {column: value for column, value in changed.items() if not _zero(al, value)}
@@ -294,7 +293,7 @@ def _zero(al: Algebra, value: Any) -> bool:
 
 
 def _tex(value: Any, zero: Any) -> str:
-    return r"\cdot" if value is zero or value == 0 else sp.latex(value)
+    return r"\cdot" if value is zero or value == 0 else cast(Any, sp).latex(value)
 
 
 def _chosen(labels: tuple[Label, ...], key: Any, what: str) -> list[Label]:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Names of rows and columns: a variable or an invariant, where in the tree it lives, and its order."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -81,7 +80,7 @@ class Label:
     def latex(self) -> str:
         """In LaTeX: dots for derivatives; path and components as an index."""
         head, *components = self.name.split(".")
-        letter, _, index = sp.latex(sp.Symbol(head)).partition("_")
+        letter, _, index = str(cast(Any, sp).latex(sp.Symbol(head))).partition("_")
         level = self.order - self.base
         dots = {1: "dot", 2: "ddot", 3: "dddot", 4: "ddddot"}
         text = letter if level == 0 else rf"\{dots[level]}{{{letter}}}" if level in dots else rf"{letter}^{{({level})}}"

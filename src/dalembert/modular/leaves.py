@@ -1,4 +1,3 @@
-# pyright: basic
 """Ready-made leaves: ``da.leaves.rigid_body("B")`` and the like are subsystems to include.
 
 | leaf | variables |
@@ -16,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
@@ -28,6 +27,7 @@ from dalembert.modular.given_equations import equations
 from dalembert.modular.linear_leaf import linear
 from dalembert.modular.subsystem import PartView, Subsystem
 from dalembert.spatial import euler, quaternion
+from dalembert.spatial.so3 import cross
 from dalembert.values import SEQUENCE
 
 __all__ = [
@@ -84,7 +84,7 @@ def rigid_body(
     omega = np.array(body.quasi_velocity("omega.x omega.y omega.z"), dtype=object)
     rates = np.array([one.d for one in omega], dtype=object)
     momentum = matrix @ omega
-    torque = -(matrix @ rates) - np.array(sp.Matrix(list(omega)).cross(sp.Matrix(list(momentum)))).reshape(-1)
+    torque = -(matrix @ rates) - cross(omega, momentum)
     weight = _gravity(body, gravity)
     body.effective_forces({one: m * w - m * one.d for one, w in zip(v, weight, strict=True)})
     body.effective_forces(dict(zip(omega, torque, strict=True)))
@@ -115,7 +115,7 @@ def _place(body: Subsystem, coordinates: str | None, v: np.ndarray, omega: np.nd
         body.guess({q[0]: 0.9, q[1]: 0.2, q[2]: -0.3, q[3]: 0.25})
     elif coordinates != "position":
         angles = body.coordinates("a.a a.b a.c")
-        body._sequence = sequence
+        body._sequence = sequence  # pyright: ignore[reportPrivateUsage]
         needed = _angular_velocity(sequence, angles)
         relations = [w - e for w, e in zip(omega, needed, strict=True)]
         if extra:
@@ -125,9 +125,9 @@ def _place(body: Subsystem, coordinates: str | None, v: np.ndarray, omega: np.nd
             body.kinematics(*relations)
 
 
-def _turn(axis: str, angle: Any) -> sp.Matrix:
+def _turn(axis: str, angle: Any) -> Any:
     c, s, i = sp.cos(angle), sp.sin(angle), AXES[axis]
-    R = sp.eye(3)
+    R = cast(Any, sp).eye(3)
     a, b = (i + 1) % 3, (i + 2) % 3
     R[a, a], R[a, b], R[b, a], R[b, b] = c, -s, s, c
     return R
@@ -135,7 +135,7 @@ def _turn(axis: str, angle: Any) -> sp.Matrix:
 
 def _angular_velocity(sequence: str, angles: Sequence[Any]) -> list[Any]:
     """ω in body axes of three turns, each about the moved axis."""
-    omega = sp.zeros(3, 1)
+    omega = cast(Any, sp).zeros(3, 1)
     for axis, angle in zip(sequence, angles, strict=True):
         omega = _turn(axis, angle).T * omega
         omega[AXES[axis]] += angle.d
@@ -144,7 +144,7 @@ def _angular_velocity(sequence: str, angles: Sequence[Any]) -> list[Any]:
 
 def rotation(body: Subsystem | PartView) -> sp.Matrix:
     """The rotation matrix of a rigid body with orientation: body axes to world axes."""
-    part = body._part if isinstance(body, PartView) else body
+    part: Any = body._part if isinstance(body, PartView) else body  # pyright: ignore[reportPrivateUsage]
     if "q.w" in part._orders:
         return sp.Matrix(quaternion.to_matrix(SYMPY, np.array(list(body.q), dtype=object)))
     if part._sequence is None:
@@ -153,7 +153,7 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
                 f"leaf {part.name!r} has no orientation", fix="coordinates='quaternion' or a sequence such as 'zxz'"
             )
         )
-    R = sp.eye(3)
+    R = cast(Any, sp).eye(3)
     for axis, angle in zip(part._sequence, body.a, strict=True):
         R = R * _turn(axis, angle)
     return R
@@ -161,15 +161,18 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
 
 def point(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World position of a point of a rigid body, given from its center of mass in body axes (m)."""
-    r = sp.Matrix(list(place))
-    return sp.Matrix(list(body.p)) + (rotation(body) * r if any(place) else sp.zeros(3, 1))
+    p = _column(body.p)
+    return p + cast(Any, rotation(body)) * _column(place) if any(place) else p
 
 
 def point_velocity(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World velocity of a point of a rigid body, given from its center of mass in body axes (m)."""
-    r = sp.Matrix(list(place))
-    turning = rotation(body) * sp.Matrix(list(body.omega)).cross(r) if any(place) else sp.zeros(3, 1)
-    return sp.Matrix(list(body.v)) + turning
+    v = _column(body.v)
+    return v + cast(Any, rotation(body)) * _column(body.omega).cross(_column(place)) if any(place) else v
+
+
+def _column(values: Sequence[Any]) -> Any:
+    return sp.Matrix(list(values))
 
 
 def planar_body(
@@ -336,7 +339,7 @@ def _gravity(body: Subsystem, gravity: Any, n: int = 3, axes: str = "xyz") -> li
     if isinstance(gravity, SEQUENCE):
         if len(gravity) != n:
             raise ModelError(Problem(f"leaf {body.name!r}: gravity needs {n} components, got {len(gravity)}"))
-        return [body._formula(value) for value in gravity]
+        return [body._formula(value) for value in gravity]  # pyright: ignore[reportPrivateUsage]
     if isinstance(gravity, (int, float)):
         return [body.g * sp.sin(body.xi), sp.S.Zero, body.g * sp.cos(body.xi)][:n]
     axis, sign = gravity.lstrip("+-"), -1 if gravity.startswith("-") else 1

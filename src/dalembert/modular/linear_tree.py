@@ -1,4 +1,3 @@
-# pyright: basic
 """Direct modular linearization: the linear model of a system from linear rows of its parts, never from the whole.
 
     LR = (1⊕, LS₁, LS₂, …),   LB = L(LA⊕ LR),   LC ⟂ LB,   LS = L(LR LC),   Lf̄ = L(LCᵀ Lf)              (4.16)–(4.23)

@@ -1,11 +1,10 @@
-# pyright: basic
 """Equations of motion of a subsystem: what ``Subsystem.equations()`` gives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import sympy as sp
@@ -13,6 +12,7 @@ import sympy as sp
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import replaced
 from dalembert.modular.accelerations import acceleration
 from dalembert.modular.choices import decide_all
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, Strategy, choose
@@ -155,7 +155,7 @@ class ModularEquations(ModularSystem):
     @cached_property
     def invariants(self) -> tuple[Classified, ...]:
         """All invariants, and what each is."""
-        found = []
+        found: list[Classified] = []
         for node in self.nodes:
             choice = self._choices[node.path]
             for invariant in node.description.invariants:
@@ -241,7 +241,7 @@ class ModularEquations(ModularSystem):
         known: dict[Any, Any] = {}
         for symbol, value in self.definitions.items():
             known[symbol] = value.xreplace(known)
-        return expression.xreplace(known)  # type: ignore[return-value]
+        return replaced(expression, known)
 
     @property
     def children(self) -> dict[str, Composed]:
@@ -322,8 +322,8 @@ def next_symbol(symbol: sp.Symbol) -> sp.Symbol:
 
 
 def _equation(left: Any, right: Any) -> Any:
-    return sp.Eq(left, right, evaluate=False)
+    return cast(Any, sp).Eq(left, right, evaluate=False)
 
 
 def _short(value: Any) -> bool:
-    return sp.count_ops(value) < 80
+    return cast(Any, sp).count_ops(value) < 80

@@ -1,4 +1,3 @@
-# pyright: basic
 """What one subsystem adds to its parts, in any algebra with symbols: invariants at all orders, A, b, and forces.
 
     q̄⟨σ⟩ = d^{σ−ρ}/dt^{σ−ρ} h̄⟨ρ⟩ = A q⟨σ⟩ + b(t, q⟪σ−1⟫)                                                  (2.10), (2.11)

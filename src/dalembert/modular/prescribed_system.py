@@ -1,4 +1,3 @@
-# pyright: basic
 """A system whose motion is prescribed: given functions as invariants, constraint forces and friction as unknowns.
 
 Prescribed motion is a rheonomic invariant, g − s = 0 with an input s. Fictitious variables of relaxed invariants stand
@@ -15,6 +14,7 @@ from typing import Any
 import sympy as sp
 
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import replaced
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labels import Label
 from dalembert.modular.variables import local
@@ -94,7 +94,7 @@ def _rewritten(d: Description, path: tuple[str, ...], unknown: frozenset[str], f
     def is_unknown(expression: Any) -> bool:
         return any(".".join((*path, s.name)) in unknown for s in expression.free_symbols)
 
-    forces = []
+    forces: list[tuple[str, sp.Expr]] = []
     for variable, expression in d.forces:
         swap: dict[Any, Any] = {}
         for atom in expression.atoms(sp.Pow, sp.Abs):
@@ -108,10 +108,10 @@ def _rewritten(d: Description, path: tuple[str, ...], unknown: frozenset[str], f
             if is_unknown(atom):
                 raise ModelError(Problem(f"a force on {variable!r} has the sign of an unknown force: {atom}"))
             swap[atom] = name("sign", signs, atom.args[0])
-        forces.append((variable, expression.xreplace(swap)))
+        forces.append((variable, replaced(expression, swap)))
     held = [Invariant(_fresh(d, HOLD.format(w)), local(w)) for w, _ in d.relaxed]
     added |= {(path, invariant.name) for invariant in held}
-    changes = {
+    changes: dict[str, Any] = {
         "forces": tuple(forces), "parts": parts, "inputs": (*d.inputs, *names), "independent": (), "relaxed": (),
         "invariants": (*d.invariants, *held), "memo": {},
     }  # fmt: skip

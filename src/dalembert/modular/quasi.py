@@ -1,4 +1,3 @@
-# pyright: basic
 """Kinematics c̄⟨β+1⟩(t, q⟪β+1⟫, q̇⟨β⟩) = 0, explicit or implicit, solved for the rates q̇⟨β⟩.
 
 Relations that are affine in the rates are solved as a linear system. There may be more relations than rates (more
@@ -19,6 +18,7 @@ import sympy as sp
 from dalembert.algebra.dense_solve import MOST_BY_MINORS, solve
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import symbols_of
 from dalembert.modular.labels import split_rate
 
 __all__ = ["Definition", "solve_kinematics"]
@@ -85,7 +85,7 @@ def _solved(J: np.ndarray, rest: np.ndarray) -> list[sp.Expr]:
 
 def _rates(values: list[sp.Expr], orders: dict[str, int]) -> list[sp.Symbol]:
     """Derivatives of own variables, in the order of the variables."""
-    found: set[Any] = set().union(*(value.free_symbols for value in values)) if values else set()
+    found = {symbol for value in values for symbol in symbols_of(value)}
     place = {name: k for k, name in enumerate(orders)}
     rates = [s for s in found if split_rate(s.name)[1] > 0 and split_rate(s.name)[0] in place]
     return sorted(rates, key=lambda s: (place[split_rate(s.name)[0]], s.name))

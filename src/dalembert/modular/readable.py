@@ -1,11 +1,10 @@
-# pyright: basic
 """Equations of a subsystem to read: kinematics, invariants, dynamic equations, names of long expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -42,7 +41,7 @@ class Explicit:
             ("kinematics", self.kinematics), ("invariants", self.invariants), ("dynamics", self.dynamics),
             ("with", self.definitions),
         )  # fmt: skip
-        parts = []
+        parts: list[str] = []
         for title, equations in groups:
             if equations:
                 lines = [rf"{latex_of(one.lhs)} &= {latex_of(one.rhs)}" for one in equations]
@@ -68,4 +67,4 @@ def symbol_names(symbols: Iterable[Any]) -> dict[Any, str]:
 
 def latex_of(value: Any) -> str:
     """An expression in LaTeX, with names as they are written in mechanics."""
-    return sp.latex(value, symbol_names=symbol_names(value.free_symbols))
+    return cast(Any, sp).latex(value, symbol_names=symbol_names(value.free_symbols))

@@ -1,4 +1,3 @@
-# pyright: basic
 """Symbols of a subsystem as scalars of an algebra, and time derivatives along its kinematics."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import sympy as sp
 from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without
-from dalembert.expressions import evaluate
+from dalembert.expressions import by_name, evaluate, symbols_of
 from dalembert.modular.description import Description
 from dalembert.modular.variables import local
 
@@ -37,10 +36,10 @@ class Scope:
 
     def value(self, expression: sp.Expr) -> Any:
         if self.al.name == "sympy":
-            for symbol in expression.free_symbols:
-                self[symbol.name]  # type: ignore[attr-defined]
+            for symbol in symbols_of(expression):
+                self[symbol.name]
             return expression
-        return evaluate(self.al, expression, lambda symbol: self[symbol.name])  # type: ignore[union-attr]
+        return evaluate(self.al, expression, by_name(self))
 
     def rate(self, value: Any, names: frozenset[str]) -> tuple[Any, frozenset[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""
@@ -48,7 +47,7 @@ class Scope:
 
     def rates(self, values: list[Any], names: list[frozenset[str]]) -> list[tuple[Any, frozenset[str]]]:
         """The same of several scalars."""
-        speeds = {name: self._speed(name) for name in sorted(frozenset().union(*names))}
+        speeds = {name: self._speed(name) for name in sorted({name for one in names for name in one})}
         moving = {name: found for name, found in speeds.items() if found is not None}
         more = [one.union(*(moving[name][1] for name in one if name in moving)) for one in names]
         al = self.al
@@ -92,7 +91,7 @@ class Scope:
         """Derivatives of each scalar by symbols of its own, those that are not zero as they stand."""
         al = self.al
         if al is not CASADI:
-            found = []
+            found: list[dict[str, Any]] | None = []
             for value, one in zip(values, names, strict=True):
                 row = al.gradient(value, al.vector([self[name] for name in one])) if one else ()
                 found.append(dict(zip(one, row, strict=True)))
@@ -120,10 +119,10 @@ class Scope:
                 return found
             symbols = al.vector([self[name] for name in every])
             return list(al.substitute(al.vector(values), symbols, al.zeros(len(every))))
-        found = []
+        left: list[Any] = []
         for value, one in zip(values, names, strict=True):
             if one:
                 symbols = al.vector([self[name] for name in one])
                 value = al.substitute(al.vector([value]), symbols, al.zeros(len(one)))[0]
-            found.append(value)
-        return found
+            left.append(value)
+        return left

@@ -1,4 +1,3 @@
-# pyright: basic
 """−B⋆⁻¹ B# over symbols, sparsely: pivots that are numbers first, then blocks that have nothing in common.
 
 Blocks of up to three rows are solved by minors, which have no fractions inside. Larger ones over SymPy by elimination
@@ -37,7 +36,7 @@ def dependent_rows(
         pivots: (row, dependent column).
         short: gives long expressions names.
     """
-    al, name = B.al, short or (lambda value: value)
+    al, name = B.al, short or _same
     rows = {row: dict(B.entries.get(row, {})) for row, _ in pivots}
     column_of = dict(pivots)
     order = _numbers_first(al, rows, column_of, name)
@@ -192,3 +191,7 @@ def _substituted(al: Algebra, line: Row, column: Label, found: dict[Label, Row],
             terms[label] = terms[label] + product if label in terms else product
     pivot = line[column]
     return {label: name(-(value / pivot)) for label, value in terms.items() if not _zero(al, value)}
+
+
+def _same(value: Any) -> Any:
+    return value

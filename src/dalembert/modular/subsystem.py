@@ -1,4 +1,3 @@
-# pyright: basic
 """``da.Subsystem``: a system described by variables, invariants, forces and parts."""
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import evaluate
+from dalembert.expressions import evaluate, replaced
 from dalembert.modular.complement import STRATEGIES, Strategy
 from dalembert.modular.declarations import Declarations, Included, PartView
 from dalembert.modular.description import Description, Invariant, Part, interned
@@ -21,6 +20,7 @@ from dalembert.modular.labels import split_rate
 from dalembert.modular.quasi import solve_kinematics
 from dalembert.modular.system_events import SIGNS, SystemEvent
 from dalembert.modular.variables import Family, check_name, generic_value, local
+from dalembert.values import MAPPING
 
 __all__ = ["PartView", "Subsystem"]
 
@@ -63,7 +63,7 @@ class Subsystem(Declarations):
     def kinematics(self, *relations: Any) -> None:
         """Relations of rates and quasi-velocities: ``{x.d: expression}``, equations, or expressions that are zero."""
         for relation in relations:
-            if isinstance(relation, Mapping):
+            if isinstance(relation, MAPPING):
                 for rate, value in relation.items():
                     self._define(rate, value)
             else:
@@ -200,7 +200,8 @@ class Subsystem(Declarations):
     def identities(self, identities: Mapping[Any, Any]) -> None:
         """How symbols read in symbolic results, e.g. ``{bar.p1.x: a*cos(theta)}``; they must hold along the motion."""
         for symbol, value in identities.items():
-            self._identities[self._formula(symbol)] = self._formula(value)  # type: ignore[index]
+            named: Any = self._formula(symbol)
+            self._identities[named] = self._formula(value)
         self._version += 1
 
     def guess(self, values: Mapping[Any, float]) -> None:
@@ -363,7 +364,7 @@ class Subsystem(Declarations):
 
     def _describe(self, relaxed: Mapping[tuple[str, ...], Mapping[str, str]]) -> Description:
         """The description, with invariants here and in parts relaxed by the owners of this subsystem."""
-        parts = []
+        parts: list[Part] = []
         for name, included in self._parts.items():
             inner: dict[tuple[str, ...], dict[str, str]] = {}
             for path, rows in (*relaxed.items(), *self._relaxed.items()):
@@ -409,11 +410,11 @@ class Subsystem(Declarations):
 
     def _solved(self) -> tuple[list[Any], list[tuple[str, sp.Expr]]]:
         """Kinematics as definitions of rates, and relations left over."""
-        given = dict(self._explicit)
+        given: dict[sp.Symbol, sp.Expr] = dict(self._explicit)
         for _ in range(len(given) + 1):  # rates may be given by one another
             if not any(value.free_symbols & given.keys() for value in given.values()):
                 break
-            given = {rate: value.xreplace(given) for rate, value in given.items()}
+            given = {rate: replaced(value, given) for rate, value in given.items()}
         else:
             raise ModelError(
                 Problem(f"subsystem {self.name!r}: the kinematics define rates by one another in a circle")
@@ -421,8 +422,8 @@ class Subsystem(Declarations):
         definitions: list[Any] = [(*split_rate(rate.name), value) for rate, value in given.items()]
         if not self._relations:
             return definitions, []
-        relations = [(name, value.xreplace(given)) for name, value in self._relations]  # type: ignore[misc]
-        more, left = solve_kinematics(self.name, relations, self._orders, _generic)  # type: ignore[arg-type]
+        relations = [(name, replaced(value, given)) for name, value in self._relations]
+        more, left = solve_kinematics(self.name, relations, self._orders, _generic)
         return definitions + more, left
 
     def equations(self, *, order: int | None = None, **options: Any) -> Any:

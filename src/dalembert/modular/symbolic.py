@@ -1,4 +1,3 @@
-# pyright: basic
 """Composition over SymPy, one description at a time, seen from itself: what is used twice is derived once.
 
 Long expressions get names z1, z2, … in the subsystem that makes them, and parents go on with the names: nothing is
@@ -13,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.expressions import expanded
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.description import Description, Part
@@ -114,7 +114,7 @@ def _tidy(value: Any, rules: dict[Any, Any]) -> Any:
         value = value.xreplace(rules)
     if not value.args or _size(value, SHORT) > SHORT:
         return value
-    opened = sp.expand(value)
+    opened = expanded(value)
     return opened if _size(opened, SHORT) < _size(value, SHORT) else value
 
 

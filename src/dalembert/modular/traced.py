@@ -1,4 +1,3 @@
-# pyright: basic
 """The rows of a whole system over CasADi: what compiled dynamics, linearization and inverse dynamics are built on.
 
 Everything is seen from the root: symbols by their dotted names, labels with full paths.
@@ -10,14 +9,14 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME, evaluate
+from dalembert.expressions import TIME, by_name, evaluate
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.labelled import ONE, Labelled, assemble
@@ -107,11 +106,11 @@ class TracedSystem:
         own = self.own[node.path]
         rows = [row for row in own.forces.rows if row in own.forces.entries]
         f = CASADI.vector([own.forces.get(row, ONE) for row in rows])
-        used = {name for value in f if type(value) is not float for name in _names(value)}
+        used = {name for value in f if type(value) is not float for name in names_in(value)}
         tops = [label for label in self._tops if label in used]
         top = CASADI.vector([self.symbols[label] for label in tops])
         M = CASADI.jacobian(f, top)
-        if any(_names(entry) & set(tops) for line in M for entry in line if type(entry) is not float):
+        if any(names_in(entry) & set(tops) for line in M for entry in line if type(entry) is not float):
             name = node.name or self.equations.name
             raise ModelError(
                 Problem(
@@ -151,7 +150,8 @@ class TracedSystem:
     @cached_property
     def rows_function(self) -> tuple[ca.Function, tuple[tuple[int, str, Label, Label], ...]]:
         """(state, others) → all non-zero A, b, M, k; and what each is: (index of the node, letter, row, column)."""
-        pattern, values = [], []
+        pattern: list[tuple[int, str, Label, Label]] = []
+        values: list[Any] = []
         for index, node in enumerate(self.nodes):
             for letter, matrix in (("A", node.A), ("b", node.b), ("M", node.M), ("k", node.k)):
                 for row, entries in matrix.entries.items():
@@ -164,7 +164,7 @@ class TracedSystem:
     def rates(self) -> np.ndarray:
         """d/dt of the state, in state and variables of order σ."""
         expressions = self.equations.rates.values()
-        return CASADI.vector([evaluate(CASADI, e, lambda s: self.symbols[s.name]) for e in expressions])  # type: ignore[union-attr]
+        return CASADI.vector([evaluate(CASADI, e, by_name(self.symbols)) for e in expressions])
 
     @cached_property
     def A(self) -> Labelled:
@@ -246,7 +246,7 @@ class TracedSystem:
         """The total time derivative of functions of the state (t too; inputs by their rates)."""
         eq = self.equations
         moving = [TIME.name, *map(str, eq.state), *(n for n in (*eq.inputs, *self.input_rates))]
-        used = {name for value in values if type(value) is not float for name in _names(value)}
+        used = {name for value in values if type(value) is not float for name in names_in(value)}
         directions = {TIME.name: 1.0, **dict(zip(map(str, eq.state), self.rates, strict=True))}
         for name in moving:
             if name not in directions:
@@ -269,5 +269,6 @@ def to_sx(matrix: Labelled) -> ca.SX:
     return ca.SX.triplet(rows, columns, values, *matrix.shape)
 
 
-def _names(scalar: Any) -> set[str]:
-    return {symbol.name() for symbol in ca.symvar(scalar.sx)}
+def names_in(scalar: Any) -> set[str]:
+    """Names of the symbols in a scalar of CasADi."""
+    return {symbol.name() for symbol in cast(Any, ca).symvar(scalar.sx)}

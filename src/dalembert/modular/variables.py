@@ -1,4 +1,3 @@
-# pyright: basic
 """Variables, parameters and inputs of subsystems as SymPy symbols.
 
 What a person writes formulas with are :class:`Quantity` symbols: they know whose they are, so ``left.x`` and
@@ -14,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
@@ -88,7 +87,7 @@ class Quantity(sp.Symbol):
     base: int
 
     def __new__(cls, owner: Declarations, path: str, level: int = 0, base: int = 0) -> Quantity:
-        self = sp.Symbol.__xnew__(cls, with_rate(path, level), real=True)
+        self = cast(Any, sp.Symbol).__xnew__(cls, with_rate(path, level), real=True)
         self.owner, self.path, self.level, self.base = owner, path, level, base
         return self
 

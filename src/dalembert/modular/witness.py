@@ -1,4 +1,3 @@
-# pyright: basic
 """Consistent states: where rank, pivots and redundancy are looked at.
 
 States are found by Gauss-Newton from a guess, onto all invariants of all orders below σ.
@@ -7,7 +6,7 @@ States are found by Gauss-Newton from a guess, onto all invariants of all orders
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,9 +70,9 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
     from scipy.sparse import linalg
 
     J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else sparse.csc_matrix(np.asarray(jacobian))
-    J = J @ sparse.diags(free.astype(float))
-    gram: Any = (J @ J.T + 1e-12 * sparse.identity(J.shape[0])).tocsc()
-    return J.T @ linalg.spsolve(gram, left)
+    J = J @ cast(Any, sparse).diags(free.astype(float))
+    gram = (J @ J.T + 1e-12 * cast(Any, sparse).identity(J.shape[0])).tocsc()
+    return J.T @ cast(Any, linalg).spsolve(gram, left)
 
 
 def worst(left: np.ndarray, labels: Sequence[Label], most: int = 6) -> str:

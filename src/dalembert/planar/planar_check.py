@@ -1,4 +1,3 @@
-# pyright: basic
 """What is wrong with a planar mechanism: everything, each with its place and a fix."""
 
 from __future__ import annotations

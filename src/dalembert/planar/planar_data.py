@@ -1,4 +1,3 @@
-# pyright: basic
 """What a planar mechanism is made of: bodies by their nodes, joints, contacts, forces, constraints. Pure data.
 
 Points are drawn in the reference configuration (m). Formulas may name parameters, inputs, ``t`` and the motion, see
@@ -19,6 +18,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from dalembert.elements import PlainFormula, Record
 from dalembert.elements.base import formula_of
 from dalembert.expressions import parameter
+from dalembert.values import DICT, SEQUENCE
 
 __all__ = [
     "BASE", "CONTACTS", "JOINTS_2D", "ContactOnDisc", "ContactOnLine", "Node", "NodeForce", "NodeSpring", "PinInSlot",
@@ -65,7 +65,7 @@ def _center(value: Any) -> Any:
 
 
 def _some(value: Any) -> Any:
-    if isinstance(value, dict) and not value:
+    if isinstance(value, DICT) and not value:
         raise ValueError("expected at least one node, e.g. A=(0, 0)")
     return value
 
@@ -87,7 +87,7 @@ def _end_name(value: Any) -> str:
 def _point(value: Any) -> Any:
     if isinstance(value, (np.ndarray, sp.MatrixBase)):
         value = list(np.asarray(value, dtype=object).reshape(-1))
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
+    if not isinstance(value, SEQUENCE) or len(value) != 2:
         raise ValueError(f"expected two numbers (x, y), got {value!r}")
     return tuple(value)
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """A planar mechanism as plain data, and back: the layout of planar files (``kind: planar``)."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from pydantic import Field, ValidationError
 
 from dalembert.elements import PlainFormula, Record
 from dalembert.errors import ModelError, Problem
-from dalembert.model.document import MAX_MESSAGE, _clip, _element, _explain, _kind_of, _plain
+from dalembert.model.document import MAX_MESSAGE, clip, element_data, explain, kind_of, plain_data
 from dalembert.model.fields import nearest
 from dalembert.model.validate_scope import where_of
 from dalembert.planar.planar_check import TITLES, problems
@@ -33,6 +32,7 @@ from dalembert.planar.planar_data import (
     Word,
 )
 from dalembert.planar.planar_mechanism import Planar
+from dalembert.values import DICT, LIST
 
 __all__ = ["KIND", "PlanarDocument", "from_planar_document", "is_planar", "to_planar_document"]
 
@@ -71,7 +71,7 @@ _CLASSES: dict[str, type[Record]] = {
 
 def is_planar(data: Any) -> bool:
     """True if plain data say that they describe a planar mechanism."""
-    return isinstance(data, dict) and data.get("kind") == KIND
+    return isinstance(data, DICT) and data.get("kind") == KIND
 
 
 def to_planar_document(planar: Planar) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def to_planar_document(planar: Planar) -> dict[str, Any]:
     if planar.description:
         data["description"] = planar.description
     if planar.gravity != (0, 0):
-        data["gravity"] = _plain(planar.gravity)
+        data["gravity"] = plain_data(planar.gravity)
     data["parameters"] = dict(planar.parameter_values)
-    data["inputs"] = _plain(planar.input_laws)
-    data["base"] = _plain(planar.base_nodes)
+    data["inputs"] = plain_data(planar.input_laws)
+    data["base"] = plain_data(planar.base_nodes)
     for section in TITLES:
         data[section] = [_planar_element(element) for element in getattr(planar, section)]
     for key, given in (("initial", planar.initial_values), ("initial_rates", planar.initial_rates)):
@@ -95,10 +95,10 @@ _LETTERS = {(1, 0): "x", (0, 1): "y", (-1, 0): "-x", (0, -1): "-y"}
 
 
 def _planar_element(element: Record) -> dict[str, Any]:
-    data = _element(element, skip=("axis",))
+    data = element_data(element, skip=("axis",))
     axis = getattr(element, "axis", None)
     if axis is not None:
-        data["axis"] = _LETTERS.get(axis) or _plain(axis)
+        data["axis"] = _LETTERS.get(axis) or plain_data(axis)
     return data
 
 
@@ -136,7 +136,7 @@ class _Reader:
     def planar(self, data: dict[str, Any]) -> Planar:
         for key in data:
             if key not in PlanarDocument.model_fields:
-                self.report(_clip(key), f"planar mechanism: unknown field {_clip(key)!r}", nearest(key, _fields()))
+                self.report(clip(key), f"planar mechanism: unknown field {clip(key)!r}", nearest(key, _fields()))
         head = {key: data[key] for key in ("gravity", "parameters", "inputs", "base", "description") if key in data}
         head |= {key: data[key] for key in ("initial", "initial_rates", "name") if key in data}
         given = self.head(head)
@@ -145,7 +145,7 @@ class _Reader:
         planar.base_nodes.update(given.base)
         for key, target in (("initial", planar.initial_values), ("initial_rates", planar.initial_rates)):
             for name, values in getattr(given, key).items():
-                target[name] = tuple(values) if isinstance(values, list) else (values,)
+                target[name] = tuple(values) if isinstance(values, LIST) else (values,)
         for section in TITLES:
             self.section(planar, section, data.get(section))
         planar.sources = dict(self.sources)
@@ -156,9 +156,9 @@ class _Reader:
         try:
             return PlanarDocument.model_validate({"kind": KIND, **data})
         except ValidationError as error:
-            wrong = set()
+            wrong: set[str] = set()
             for part in error.errors():
-                steps, message, fix = _explain(PlanarDocument, part)
+                steps, message, fix = explain(PlanarDocument, part)
                 key = str(part["loc"][0])
                 wrong.add(key)
                 self.report(steps, f"{steps} {message}" if part["type"] == "missing" else f"{steps}: {message}", fix)
@@ -168,8 +168,8 @@ class _Reader:
     def section(self, planar: Planar, section: str, given: Any) -> None:
         if given is None:
             return
-        if not isinstance(given, list):
-            self.report(section, f"{section}: expected a list, got {_kind_of(given)}", f"{section}: [{{name: …}}]")
+        if not isinstance(given, LIST):
+            self.report(section, f"{section}: expected a list, got {kind_of(given)}", f"{section}: [{{name: …}}]")
             return
         for i, item in enumerate(given):
             element = self.element(section, item, f"{section}[{i}]")
@@ -178,17 +178,17 @@ class _Reader:
 
     def element(self, section: str, item: Any, path: str) -> Record | None:
         title = TITLES[section]
-        if not isinstance(item, dict):
-            self.report(path, f"{title}: expected fields such as name: …, got {_kind_of(item)}", "- name: …")
+        if not isinstance(item, DICT):
+            self.report(path, f"{title}: expected fields such as name: …, got {kind_of(item)}", "- name: …")
             return None
         if isinstance(item.get("name"), str):
-            title += f" {_clip(item['name'])!r}"
+            title += f" {clip(item['name'])!r}"
         kind = _CLASSES.get(section)
         if kind is None:
             known, named = _KINDS[section], item.get("kind")
             kind = known.get(named) if isinstance(named, str) else None
             if kind is None:
-                message = "kind is missing" if named is None else f"unknown kind {_clip(named)!r}"
+                message = "kind is missing" if named is None else f"unknown kind {clip(named)!r}"
                 self.report(f"{path}.kind" if named is not None else path, f"{title}: {message}", nearest(named, known))
                 return None
         try:
@@ -199,7 +199,7 @@ class _Reader:
         return None
 
     def explain(self, kind: type[Record], part: Any, path: str, title: str) -> None:
-        steps, message, fix = _explain(kind, part)
+        steps, message, fix = explain(kind, part)
         if part["type"] == "extra_forbidden":
             fix = nearest(part["loc"][0], kind.model_fields)
             self.report(f"{path}.{steps}", f"{title}: unknown field {steps!r}", fix)

@@ -1,4 +1,3 @@
-# pyright: basic
 """A clean drawing of a planar mechanism at any time: links, pins, grounds, guides, slots, paths of nodes."""
 
 from __future__ import annotations

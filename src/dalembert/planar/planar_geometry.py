@@ -1,4 +1,3 @@
-# pyright: basic
 """A planar mechanism as drawn: places, centers of mass, directions, as formulas of parameters and as numbers."""
 
 from __future__ import annotations

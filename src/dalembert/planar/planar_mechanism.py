@@ -1,4 +1,3 @@
-# pyright: basic
 """Planar mechanisms by nodes."""
 
 from __future__ import annotations

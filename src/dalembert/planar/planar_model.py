@@ -1,4 +1,3 @@
-# pyright: basic
 """A planar mechanism as a model in joint coordinates.
 
 Joints of a spanning tree become joints of the model. What closes a loop becomes equations in the plane only, so that no

@@ -1,4 +1,3 @@
-# pyright: basic
 """Where the bodies of a planar mechanism are: as drawn, in a state, or along a run."""
 
 from __future__ import annotations

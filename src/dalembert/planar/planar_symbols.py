@@ -1,4 +1,3 @@
-# pyright: basic
 """The symbols of mechanism drawings as outlines: links, pins, grounds, guides, slots, springs, hatching."""
 
 from __future__ import annotations

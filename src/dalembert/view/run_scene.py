@@ -148,7 +148,10 @@ class Builder:
 
     def up(self) -> tuple[float, float, float] | str:
         g = self.mechanism.gravity
-        return tuple(float(x) for x in -g / np.linalg.norm(g)) if g.any() else "z"  # type: ignore[return-value]
+        if not g.any():
+            return "z"
+        x, y, z = -g / np.linalg.norm(g)
+        return float(x), float(y), float(z)
 
     def _joint_points(self, mechanism: Mechanism) -> dict[str, list[np.ndarray]]:
         points: dict[str, list[np.ndarray]] = {}

@@ -30,7 +30,7 @@ from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.expressions import TIME, evaluate
+from dalembert.expressions import TIME, by_name, evaluate
 from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.state import State
@@ -146,10 +146,11 @@ class Assembler:
     """One mechanism at one time, and what is known about its state."""
 
     def __init__(self, dynamics: Dynamics, parameters: dict[str, float], time: float, start: Start):
-        if dynamics.coordinates.name != "relative":
+        coordinates = dynamics.coordinates
+        if not isinstance(coordinates, Relative) or coordinates.name != "relative":
             raise DalembertError("assembly works in relative coordinates")
         self.dynamics, self.flat, self.time, self.start = dynamics, dynamics.flat, float(time), start
-        self.coordinates: Relative = dynamics.coordinates  # type: ignore[assignment]
+        self.coordinates = coordinates
         self.parameters = parameters
         dynamics.parameters(parameters)
         self.values = {**self.flat.parameters, **parameters}
@@ -410,7 +411,7 @@ class Assembler:
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
-        return float(evaluate(NUMPY, formula, lambda atom: lookup[atom.name]))  # type: ignore[union-attr]
+        return float(evaluate(NUMPY, formula, by_name(lookup)))
 
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:

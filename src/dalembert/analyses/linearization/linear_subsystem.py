@@ -14,13 +14,14 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.errors import DalembertError
-from dalembert.expressions import TIME, evaluate
+from dalembert.expressions import TIME, by_name, evaluate, symbols_of
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
 from dalembert.modular.linear_rows import KnownRows, linearizable, numbers_of, reference, reference_slope, with_known
 from dalembert.modular.linear_tree import LinearSystem
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.trajectory.system_trajectory import SystemTrajectory
+from dalembert.values import NUMBER
 
 __all__ = ["AT_REST", "SubsystemStart", "kind_of"]
 
@@ -131,8 +132,8 @@ class SubsystemStart:
             name = self.name(equations, key)
             found[name] = 0.0
             if not np.isscalar(value) or isinstance(value, str):
-                slope = cast(Any, sp).diff(self._formula(value), sp.Symbol(parameter, real=True))
-                found[name] = float(evaluate(NUMPY, slope, lambda atom: values[atom.name]))  # type: ignore[union-attr]
+                slope = cast(Any, sp).diff(self.formula(value), sp.Symbol(parameter, real=True))
+                found[name] = float(evaluate(NUMPY, slope, by_name(values)))
         return found
 
     def name(self, equations: ModularEquations, key: Any) -> str:
@@ -147,18 +148,18 @@ class SubsystemStart:
             raise DalembertError(f"at: {text!r} {said}")
         return found[0]
 
-    def _formula(self, text: Any) -> sp.Expr:
+    def formula(self, text: Any) -> sp.Expr:
         return self.subsystem._formula(text)  # pyright: ignore[reportPrivateUsage]
 
     def number(self, value: Any, parameters: dict[str, float]) -> float:
         """A number, or a formula of parameters."""
-        if np.isscalar(value) and not isinstance(value, str):
-            return float(value)  # type: ignore[arg-type]
-        formula = self._formula(value)
-        unknown = [s.name for s in formula.free_symbols if s.name not in parameters]  # type: ignore[attr-defined]
+        if isinstance(value, NUMBER):
+            return float(value)
+        formula = self.formula(value)
+        unknown = [s.name for s in symbols_of(formula) if s.name not in parameters]
         if unknown:
             raise DalembertError(f"at: {value} names {unknown[0]!r}, which is no parameter with a value")
-        return float(evaluate(NUMPY, formula, lambda atom: parameters[atom.name]))  # type: ignore[union-attr]
+        return float(evaluate(NUMPY, formula, by_name(parameters)))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -214,7 +215,7 @@ class _Source:
             names = [str(label) for label in states if label.order == 0]
             return tuple(names), np.eye(len(moving))[[moving.index(name) for name in names]]
         traced, d = self.equations.casadi, self.equations.description
-        formulas: list[sp.Expr] = [d.lively(self.start._formula(text)) for text in self.start.outputs]  # pyright: ignore[reportPrivateUsage]
+        formulas: list[sp.Expr] = [d.lively(self.start.formula(text)) for text in self.start.outputs]
 
         def lookup(atom: Any) -> Any:
             return traced.symbols[atom.name]

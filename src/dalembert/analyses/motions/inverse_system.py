@@ -1,4 +1,3 @@
-# pyright: basic
 """Inverse dynamics of subsystems: theorem 4.3, chosen constraint forces, Coulomb friction on them.
 
     u = −Cᵀf*   with   C.u = 1                                                                              (4.15)
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -35,6 +34,7 @@ from dalembert.modular.description import Description
 from dalembert.modular.labelled import ONE
 from dalembert.modular.labels import Label
 from dalembert.modular.prescribed_system import Named, Prescribed, label_key, prescribed, raised
+from dalembert.modular.traced import names_in
 from dalembert.numerics.allocation import balance_along
 from dalembert.numerics.following import (
     CONTRADICTION,
@@ -45,6 +45,7 @@ from dalembert.numerics.following import (
     States,
     follow_states,
 )
+from dalembert.values import MAPPING
 
 __all__ = ["inverse_system"]
 
@@ -68,14 +69,16 @@ def inverse_system(
     """Inputs, chosen constraint forces and friction along a prescribed motion of a subsystem."""
     known = subsystem.equations().inputs
     names, limits = _unknowns(subsystem.name, known, unknowns)
-    targets, values, inputs = [], [], {}
+    targets: list[sp.Expr] = []
+    values: list[tuple[str, Any]] = []
+    inputs: dict[str, Any] = {}
     for key, value in motion.items():
         text = str(getattr(key, "name", key))
         found = [name for name in known if name == text or name.endswith(f".{text}")]
         if len(found) == 1 and not isinstance(key, sp.Expr):
             inputs[found[0]] = value
         else:
-            targets.append(subsystem._formula(key))
+            targets.append(subsystem._formula(key))  # pyright: ignore[reportPrivateUsage]
             values.append((text, value))
     if not targets:
         raise DalembertError('no motion is given.  Fix: motion={"s": "0.1*sin(t)"} with a variable or a formula')
@@ -105,9 +108,10 @@ def _unknowns(owner: str, known: Sequence[str], asked: Any) -> tuple[tuple[str, 
 
     if asked is None:
         asked = list(known)
-    given = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys([asked] if isinstance(asked, str) else asked)
-    names, limits = [], []
-    for key, bounds in given.items():
+    limited = asked if isinstance(asked, MAPPING) else dict.fromkeys([asked] if isinstance(asked, str) else asked)
+    names: list[str] = []
+    limits: list[tuple[float, float]] = []
+    for key, bounds in limited.items():
         text = str(getattr(key, "name", key))
         found = [text] if text in known else [name for name in known if name.endswith(f".{text}")]
         if len(found) != 1:
@@ -153,7 +157,7 @@ class SystemFollower:
         barred = {*self.unknowns, *map(str, hidden)}
         for row in rows.rows:
             value = rows.get(row, ONE)
-            if type(value) is not float and not barred & {s.name() for s in ca.symvar(value.sx)}:
+            if type(value) is not float and not barred & names_in(value):
                 self.balances.append((row.text, value))
         if len(self.balances) != len(hidden) or self.system.sizes or self.system.signs:
             names = ", ".join(label.text for label in hidden)
@@ -200,7 +204,7 @@ class SystemFollower:
         """Unknown inputs may not stand in invariants."""
         values = [value for _, value in self.traced.lower]
         values += [value for line in self.traced.A.entries.values() for value in line.values()]
-        names = {s.name() for value in values if type(value) is not float for s in ca.symvar(value.sx)}
+        names = {name for value in values if type(value) is not float for name in names_in(value)}
         clash = sorted(names & {*self.unknowns})
         if clash:
             raise DalembertError(f"{', '.join(clash)} stands in an invariant; it is no force that can be found")
@@ -416,7 +420,8 @@ class _Run:
         A = np.asarray(seen.A).reshape(-1, len(o.top))
         if status == SINGULAR and np.all(np.isfinite(A)):
             direction = np.abs(np.linalg.svd(A)[2][-1])
-            loose = [str(o.top[i]) for i in np.argsort(-direction) if direction[i] > 0.3 * direction.max()][:4]
+            by_size: list[int] = [i for i in np.argsort(-direction).tolist() if direction[i] > 0.3 * direction.max()]
+            loose = [str(o.top[i]) for i in by_size[:4]]
             return SimulationError(
                 f"{when} the prescribed motion does not determine {', '.join(loose)}.  Fix: prescribe more (what "
                 f"follows from dynamics alone, such as a current, too), or avoid this position (a dead point)"
@@ -500,7 +505,7 @@ class _Run:
         self, motion: tuple[np.ndarray, np.ndarray], k: int, j: int, v: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Time and variables where a velocity is zero, at an instant or between it and the next."""
-        from scipy.optimize import root_scalar
+        from scipy import optimize
 
         times, states = motion
         none = np.ones((1, len(self.owner.system.signs)))
@@ -513,7 +518,7 @@ class _Run:
 
         if v[0] * v[1] >= 0:
             return float(times[k]), states[k : k + 1]
-        t = float(root_scalar(speed, bracket=(times[k], times[k + 1]), xtol=1e-15, rtol=1e-14).root)
+        t = float(cast(Any, optimize).root_scalar(speed, bracket=(times[k], times[k + 1]), xtol=1e-15, rtol=1e-14).root)
         return t, moved(t)
 
     def solve(
