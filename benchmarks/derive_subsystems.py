@@ -350,7 +350,7 @@ def compare(name: str, ours: Any, by_nodes: Any, by_angles: Any, repeats: int) -
         lambda _: ours(f"mark{next(count)}")[0], lambda S: (eq := S.equations(), eq.casadi.matrices)[0], 2 * repeats
     )
     read_time, _ = shortest(lambda _: ours(f"mark{next(count)}")[0], lambda S: S.equations().f_bar, repeats)
-    nodes_time, nodes = shortest(lambda _: by_nodes(), lambda sheet: sheet.derive(), max(1, repeats // 2))
+    nodes_time, nodes = shortest(lambda _: by_nodes(), lambda sheet: sheet.derive(), repeats)
     angles_time, angles = shortest(lambda _: by_angles(), lambda sheet: sheet.derive(), repeats)
     given = ours("check")[1]
     values = numbers_of(equations, given)

@@ -242,31 +242,36 @@ def _pivots(
     values: np.ndarray, rows: Sequence[Label], columns: Sequence[Label], allowed: Sequence[Label], pleasant: Any
 ) -> list[tuple[Label, Label]]:
     """Pivots of an elimination: safe ones, and of these the most pleasant."""
-    T = values.copy()
+    T: list[list[float]] = values.tolist()
     place = {column: j for j, column in enumerate(columns)}
     left_rows, left_columns = list(range(len(rows))), [place[column] for column in allowed]
     found: list[tuple[Label, Label]] = []
     while left_rows and left_columns:
-        block = np.abs(T[np.ix_(left_rows, left_columns)])
-        largest = block.max()
+        block = {i: [(abs(T[i][j]), j) for j in left_columns if T[i][j]] for i in left_rows}
+        most = {i: max(line)[0] for i, line in block.items() if line}
+        largest = max(most.values(), default=0.0)
         if not largest > RANK_TOLERANCE * max(values.shape):
             break
-        fill = np.count_nonzero(block > 1e-14, axis=1)
-        candidates = []
-        for a, b in np.argwhere(block >= THRESHOLD * np.maximum(block.max(axis=1, keepdims=True), 1e-3 * largest)):
-            i, j = left_rows[a], left_columns[b]
-            if block[a, b] < 1e-3 * largest:
-                continue
-            rank = pleasant(rows[i], columns[j]) if pleasant else ()
-            candidates.append(((*rank, int(fill[a]), -float(block[a, b])), i, j))
-        _, i, j = min(candidates) if candidates else (None, *_largest(block, left_rows, left_columns))
+        candidates: list[Any] = []
+        for i, size in most.items():
+            fill = sum(value > 1e-14 for value, _ in block[i])
+            least = max(THRESHOLD * size, 1e-3 * largest)
+            for value, j in block[i]:
+                if value >= least:
+                    rank = pleasant(rows[i], columns[j]) if pleasant else ()
+                    candidates.append(((*rank, fill, -value), i, j))
+        if not candidates:  # no numbers
+            break
+        _, i, j = min(candidates)
         found.append((rows[i], columns[j]))
         left_rows.remove(i)
         left_columns.remove(j)
+        pivot = T[i]
         for k in left_rows:
-            if T[k, j]:
-                T[k] = T[k] - T[k, j] / T[i, j] * T[i]
-                T[k, j] = 0.0
+            if T[k][j]:
+                factor = T[k][j] / pivot[j]
+                T[k] = [a - factor * b for a, b in zip(T[k], pivot, strict=True)]
+                T[k][j] = 0.0
     return found
 
 
@@ -311,11 +316,6 @@ def _sparse_pivots(
                     users[m].discard(k)
             heapq.heappush(heap, (len(other), k))
     return found
-
-
-def _largest(block: np.ndarray, rows: list[int], columns: list[int]) -> tuple[int, int]:
-    a, b = np.unravel_index(int(np.argmax(block)), block.shape)
-    return rows[int(a)], columns[int(b)]
 
 
 def _asked(
