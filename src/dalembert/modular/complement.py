@@ -151,6 +151,9 @@ class Choice:
             return Labelled(al, B.columns, self.independent, {**found, **one.entries})
         stars = [column for _, column in self.pivots]
         rows = B.rows if self.residual else [row for row, _ in self.pivots]
+        if al is NUMPY and not self.residual:
+            X = -np.linalg.solve(B.numbers(rows, stars), B.numbers(rows, self.independent))
+            return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
         left, right = B.part(rows, stars).to_array(), B.part(rows, self.independent).to_array()
         if self.residual and isinstance(self.strategy, LeastSquares):
             weights = [al.constant(self.strategy.weight(row) ** 2) for row in rows]
@@ -196,7 +199,7 @@ def choose(
         ModelError: for a choice that cannot be, or contradicting rows.
     """
     B = samples[0]
-    dense = [_dense(sample.part(B.rows, B.columns)) for sample in samples]
+    dense = [_dense(sample.numbers(B.rows, B.columns)) for sample in samples]
     asked = [match(B.columns, key, f"independent variable of {owner!r}") for key in (strategy.given() or independent)]
     degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
     rows = [row for row in B.rows if row not in degenerate]
@@ -224,9 +227,8 @@ def _best(dense: Sequence[np.ndarray], rows: Sequence[Label]) -> int:
     return 0 if len(rows) > LARGE or len(rows) < 2 else int(np.argmax([_rank(d) for d in dense]))
 
 
-def _dense(B: Labelled) -> np.ndarray:
+def _dense(values: np.ndarray) -> np.ndarray:
     """Rows of like size, so that metres and radians do not decide."""
-    values = np.asarray(B.to_array(), dtype=float).reshape(B.shape)
     size = np.abs(values).max(axis=1, keepdims=True) if values.size else np.ones((len(values), 1))
     return values / np.where(size > 1e-12, size, np.inf)
 
@@ -372,8 +374,7 @@ def _residual(
     """Per row, the largest entry of B C of the least-squares C."""
     weight = strategy.weight if isinstance(strategy, LeastSquares) else lambda _: 1.0
     w = np.array([weight(row) for row in rows])[:, None]
-    left = np.asarray(B.part(rows, stars).to_array(), dtype=float).reshape(len(rows), len(stars))
-    right = np.asarray(B.part(rows, asked).to_array(), dtype=float).reshape(len(rows), len(asked))
+    left, right = B.numbers(rows, stars), B.numbers(rows, asked)
     X = np.linalg.lstsq(w * left, -w * right, rcond=None)[0]
     left_over = left @ X + right
     return {

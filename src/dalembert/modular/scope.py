@@ -67,6 +67,30 @@ class Scope:
             found = [al.constant(0)] * len(values)
         return list(zip(found, more, strict=True))
 
+    def rates_at_rest(self, values: list[Any], names: list[frozenset[str]], order: int) -> list[Any] | None:
+        """The same where all variables of an order are zero: what stays of the rates of scalars of lower order.
+
+        None where the scalars cannot be walked: then ``without`` does it, of the whole rates.
+        """
+        walk = self._order(values) if self.al is CASADI else None
+        if walk is None:
+            return None
+        speeds: dict[int, Any] = {}
+        for name in sorted(frozenset().union(*names)):
+            speed = self.description.next(local(name))
+            if isinstance(speed, sp.Symbol):
+                label = self.description.label(speed.name)
+                if label is None or label.order < order:
+                    speeds[id(self[name])] = self[speed.name]
+            elif speed is not sp.S.Zero:  # given by kinematics
+                held = [one for one in self.description.names(speed) if self._is_of(one, order)]
+                speeds[id(self[name])] = self.without([self.value(speed)], [held])[0] if held else self.value(speed)
+        return formula_rates(values, speeds, walk)
+
+    def _is_of(self, name: str, order: int) -> bool:
+        label = self.description.label(name)
+        return label is not None and label.order == order
+
     def _formula_rates(self, values: list[Any], moving: dict[str, tuple[Any, frozenset[str]]]) -> list[Any] | None:
         order = self._order(values)
         if order is None:
