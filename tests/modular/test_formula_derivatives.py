@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without
+from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without, operands_first
 
 NAMES = "xyz"
 
@@ -38,10 +38,11 @@ def test_the_same_as_of_the_built_graph(seed: int) -> None:
     at = np.random.default_rng(seed).normal(size=3)
     symbols, values, leaves = _scalars()
     speeds = {id(symbols[0]): symbols[1] * 2.0, id(symbols[2]): 0.5}
-    rates = formula_rates(values, speeds, leaves)
-    rows = formula_gradients(values, dict(zip(map(id, symbols), NAMES, strict=True)), leaves)
-    without = formula_without(values, {id(symbols[1])}, leaves)
-    assert rates is not None and rows is not None and without is not None
+    order = operands_first(values, leaves)
+    assert order is not None
+    rates = formula_rates(values, speeds, order)
+    rows = formula_gradients(values, dict(zip(map(id, symbols), NAMES, strict=True)), order)
+    without = formula_without(values, {id(symbols[1])}, order)
     directions = np.array([symbols[1] * 2.0, 0.0, 0.5], dtype=object)
     X = np.array(symbols, dtype=object)
     V = np.array(values, dtype=object)
@@ -61,6 +62,6 @@ def test_what_is_built_or_has_no_rule_is_left_to_casadi() -> None:
     symbols, _, leaves = _scalars()
     built = symbols[0] * symbols[1]
     assert built.sx is not None
-    assert formula_rates([built], {}, leaves) is None
-    assert formula_gradients([CASADI.atan2(symbols[0], symbols[1])], {}, leaves) is None
-    assert formula_without([symbols[0] / (symbols[1] - symbols[1]), symbols[0] / 0.0], set(), leaves) is None
+    assert operands_first([built], leaves) is None
+    assert operands_first([CASADI.atan2(symbols[0], symbols[1])], leaves) is None
+    assert operands_first([symbols[0] / (symbols[1] - symbols[1]), symbols[0] / 0.0], leaves) is None

@@ -2,8 +2,8 @@
 
 CasADi differentiates a graph by making a function of it first, which costs more than a formula of a few terms is worth.
 A formula whose scalars are still waiting to be built (see ``Traced``) is walked here instead: forward, operands first.
-Where that does not work (a graph that is built, or large, or an operation without a rule here), the answer is None and
-CasADi does it.
+Where that does not work (a graph that is built, or large, or an operation without a rule here), ``operands_first`` is
+None and CasADi does it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import casadi as ca
 
 from dalembert.algebra.casadi_algebra import CASADI, Traced
 
-__all__ = ["formula_gradients", "formula_rates", "formula_without"]
+__all__ = ["formula_gradients", "formula_rates", "formula_without", "operands_first"]
 
 MOST = 3000  # scalars in a graph that is walked here
 _SUMS = {ca.OP_ADD: 1.0, ca.OP_SUB: -1.0}
@@ -29,7 +29,7 @@ _UNARY: dict[int, Callable[[Any, Any], Any]] = {
 }
 
 
-def _operands_first(values: Sequence[Any], leaves: Mapping[int, Any]) -> list[Traced] | None:
+def operands_first(values: Sequence[Any], leaves: Mapping[int, Any]) -> list[Traced] | None:
     """All scalars that are not leaves, each after its operands; None where the graph cannot be walked."""
     order: list[Traced] = []
     done: set[int] = set(leaves)
@@ -44,13 +44,17 @@ def _operands_first(values: Sequence[Any], leaves: Mapping[int, Any]) -> list[Tr
             return None
         if node.op == ca.OP_DIV and type(b) is float and b == 0.0:
             return None
-        left = [x for x in (a, b) if type(x) is Traced and id(x) not in done]
-        if left:
-            waiting += left
-            continue
-        done.add(id(node))
-        order.append(node)
-        waiting.pop()
+        ready = True
+        if type(a) is Traced and id(a) not in done:
+            waiting.append(a)
+            ready = False
+        if type(b) is Traced and id(b) not in done:
+            waiting.append(b)
+            ready = False
+        if ready:
+            done.add(id(node))
+            order.append(node)
+            waiting.pop()
     return order
 
 
@@ -66,15 +70,12 @@ def _partials(node: Traced) -> tuple[tuple[Any, Any], ...]:
     return ((a, 1.0 / b), (b, -(node / b) if type(b) is Traced else 0.0))
 
 
-def formula_rates(values: Sequence[Any], speeds: Mapping[int, Any], leaves: Mapping[int, Any]) -> list[Any] | None:
+def formula_rates(values: Sequence[Any], speeds: Mapping[int, Any], order: Sequence[Traced]) -> list[Any]:
     """Derivatives of scalars along the speeds of symbols.
 
     Args:
-        speeds: by ``id`` of the symbol, as far as it moves;  leaves: all symbols, in the same way.
+        speeds: by ``id`` of the symbol, as far as it moves;  order: of ``operands_first``.
     """
-    order = _operands_first(values, leaves)
-    if order is None:
-        return None
     rate: dict[int, Any] = dict(speeds)
     for node in order:
         total: Any = 0.0
@@ -88,16 +89,13 @@ def formula_rates(values: Sequence[Any], speeds: Mapping[int, Any], leaves: Mapp
 
 
 def formula_gradients(
-    values: Sequence[Any], names: Mapping[int, str], leaves: Mapping[int, Any]
-) -> list[dict[str, Any]] | None:
+    values: Sequence[Any], names: Mapping[int, str], order: Sequence[Traced]
+) -> list[dict[str, Any]]:
     """Derivatives of scalars by symbols, by name, those that are not zero as they stand.
 
     Args:
-        names: of the symbols, by ``id``;  leaves: all symbols.
+        names: of the symbols, by ``id``;  order: of ``operands_first``.
     """
-    order = _operands_first(values, leaves)
-    if order is None:
-        return None
     gradient: dict[int, dict[str, Any]] = {key: {name: 1.0} for key, name in names.items()}
     for node in order:
         total: dict[str, Any] = {}
@@ -111,11 +109,8 @@ def formula_gradients(
     return [{name: x for name, x in one.items() if type(x) is Traced or x != 0.0} for one in found]
 
 
-def formula_without(values: Sequence[Any], zeros: set[int], leaves: Mapping[int, Any]) -> list[Any] | None:
-    """Scalars where symbols, given by ``id``, are zero."""
-    order = _operands_first(values, leaves)
-    if order is None:
-        return None
+def formula_without(values: Sequence[Any], zeros: set[int], order: Sequence[Traced]) -> list[Any]:
+    """Scalars where symbols, given by ``id``, are zero; ``order``: of ``operands_first``."""
     new: dict[int, Any] = dict.fromkeys(zeros, 0.0)
     for node in order:
         a, b = (new.get(id(x), x) if type(x) is Traced else x for x in (node.a, node.b))

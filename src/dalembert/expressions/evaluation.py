@@ -40,9 +40,11 @@ def evaluate(
     done: dict[sp.Basic, Any] = {}
 
     def value(node: Any) -> Any:
-        if node not in done:
-            done[node] = _node(al, node, value, lookup) if not chosen else _branch(al, node, value, lookup, chosen)
-        return done[node]
+        found = done.get(node)
+        if found is None:
+            found = _node(al, node, value, lookup) if not chosen else _branch(al, node, value, lookup, chosen)
+            done[node] = found
+        return found
 
     return value(expression)
 

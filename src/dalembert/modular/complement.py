@@ -150,6 +150,9 @@ class Choice:
             return Labelled(al, B.columns, self.independent, {**found, **one.entries})
         stars = [column for _, column in self.pivots]
         rows = B.rows if self.residual else [row for row, _ in self.pivots]
+        if al is NUMPY and not self.residual:
+            X = -np.linalg.solve(B.numbers(rows, stars), B.numbers(rows, self.independent))
+            return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
         left, right = B.part(rows, stars).to_array(), B.part(rows, self.independent).to_array()
         if self.residual and isinstance(self.strategy, LeastSquares):
             weights = [al.constant(self.strategy.weight(row) ** 2) for row in rows]
@@ -195,7 +198,7 @@ def choose(
         ModelError: for a choice that cannot be, or contradicting rows.
     """
     B = samples[0]
-    dense = [_dense(sample.part(B.rows, B.columns)) for sample in samples]
+    dense = [_dense(sample.numbers(B.rows, B.columns)) for sample in samples]
     asked = [match(B.columns, key, f"independent variable of {owner!r}") for key in (strategy.given() or independent)]
     degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
     rows = [row for row in B.rows if row not in degenerate]
@@ -223,9 +226,8 @@ def _best(dense: Sequence[np.ndarray], rows: Sequence[Label]) -> int:
     return 0 if len(rows) > LARGE or len(rows) < 2 else int(np.argmax([_rank(d) for d in dense]))
 
 
-def _dense(B: Labelled) -> np.ndarray:
+def _dense(values: np.ndarray) -> np.ndarray:
     """Rows of like size, so that metres and radians do not decide."""
-    values = np.asarray(B.to_array(), dtype=float).reshape(B.shape)
     size = np.abs(values).max(axis=1, keepdims=True) if values.size else np.ones((len(values), 1))
     return values / np.where(size > 1e-12, size, np.inf)
 
@@ -241,32 +243,36 @@ def _pivots(
     values: np.ndarray, rows: Sequence[Label], columns: Sequence[Label], allowed: Sequence[Label], pleasant: Any
 ) -> list[tuple[Label, Label]]:
     """Pivots of an elimination: safe ones, and of these the most pleasant."""
-    T = values.copy()
+    T: list[list[float]] = values.tolist()
     place = {column: j for j, column in enumerate(columns)}
     left_rows, left_columns = list(range(len(rows))), [place[column] for column in allowed]
     found: list[tuple[Label, Label]] = []
     while left_rows and left_columns:
-        block = np.abs(T[np.ix_(left_rows, left_columns)])
-        largest = block.max()
+        block = {i: [(abs(T[i][j]), j) for j in left_columns if T[i][j]] for i in left_rows}
+        most = {i: max(line)[0] for i, line in block.items() if line}
+        largest = max(most.values(), default=0.0)
         if not largest > RANK_TOLERANCE * max(values.shape):
             break
-        fill = np.count_nonzero(block > 1e-14, axis=1)
-        candidates: list[tuple[tuple[float, ...], int, int]] = []
-        good: np.ndarray = block >= THRESHOLD * np.maximum(block.max(axis=1, keepdims=True), 1e-3 * largest)
-        for a, b in np.argwhere(good).tolist():
-            i, j = left_rows[a], left_columns[b]
-            if block[a, b] < 1e-3 * largest:
-                continue
-            rank = pleasant(rows[i], columns[j]) if pleasant else ()
-            candidates.append(((*rank, int(fill[a]), -float(block[a, b])), i, j))
-        _, i, j = min(candidates) if candidates else (None, *_largest(block, left_rows, left_columns))
+        candidates: list[Any] = []
+        for i, size in most.items():
+            fill = sum(value > 1e-14 for value, _ in block[i])
+            least = max(THRESHOLD * size, 1e-3 * largest)
+            for value, j in block[i]:
+                if value >= least:
+                    rank = pleasant(rows[i], columns[j]) if pleasant else ()
+                    candidates.append(((*rank, fill, -value), i, j))
+        if not candidates:  # no numbers
+            break
+        _, i, j = min(candidates)
         found.append((rows[i], columns[j]))
         left_rows.remove(i)
         left_columns.remove(j)
+        pivot = T[i]
         for k in left_rows:
-            if T[k, j]:
-                T[k] = T[k] - T[k, j] / T[i, j] * T[i]
-                T[k, j] = 0.0
+            if T[k][j]:
+                factor = T[k][j] / pivot[j]
+                T[k] = [a - factor * b for a, b in zip(T[k], pivot, strict=True)]
+                T[k][j] = 0.0
     return found
 
 
@@ -311,11 +317,6 @@ def _sparse_pivots(
                     users[m].discard(k)
             heapq.heappush(heap, (len(other), k))
     return found
-
-
-def _largest(block: np.ndarray, rows: list[int], columns: list[int]) -> tuple[int, int]:
-    a, b = np.unravel_index(int(np.argmax(block)), block.shape)
-    return rows[int(a)], columns[int(b)]
 
 
 def _asked(
@@ -370,9 +371,9 @@ def _residual(
     strategy: Strategy, B: Labelled, rows: list[Label], stars: list[Label], asked: list[Label]
 ) -> dict[Label, float]:
     """Per row, the largest entry of B C of the least-squares C."""
-    w = np.array([strategy.weight(row) if isinstance(strategy, LeastSquares) else 1.0 for row in rows])[:, None]
-    left = np.asarray(B.part(rows, stars).to_array(), dtype=float).reshape(len(rows), len(stars))
-    right = np.asarray(B.part(rows, asked).to_array(), dtype=float).reshape(len(rows), len(asked))
+    weight = strategy.weight if isinstance(strategy, LeastSquares) else lambda _: 1.0
+    w = np.array([weight(row) for row in rows])[:, None]
+    left, right = B.numbers(rows, stars), B.numbers(rows, asked)
     X = np.linalg.lstsq(w * left, -w * right, rcond=None)[0]
     left_over = left @ X + right
     return {

@@ -79,19 +79,25 @@ class Composed:
 
     def external(self) -> Labelled:
         """B = A⊕ R: its own invariants in variables that parts leave free."""
-        touched = dict.fromkeys(column for values in self.own.A.entries.values() for column in values)
-        return Labelled.made(self.al, self.own.rows, tuple(self.free), (self.own.A @ self.R_rows(touched)).entries)
+        A = self.own.A
+        if not self.children:  # R = 1
+            return Labelled.made(self.al, self.own.rows, self.own.labels, A.entries)
+        touched = dict.fromkeys(column for values in A.entries.values() for column in values)
+        return Labelled.made(self.al, self.own.rows, tuple(self.free), (A @ self.R_rows(touched)).entries)
 
     def S_rows(self, labels: Iterable[Label]) -> Labelled:
         """Rows of S = R C."""
         labels = list(labels)
         new = [label for label in labels if label not in self._known]
         if new:
-            product = self.R_rows(new) @ self.C
+            mine = [label for label in new if len(label.path) == self.depth]  # unit rows of R
+            parts = [label for label in new if len(label.path) > self.depth]
+            product = self.R_rows(parts) @ self.C if parts else Labelled.empty(self.al)
+            entries = {**product.entries, **{label: self.C.entries.get(label, {}) for label in mine}}
             if self._tidy is not None:
-                product = product.map(self._tidy)
+                entries = Labelled.made(self.al, tuple(new), self.columns, entries).map(self._tidy).entries
             for label in new:
-                self._known[label] = product.entries.get(label, {})
+                self._known[label] = entries.get(label, {})
         known = {label: self._known[label] for label in labels}
         return Labelled.made(self.al, tuple(known), self.columns, known)
 

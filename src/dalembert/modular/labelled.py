@@ -126,6 +126,17 @@ class Labelled:
                 out[i, place[column]] = value
         return out
 
+    def numbers(self, rows: Iterable[Label], columns: Iterable[Label]) -> np.ndarray:
+        """Some rows and columns of a matrix of numbers as a dense array of floats."""
+        rows, place = tuple(rows), {column: j for j, column in enumerate(columns)}
+        out = np.zeros((len(rows), len(place)))
+        for i, row in enumerate(rows):
+            for column, value in self.entries.get(row, {}).items():
+                j = place.get(column)
+                if j is not None:
+                    out[i, j] = value
+        return out
+
     # Algebra
 
     @property

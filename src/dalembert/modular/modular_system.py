@@ -18,7 +18,7 @@ from dalembert.modular.labels import Label, match, split_rate
 from dalembert.modular.nodes import Node, tree_of
 from dalembert.modular.traced import TracedSystem
 from dalembert.modular.variables import generic_value, local
-from dalembert.modular.witness import consistent, worst
+from dalembert.modular.witness import Residual, consistent, worst
 
 __all__ = ["ModularSystem"]
 
@@ -110,11 +110,11 @@ class ModularSystem:
         """
         names = [TIME.name, *map(str, self.state), *map(str, self.top), *self.parameters, *self.inputs]
         names += list(self.casadi.input_rates)
-        found = {name: generic_value(salt + name) for name in names}
-        found |= {name: value for name, value in self.parameters.items() if value is not None}
-        found[TIME.name] = 0.0
+        known: dict[str, float] = {TIME.name: 0.0}
+        known |= {name: value for name, value in self.parameters.items() if value is not None}
         if guess:
-            found |= {name: value for name, value in self.guesses.items() if name in found}
+            known |= self.guesses
+        found = {name: known[name] if name in known else generic_value(salt + name) for name in names}
         for key, value in (given or {}).items():
             name = getattr(key, "name", None) or str(key)
             if name not in found:
@@ -137,7 +137,8 @@ class ModularSystem:
         fixed = {getattr(key, "name", None) or str(key) for key in (given or {})}
         free = np.array([name not in fixed for name in names])
         others = np.array([found[name] for name in traced.others])
-        x, left = consistent(traced.lower_function, np.array([found[name] for name in names]), others, free)
+        start = np.array([found[name] for name in names])
+        x, left = consistent(Residual(traced.lower_function), start, others, free)
         if np.abs(left).max(initial=0.0) > CONSISTENT:
             shown = worst(left, [label for label, _ in traced.lower])
             raise ModelError(

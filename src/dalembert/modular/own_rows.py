@@ -137,6 +137,8 @@ class _Levels:
         every = range(len(self.values))
         for k in range(min(self.starts, default=0), self.order + 1):
             moved = [i for i in every if self.starts[i] < k]
+            if k == self.order:
+                moved = self._leave_at_rest(moved)
             if moved:
                 found = self.scope.rates([self.values[i] for i in moved], [self.names[i] for i in moved])
                 for i, (value, names) in zip(moved, found, strict=True):
@@ -146,6 +148,19 @@ class _Levels:
                 for i in every:
                     if self.starts[i] <= k:
                         self.lower[i].append((k, self.values[i]))
+
+    def _leave_at_rest(self, moved: list[int]) -> list[int]:
+        """b of the invariants whose rows of A are known; the others, of which the whole rates are needed."""
+        known = [i for i in moved if self.affine[i] < self.order]
+        found = None
+        if known:
+            values, names = [self.values[i] for i in known], [self.names[i] for i in known]
+            found = self.scope.rates_at_rest(values, names, self.order)
+        if found is None:
+            return moved
+        for i, value in zip(known, found, strict=True):
+            self.values[i], self.names[i] = value, frozenset()  # nothing of order σ is left in it
+        return [i for i in moved if self.affine[i] == self.order]
 
     def _differentiate(self, chosen: list[int], k: int) -> None:
         """∂q̄⟨k⟩/∂q⟨k⟩, which is A for every σ ≥ k."""

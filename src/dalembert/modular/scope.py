@@ -9,7 +9,7 @@ import sympy as sp
 
 from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without
+from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without, operands_first
 from dalembert.expressions import by_name, evaluate, symbols_of
 from dalembert.modular.description import Description
 from dalembert.modular.variables import local
@@ -28,6 +28,7 @@ class Scope:
         self.al, self.description = al, description
         self.scalars: dict[str, Any] = {}
         self._symbol: Callable[[str], Any] = symbol or al.symbol
+        self._walked: tuple[list[Any], Any] = [], None
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.scalars:
@@ -65,13 +66,44 @@ class Scope:
             found = [al.constant(0)] * len(values)
         return list(zip(found, more, strict=True))
 
-    def _formula_rates(self, values: list[Any], moving: dict[str, tuple[Any, frozenset[str]]]) -> list[Any] | None:
-        speeds = {id(self[name]): speed for name, (speed, _) in moving.items()}
-        return formula_rates(values, speeds, self._leaves)
+    def rates_at_rest(self, values: list[Any], names: list[frozenset[str]], order: int) -> list[Any] | None:
+        """The same where all variables of an order are zero: what stays of the rates of scalars of lower order.
 
-    @property
-    def _leaves(self) -> dict[int, Any]:
-        return {id(scalar): scalar for scalar in self.scalars.values()}
+        None where the scalars cannot be walked: then ``without`` does it, of the whole rates.
+        """
+        walk = self._order(values) if self.al is CASADI else None
+        if walk is None:
+            return None
+        speeds: dict[int, Any] = {}
+        for name in sorted(frozenset().union(*names)):
+            speed = self.description.next(local(name))
+            if isinstance(speed, sp.Symbol):
+                label = self.description.label(speed.name)
+                if label is None or label.order < order:
+                    speeds[id(self[name])] = self[speed.name]
+            elif speed is not sp.S.Zero:  # given by kinematics
+                held = [one for one in self.description.names(speed) if self._is_of(one, order)]
+                speeds[id(self[name])] = self.without([self.value(speed)], [held])[0] if held else self.value(speed)
+        return formula_rates(values, speeds, walk)
+
+    def _is_of(self, name: str, order: int) -> bool:
+        label = self.description.label(name)
+        return label is not None and label.order == order
+
+    def _formula_rates(self, values: list[Any], moving: dict[str, tuple[Any, frozenset[str]]]) -> list[Any] | None:
+        order = self._order(values)
+        if order is None:
+            return None
+        return formula_rates(values, {id(self[name]): speed for name, (speed, _) in moving.items()}, order)
+
+    def _order(self, values: list[Any]) -> list[Any] | None:
+        """All scalars in these, operands first; those walked last are not walked again while nothing is built."""
+        before, order = self._walked
+        same = len(before) == len(values) and all(a is b for a, b in zip(before, values, strict=True))
+        if not same or order is None or any(node.made is not None for node in order):
+            order = operands_first(values, {id(scalar): scalar for scalar in self.scalars.values()})
+            self._walked = list(values), order
+        return order
 
     def _along(self, value: Any, names: list[str], moving: dict[str, tuple[Any, frozenset[str]]]) -> Any:
         al = self.al
@@ -100,8 +132,9 @@ class Scope:
         table: list[dict[str, Any]] = [{} for _ in values]
         if not every:
             return table
-        found = formula_gradients(values, {id(self[name]): name for name in every}, self._leaves)
-        if found is not None:
+        order = self._order(values)
+        if order is not None:
+            found = formula_gradients(values, {id(self[name]): name for name in every}, order)
             return [{name: row[name] for name in one if name in row} for row, one in zip(found, names, strict=True)]
         for i, j, entry in CASADI.derivatives(al.vector(values), al.vector([self[name] for name in every])):
             table[i][every[j]] = entry
@@ -114,9 +147,9 @@ class Scope:
             every = list(dict.fromkeys(name for one in names for name in one))
             if not every:
                 return values
-            found = formula_without(values, {id(self[name]) for name in every}, self._leaves)
-            if found is not None:
-                return found
+            order = self._order(values)
+            if order is not None:
+                return formula_without(values, {id(self[name]) for name in every}, order)
             symbols = al.vector([self[name] for name in every])
             return list(al.substitute(al.vector(values), symbols, al.zeros(len(every))))
         left: list[Any] = []

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import casadi as ca
 import numpy as np
 
 from dalembert.modular.labels import Label
 
-__all__ = ["consistent"]
+__all__ = ["Residual", "consistent", "worst"]
 
 CLOSE = 1e-11
 STEPS = 60
@@ -53,10 +54,41 @@ def consistent(
     return best, np.asarray(residual(best, fixed)[0]).reshape(-1) if kept is None else kept
 
 
+class Residual:
+    """A CasADi function of two columns, for residuals and their Jacobian by the first: called without copies of copies.
+
+    Not for two threads at a time.
+    """
+
+    def __init__(self, function: ca.Function):
+        self._arguments = [np.empty(function.size1_in(i)) for i in range(2)]
+        self._places: list[Any] = [np.array(function.sparsity_out(i).get_triplet(), dtype=int) for i in range(2)]
+        self._found = [np.empty(place.shape[-1]) for place in self._places]
+        self._shapes = [function.size_out(i) for i in range(2)]
+        self._buffer, self._evaluate = function.buffer()
+        for i in range(2):
+            self._buffer.set_arg(i, memoryview(self._arguments[i]))
+            self._buffer.set_res(i, memoryview(self._found[i]))
+
+    def __call__(self, state: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, Any]:
+        self._arguments[0][:], self._arguments[1][:] = state, others
+        self._evaluate()
+        value = np.zeros(self._shapes[0][0])
+        value[self._places[0][0]] = self._found[0]
+        rows, columns = self._places[1]
+        if max(self._shapes[1]) <= DENSE:
+            jacobian: Any = np.zeros(self._shapes[1])
+            jacobian[rows, columns] = self._found[1]
+            return value, jacobian
+        from scipy import sparse
+
+        return value, sparse.csc_matrix((self._found[1].copy(), (rows, columns)), shape=self._shapes[1])
+
+
 def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:
     """The smallest step that removes the residuals to first order."""
     if max(jacobian.shape) <= DENSE:
-        dense = (np.asarray(jacobian.full()) if hasattr(jacobian, "full") else np.asarray(jacobian)) * free
+        dense = np.asarray(jacobian) * free
         m, n = dense.shape
         right = np.zeros((max(m, n), 1))
         right[:m, 0] = left
@@ -69,9 +101,9 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
     from scipy import sparse
     from scipy.sparse import linalg
 
-    J: Any = jacobian.sparse() if hasattr(jacobian, "sparse") else sparse.csc_matrix(np.asarray(jacobian))
+    J: Any = jacobian if sparse.issparse(jacobian) else sparse.csc_matrix(np.asarray(jacobian))
     J = J @ cast(Any, sparse).diags(free.astype(float))
-    gram = (J @ J.T + 1e-12 * cast(Any, sparse).identity(J.shape[0])).tocsc()
+    gram: Any = (J @ J.T + 1e-12 * cast(Any, sparse).identity(J.shape[0])).tocsc()
     return J.T @ cast(Any, linalg).spsolve(gram, left)
 
 
