@@ -94,6 +94,8 @@ def test_a_belt_around_three_wheels():
         ({"axis": (1, 0, 0)}, "one plane"),
         ({"axis": (0, 0, 0)}, "axis must not be zero"),
         ({"feed": "q(A)"}, "may name t"),
+        ({"at": [(-R, 0, -1), (0, 0, 0), (0, 0, 0)], "radii": []}, "same point as the one before"),
+        ({"at": [(0, 0, 0), (-R, 0, -1), (0, 0, 0)], "radii": [], "frame": "body"}, "'rope': at.1. is the same point"),
     ],
 )
 def test_cables_that_cannot_be(change, message):
@@ -116,3 +118,92 @@ def test_belts_that_cannot_be():
     model.belt("belt", ["A", "B"], radii=[1, 0])
     with pytest.raises(da.ModelError, match="radius must not be zero"):
         da.compile(model)
+
+
+def crane(aside: float) -> da.Model:
+    """A load on a rope over a wheel, that nothing keeps in the plane of the wheel."""
+    model = da.Model("crane that swings aside")
+    trolley = model.box("trolley", (0, 0, 0), (0.2, 0.1, 0.1), mass=20.0)
+    load = model.sphere("load", (R, 0, -1), 0.05, mass=2.0)
+    model.prismatic("X", model.ground, trolley, axis="x", point=(0, 0, 0))
+    model.free("F", model.ground, load)
+    model.initial("F", rate=(0, 0, 0, 0, aside, 0))
+    points = [(-3, 0, R), (0, 0, 0), (R, 0, -1)]
+    model.cable("rope", [model.ground, trolley, load], at=points, radii=[0, R, 0], axis="y")
+    return model
+
+
+def test_out_of_the_plane_of_its_wheels_a_cable_is_not_trusted():
+    """The angle out of the plane, by hand: that of the load's place."""
+    assert da.simulate(crane(0.0), 0.2).certificate.trusted
+    run = da.simulate(crane(0.3), 0.2)
+    found = {check.name: check for check in run.certificate.checks}
+    x, y, z = (run.body("load").position.values - run.body("trolley").position.values).T
+    assert not run.certificate.trusted and [name for name, check in found.items() if not check.passed] == [
+        "fleet angle"
+    ]
+    assert np.isclose(found["fleet angle"].value, np.arctan2(np.abs(y), np.hypot(x, z)).max(), rtol=1e-12)
+    assert "cable 'rope'" in found["fleet angle"].about and "one plane" in found["fleet angle"].fix
+
+
+def test_a_run_does_not_begin_out_of_the_plane():
+    with pytest.raises(da.ModelError, match=r"cable 'rope' comes in 0\.4\d+ rad out of the plane of its wheels"):
+        da.simulate(crane(0.0), 0.1, initial={"F": (1, 0, 0, 0, R, 0.5, -1)})
+
+
+def test_a_wheel_that_tilts_is_seen():
+    """The second wheel turns about the line of the cable: its axis leaves the common one by that angle."""
+    model = da.Model("tilting wheel", gravity=(0, 0, 0))
+    arm = model.box("arm", (2, 0, 0), (0.1, 0.1, 0.1), mass=1.0)
+    load = model.sphere("load", (3, 0, -1), 0.05, mass=1.0)
+    model.revolute("tilt", model.ground, arm, point=(2, 0, 0), axis="x")
+    model.prismatic("Z", model.ground, load, point=(3, 0, -1), axis="x")
+    points = [(-1, 0, -1), (0, 0, 0), (2, 0, 0), (3, 0, -1)]
+    model.cable("rope", [model.ground, model.ground, arm, load], points, radii=[0, R, R, 0], axis="y")
+    run = da.simulate(model, 0.1, initial_rates={"tilt": 0.4})
+    tilt = next(check for check in run.certificate.checks if check.name == "fleet angle")
+    assert np.isclose(tilt.value, run.joint("tilt").q.values[-1], rtol=1e-9) and not tilt.passed
+
+
+def test_a_cable_that_leaves_its_wheel_or_pushes_is_reported():
+    """The arc, by hand: between the block's level part and the line to the load, tangent to the wheel."""
+    model = da.Model("flat arc", gravity=(0, 0, 0))
+    block = model.sphere("block", (-1, 0, R), 0.05, mass=1.0)
+    load = model.sphere("load", (1, 0, R - 0.05), 0.05, mass=1.0)
+    model.prismatic("X", model.ground, block, axis="x", point=(-1, 0, R))
+    model.prismatic("Z", model.ground, load, axis="z", point=(1, 0, R - 0.05))
+    points = [(-1, 0, R), (0, 0, 0), (1, 0, R - 0.05)]
+    model.cable("rope", [block, model.ground, load], points, radii=[0, R, 0], axis="y")
+    assert da.simulate(model, 0.04, initial_rates={"Z": 1.0}).certificate.trusted
+    run = da.simulate(model, 0.2, initial_rates={"Z": 1.0})
+    lifted = next(check for check in run.certificate.checks if check.name == "cable off its wheel")
+    z = run.body("load").position.values[-1, 2]
+    arc = np.pi / 2 - np.arctan2(z, 1.0) - np.arccos(R / np.hypot(1.0, z))
+    assert arc < -0.1 and np.isclose(lifted.value, -arc, rtol=1e-9) and not run.certificate.trusted
+    pushed = float(run.reaction("rope").min())
+    said = [remark for remark in run.certificate.remarks if "pushes" in remark]
+    assert (pushed < 0) == bool(said)
+
+
+def test_a_cable_that_pushes_is_said():
+    """A mass that is braked by a cable over a point: the tension is −m a."""
+    model = da.Model("braked", gravity=(0, 0, 0))
+    load = model.sphere("load", (1, 0, 0), 0.05, mass=2.0)
+    model.prismatic("X", model.ground, load, axis="x", point=(1, 0, 0))
+    model.cable("rope", [model.ground, load], [(0, 0, 0), (1, 0, 0)], feed="t**2")
+    run = da.simulate(model, 0.5)
+    assert np.allclose(run.reaction("rope"), -4.0, rtol=1e-9)
+    assert any("pushes with up to 4 N, first at t = 0 s" in remark for remark in run.certificate.remarks)
+
+
+@pytest.mark.parametrize("formulation", ["kane", "gibbs-appell"])
+def test_two_cables_whose_ends_meet_where_all_coordinates_are_zero(formulation):
+    """A load on two ropes in a row; at zero coordinates a rope has no length, and no direction."""
+    model = da.Model("chain of ropes")
+    upper = model.sphere("upper", (0, 0, -1), 0.1, mass=1.0)
+    lower = model.sphere("lower", (0.3, 0.2, -2), 0.1, mass=2.0)
+    model.cable("first", [model.ground, upper], [(0, 0, 0), (0, 0, -1)])
+    model.cable("second", [upper, lower], [(0, 0, -1), (0.3, 0.2, -2)])
+    runs = [da.simulate(model, 0.2, formulation=name) for name in (formulation, "lagrange-multipliers")]
+    ends = [run.body("lower").position.values[-1] for run in runs]
+    assert all(run.certificate.trusted for run in runs) and np.allclose(*ends, atol=1e-9)

@@ -9,6 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert.integrators import INTEGRATORS
+from dalembert.integrators.base import Integrator, Problem, Status
 from dalembert.integrators.runge_kutta import FixedStep
 
 FIXED = [name for name, kind in INTEGRATORS.items() if not kind.adaptive]
@@ -144,3 +145,48 @@ def test_a_fast_small_body_keeps_its_digits():
     turned = dynamics.acceleration([0, 0, 0.7, 0.2], [-4000.0, 6600.0, 1e-3, 2e-3])
     still = dynamics.acceleration([0, 0, 0.7, 0.2], [0.0, 0.0, 1e-3, 2e-3])
     np.testing.assert_allclose(turned, still, atol=1e-14)
+
+
+class Broken(Integrator):
+    """A method that fails in its first step, which no function of the equations knows of."""
+
+    name, order, adaptive = "broken", 1, True
+
+    def __init__(self, lost: bool):
+        self.lost = lost
+
+    def advance(self, problem, memory, times, out, monitor):
+        memory.y[0] = np.nan if self.lost else memory.y[0]
+        return Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [(False, "'broken' cannot solve the equations of its step"), (True, "'broken' lost the state")],
+)
+def test_a_method_that_fails_by_itself_says_why(lost, words):
+    run = da.simulate(compiled("double pendulum"), DURATION, integrator=Broken(lost), certify=False)
+    assert not run.certificate.finished
+    assert run.certificate.message.startswith("stopped at t = 0 s") and words in run.certificate.message
+    assert "Fix:" in run.certificate.message
+
+
+def test_an_event_that_is_not_finite_is_named():
+    """Where a method fails, what of the model is not finite there is the reason."""
+    model = da.library.pendulum()
+    model.event("strange", f"sqrt(q({model.joints[0].name}) - 10)", direction="rising", stop=True)
+    run = da.simulate(model, 0.1, integrator=Broken(False), certify=False)
+    assert "an event or a branch of a formula is not finite there" in run.certificate.message
+
+
+@pytest.mark.parametrize("name", [name for name, kind in INTEGRATORS.items() if name != "auto"])
+def test_an_integrator_whose_problem_lacks_a_function_says_so(name):
+    """Native code would call a null pointer."""
+    method = INTEGRATORS[name]()
+    with pytest.raises(da.DalembertError, match=f"integrator '{name}' calls .*rhs.* of a problem.*Fix"):
+        method.start(Problem(size=2), 0.0, np.zeros(2))
+    problem, _ = compiled("double pendulum").problem({}, ("rhs", "retract"))
+    missing = [need for need in method.needs if need not in ("rhs", "retract")]
+    if missing:
+        with pytest.raises(da.DalembertError, match=f"integrator '{name}' calls"):
+            method.start(problem, 0.0, np.zeros(problem.size))

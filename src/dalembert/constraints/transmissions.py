@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -12,11 +12,24 @@ from pydantic import Field, field_validator
 from dalembert.constraints.base import Constraint
 from dalembert.elements import BodyName, Formula, FrameName, JointName, Motion, Site, Vector
 from dalembert.elements.allowed import TIMES
+from dalembert.errors import ModelError
 from dalembert.spatial.so3 import cross
+from dalembert.values import NUMBER
 
-__all__ = ["Belt", "Cable"]
+__all__ = ["Belt", "Cable", "Laid"]
 
+COINCIDE = "is the same point as the one before: a part of a cable without length has no direction"
 IN_PLANE = 1e-9  # of the size of a cable: how far from one plane the centers of its wheels may be drawn
+
+
+class Laid(NamedTuple):
+    """How a cable is laid: its points in the axes of their bodies and as drawn, radii, and the axis of the wheels in
+    the axes of the bodies that carry them, by their place along the cable."""
+
+    points: list[np.ndarray]
+    drawn: list[np.ndarray]
+    radii: list[Any]
+    axes: dict[int, np.ndarray]
 
 
 class Cable(Constraint):
@@ -24,7 +37,8 @@ class Cable(Constraint):
 
     Between wheels of signed radii ρᵢ, ρⱼ at distance d it is straight, of length ℓ = √(d² − (ρⱼ − ρᵢ)²); on a wheel it
     lies along an arc |ρ ψ|. Its length is the one drawn, and what is fed since. The reaction is the tension: a negative
-    one pushes, which no cable can.
+    one pushes, which no cable can. All wheels and the points next to them stay in one plane: out of it a cable without
+    friction has no place on its wheel where it is in balance.
     """
 
     kind: Literal["cable"] = "cable"
@@ -53,11 +67,16 @@ class Cable(Constraint):
             site.report(
                 "radii", "a cable ends at points: the first and the last radius must be 0", "radii: [0, 0.1, 0]"
             )
-        elif radii and self.frame == "world":
-            self._check_drawing(site, radii)
+        elif self.frame == "world":
+            self._check_drawing(site, radii or [0.0] * n)
+
+    @property
+    def wheels(self) -> list[int]:
+        """Which of its points are centers of wheels."""
+        return [i for i, radius in enumerate(self.radii) if radius != 0]
 
     def path(self) -> list[tuple[str, Any, str]]:
-        if any(radius != 0 for radius in self.radii):
+        if self.wheels:
             return []  # what lies on wheels is not straight
         return [(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
 
@@ -73,44 +92,73 @@ class Cable(Constraint):
         steps = np.diff(drawn, axis=0)
         apart = np.linalg.norm(steps, axis=1)
         for i, (step, distance) in enumerate(zip(steps, apart, strict=True)):
-            if distance <= abs(radii[i + 1] - radii[i]):
+            if distance == 0:
+                site.report(f"at[{i + 1}]", COINCIDE, "move them apart, or leave one out")
+            elif distance <= abs(radii[i + 1] - radii[i]):
                 message = f"{distance:g} m from the one before: no straight cable reaches from wheel to wheel"
                 site.report(f"at[{i + 1}]", message, "move them apart, or take smaller radii")
             elif (radii[i] or radii[i + 1]) and abs(step @ n) > IN_PLANE * np.linalg.norm(n) * apart.max():
                 site.report(f"at[{i + 1}]", "wheels and the points next to them must lie in one plane across the axis")
 
-    def position(self, motion: Motion) -> list[Any]:
+    def laid(self, motion: Motion) -> Laid:
+        """Where its points and wheels are on their bodies.
+
+        Raises:
+            ModelError: two neighboring points coincide as drawn.
+        """
         al = motion.al
-        local = [motion.local_point(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
-        drawn = [motion.reference(body).apply(point) for body, point in zip(self.bodies, local, strict=True)]
-        moved = [motion.body(body)[0].apply(point) for body, point in zip(self.bodies, local, strict=True)]
-        radii = [motion.evaluate(radius) for radius in self.radii] or [al.constant(0)] * len(moved)
-        # The axis turns with the body that carries the first wheel, and with the world that it was drawn in.
-        wheel = next((i for i, radius in enumerate(self.radii) if radius != 0), 0)
-        axis = al.array([motion.evaluate(component) for component in self.axis])
-        axis = motion.local_axes(self.bodies[wheel], None, self.frame) @ (axis / al.sqrt(axis @ axis))
-        axes = (motion.reference(self.bodies[wheel]).R @ axis, motion.body(self.bodies[wheel])[0].R @ axis)
-        before, after = (_straights(al, points, radii, n) for points, n in zip((drawn, moved), axes, strict=True))
-        shorter = motion.evaluate(self.feed)
-        for (old, _), (new, _) in zip(before, after, strict=True):
-            shorter = shorter + old - new
-        for i, radius in enumerate(self.radii):
-            if 0 < i < len(moved) - 1 and radius != 0:
-                (c_0, s_0), (c, s) = (
-                    _turn(n, parts[i - 1][1], parts[i][1]) for n, parts in zip(axes, (before, after), strict=True)
+        points = [motion.local_point(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
+        drawn = [motion.reference(body).apply(point) for body, point in zip(self.bodies, points, strict=True)]
+        for i, (one, other) in enumerate(pairwise(drawn)):
+            square = (other - one) @ (other - one)
+            if isinstance(square, NUMBER) and square == 0:
+                raise ModelError(
+                    f"cable {self.name!r}: at[{i + 1}] {COINCIDE}.  Fix: move them apart, or leave one out"
                 )
-                shorter = shorter + radii[i] * al.atan2(c * s_0 - s * c_0, c * c_0 + s * s_0)
+        radii = [motion.evaluate(radius) for radius in self.radii] or [al.constant(0)] * len(points)
+        axis = al.array([motion.evaluate(component) for component in self.axis])
+        axis = axis / al.sqrt(axis @ axis)
+        axes = {i: motion.local_axes(self.bodies[i], None, self.frame) @ axis for i in self.wheels}
+        return Laid(points, drawn, radii, axes)
+
+    def position(self, motion: Motion) -> list[Any]:
+        al, laid = motion.al, self.laid(motion)
+        moved = [motion.body(body)[0].apply(point) for body, point in zip(self.bodies, laid.points, strict=True)]
+        shorter = motion.evaluate(self.feed)
+        for old, new in zip(_lengths(al, laid.drawn, laid.radii), _lengths(al, moved, laid.radii), strict=True):
+            shorter = shorter + old - new
+        if not self.wheels:
+            return [shorter]
+        # The axis turns with the body that carries the first wheel, and with the world that it was drawn in.
+        first, axis = next(iter(laid.axes.items()))
+        axes = (motion.reference(self.bodies[first]).R @ axis, motion.body(self.bodies[first])[0].R @ axis)
+        before, after = (
+            _directions(al, points, laid.radii, n) for points, n in zip((laid.drawn, moved), axes, strict=True)
+        )
+        for i in self.wheels:
+            if 0 < i < len(moved) - 1:
+                (c_0, s_0), (c, s) = (
+                    _turn(n, parts[i - 1], parts[i]) for n, parts in zip(axes, (before, after), strict=True)
+                )
+                shorter = shorter + laid.radii[i] * al.atan2(c * s_0 - s * c_0, c * c_0 + s * s_0)
         return [shorter]
 
 
-def _straights(al: Any, points: Sequence[np.ndarray], radii: Sequence[Any], n: np.ndarray) -> list[tuple[Any, Any]]:
-    """Length and direction e of each straight part:  d = ℓ e − δ e × n,  δ = ρⱼ − ρᵢ,  so  e = (ℓ d − δ n × d)/d²."""
-    found: list[tuple[Any, Any]] = []
+def _lengths(al: Any, points: Sequence[np.ndarray], radii: Sequence[Any]) -> list[Any]:
+    """ℓ = √(d² − δ²) of each straight part, δ = ρⱼ − ρᵢ."""
+    found: list[Any] = []
     for i, (one, other) in enumerate(pairwise(points)):
         d, delta = other - one, radii[i + 1] - radii[i]
-        square = d @ d
-        length = al.sqrt(square - delta * delta)
-        found.append((length, (length * d - delta * cross(n, d)) / square))
+        found.append(al.sqrt(d @ d - delta * delta))
+    return found
+
+
+def _directions(al: Any, points: Sequence[np.ndarray], radii: Sequence[Any], n: np.ndarray) -> list[Any]:
+    """Direction e of each straight part:  d = ℓ e − δ e × n,  so  e = (ℓ d − δ n × d)/d²."""
+    found: list[Any] = []
+    for i, length in enumerate(_lengths(al, points, radii)):
+        d, delta = points[i + 1] - points[i], radii[i + 1] - radii[i]
+        found.append((length * d - delta * cross(n, d)) / (d @ d))
     return found
 
 

@@ -148,8 +148,7 @@ def reduced_choice(
     al, count = CASADI, mechanics.p - len(ignorable)
     momenta = al.gradient(mechanics.T, mechanics.qd)[list(ignorable)]
     known = np.concatenate([al.jacobian(momenta, mechanics.qd), mechanics.a])
-    still = sampled.at_rest()
-    seen, candidates = sampled.values(known, still, vary=False), sampled.values(Y, still, vary=False)
+    seen, candidates = sampled.defined(known, Y)
     if asked is None:
         pool = list(plan.velocities) if coordinates.velocities else _pool(coordinates, names, ignorable)
         chosen = [pool[i] for i in greedy(seen, candidates[:, pool], count)]

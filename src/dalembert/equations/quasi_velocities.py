@@ -92,14 +92,12 @@ def plan_of(coordinates: Coordinates) -> Plan:
     sampled = Sampled(coordinates)
     e = sampled.equations
     names, Y, _ = offered(e)
-    still = sampled.at_rest()
-    A = sampled.values(e.jacobian, still, vary=False)
+    A, candidates = sampled.defined(e.jacobian, Y)
     # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and fewer
     # where gradients vanish, such as with all coordinates zero.
     rank = max(map(_rank, sampled.values(e.jacobian, sampled.closed(), vary=False)))
     rows = greedy(A[:, :0], A, rank)
     p = e.nv - len(rows)
-    candidates = sampled.values(Y, still, vary=False)
     if coordinates.velocities:
         if len(names) != p:
             raise ModelError(
@@ -123,7 +121,7 @@ def named_plan(coordinates: Coordinates, velocities: tuple[str, ...] | None, row
     if velocities is None and rows is None:
         return plan
     sampled = Sampled(coordinates)
-    e, still = sampled.equations, sampled.at_rest()
+    e = sampled.equations
     names, Y, _ = offered(e)
     chosen = plan.velocities if velocities is None else _numbers(names, velocities, len(plan.velocities))
     kept = plan.rows if rows is None else rows
@@ -131,7 +129,7 @@ def named_plan(coordinates: Coordinates, velocities: tuple[str, ...] | None, row
         raise ModelError(f"expected {len(plan.rows)} independent constraint rows of {len(e.rows)}, got {list(kept)}")
     if rows is None:
         labels = [*(names[i] for i in chosen), *(f"constraint {e.rows[i]}" for i in kept)]
-        stacks = sampled.values(np.concatenate([Y[list(chosen)], e.jacobian[list(kept)]]), still, vary=False)
+        (stacks,) = sampled.defined(np.concatenate([Y[list(chosen)], e.jacobian[list(kept)]]))
         check_regular(stacks, labels, "quasi-velocities", "[Y; a]")
     return Plan(tuple(kept), tuple(chosen))
 
@@ -171,9 +169,9 @@ def plan_at(
 def independent_rates(coordinates: Coordinates) -> list[int]:
     """Entries of q̇ that determine the others by the constraints."""
     plan, sampled = plan_of(coordinates), Sampled(coordinates)
-    e, still = sampled.equations, sampled.at_rest()
-    A = sampled.values(e.jacobian[list(plan.rows)], still, vary=False)
-    return greedy(A, np.array([np.eye(e.nv)] * len(still)), e.nv - len(plan.rows))
+    e = sampled.equations
+    (A,) = sampled.defined(e.jacobian[list(plan.rows)])
+    return greedy(A, np.array([np.eye(e.nv)] * len(A)), e.nv - len(plan.rows))
 
 
 def _rank(A: np.ndarray) -> int:

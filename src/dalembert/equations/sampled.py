@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -12,6 +13,7 @@ from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import Coordinates
 from dalembert.equations.mechanism_equations import Equations
+from dalembert.errors import ModelError
 
 __all__ = ["Sampled", "symbolic"]
 
@@ -51,9 +53,20 @@ class Sampled:
         self.coordinates = coordinates
         self.rng = np.random.default_rng(seed)
 
+    @cached_property
+    def center(self) -> np.ndarray:
+        """The neutral position; the drawn one where constraints are not defined there, as of ends of a cable that
+        coincide when all coordinates are zero."""
+        e, q = self.equations, self.coordinates.neutral()
+        here = [(0.0, q, np.zeros(e.nv))]
+        defined = all(
+            np.isfinite(self.values(part, here, vary=False)).all() for part in (e.position_residual(), e.jacobian)
+        )
+        return q if defined else self.coordinates.drawn()
+
     def positions(self, close: bool) -> list[np.ndarray]:
-        """The neutral position, then others around it; close to it, or anywhere."""
-        q0 = self.coordinates.neutral()
+        """The central position, then others around it; close to it, or anywhere."""
+        q0 = self.center
         others = (
             self.rng.normal(0, SPREAD, (SAMPLES, len(q0))) if close else self.rng.uniform(-3, 3, (SAMPLES, len(q0)))
         )
@@ -64,6 +77,22 @@ class Sampled:
         e = self.equations
         holonomic = any(row.holonomic and not row.rigid for row in e.rows)
         return [(0.0, q, np.zeros(e.nv)) for q in self.positions(holonomic)]
+
+    def defined(self, *functions: np.ndarray) -> list[np.ndarray]:
+        """Functions at rest, at those of the sampled positions where all of them are finite.
+
+        Raises:
+            ModelError: there is none.
+        """
+        still = self.at_rest()
+        seen = [self.values(function, still, vary=False) for function in functions]
+        finite = np.all([np.isfinite(part).reshape(len(still), -1).all(axis=1) for part in seen], axis=0)
+        if not finite.any():
+            raise ModelError(
+                "the constraints have no finite derivatives at any position near the drawn one.  Fix: look for a "
+                "division by zero or a root of a negative number in them, such as points at no distance"
+            )
+        return [part[finite] for part in seen]
 
     def closed(self, several: bool = False) -> list[tuple[float, np.ndarray, np.ndarray]]:
         """States (t, q, q̇) without motion in which position constraints hold: the drawn one, if they do there.
@@ -80,6 +109,9 @@ class Sampled:
             for _ in range(NEWTON_STEPS):
                 phi, A = (self.values(part, [(t, q, u)], vary=False)[0] for part in (e.position_residual(), e.jacobian))
                 if not np.all(np.isfinite(phi)) or np.abs(phi).max(initial=0.0) < CLOSED:
+                    break
+                if not np.all(np.isfinite(A)):
+                    phi = np.full(len(held), np.inf)
                     break
                 q = q.copy()  # windings at its end follow the others
                 q[: e.nv] -= np.linalg.lstsq(A[: len(held)], phi, rcond=1e-9)[0]

@@ -68,7 +68,21 @@ class Drawn:
 
 def add_elements(drawn: Drawn, *, inside: bool = False) -> None:
     """Some of each kind, at random; inside another model none that speaks of the ground of all."""
-    for add in (_signals, _strut, _torsion, _frame, _stop, _contact, _cable, _egg, _limit, _touch, _rub, _point):
+    for add in (
+        _signals,
+        _strut,
+        _torsion,
+        _frame,
+        _stop,
+        _contact,
+        _cable,
+        _pulley,
+        _egg,
+        _limit,
+        _touch,
+        _rub,
+        _point,
+    ):
         if drawn.rng.random() < LIKELY and not (inside and add is _frame):
             add(drawn)
 
@@ -190,6 +204,33 @@ def _cable(d: Drawn) -> None:
     at = [tuple(d.near(body)) for body in bodies]
     feed = f"{0.05 * d.size.length!r}*sin(2*t)" if d.rng.random() < 0.5 else 0
     d.model.cable("cable", bodies, at, feed=feed)  # no wheels: bodies leave the plane that those need
+
+
+def _pulley(d: Drawn) -> None:
+    """A load on a cable over a wheel, and over a second one at times, in a plane that a body carries along."""
+    rng, L, base = d.rng, d.size.length, d.others(1)[0]
+    n, center = unit(rng), d.near(base)
+    x = np.cross(n, unit(rng))
+    x /= np.linalg.norm(x)
+    y = np.cross(n, x)
+    r, side = float(rng.uniform(0.1, 0.2)) * L, float(rng.choice([-1.0, 1.0]))
+    load = center + float(rng.uniform(0.4, 1.0)) * L * x - float(rng.uniform(0.6, 1.2)) * side * L * y
+    draw_body(d.model, rng, "hung", load, d.size)
+    d.model.planar("hanging", base, "hung", point=tuple(load), axis=tuple(n))
+    wheel = base
+    if rng.random() < 0.6:  # the wheel moves in its plane
+        draw_body(d.model, rng, wheel := "sheave", center, d.size)
+        if rng.random() < 0.5:
+            d.model.prismatic("guide", base, wheel, axis=tuple(y), point=tuple(center))
+        else:
+            d.model.revolute("swing", base, wheel, axis=tuple(n), point=tuple(center + 0.5 * L * y))
+    bodies, at, radii = [base, wheel, "hung"], [center - L * x - side * L * y, center, load], [0.0, -side * r, 0.0]
+    if rng.random() < 0.3:  # one more, on the other side of the cable
+        bodies.insert(1, base)
+        at.insert(1, center - 0.8 * L * x + side * 0.2 * L * y)
+        radii.insert(1, side * 0.5 * r)
+    feed = f"{0.05 * L!r}*sin(2*t)" if rng.random() < 0.3 else 0
+    d.model.cable("rope", bodies, [tuple(point) for point in at], radii=radii, axis=tuple(n), feed=feed)
 
 
 def _egg(d: Drawn) -> None:

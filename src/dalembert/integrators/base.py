@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.integrators import loop
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 
@@ -96,11 +97,27 @@ class Integrator(ABC):
         """
 
     def start(self, problem: Problem, t: float, y: np.ndarray, written: int = 1) -> Memory:
-        """The memory of a run that begins at (t, y), with ``written`` outputs done."""
+        """The memory of a run that begins at (t, y), with ``written`` outputs done.
+
+        Raises:
+            DalembertError: the problem lacks a function that the method calls.
+        """
+        self._check(problem)
         memory = self.memory(problem)
         memory.t, memory.written = t, written
         memory.y[:] = y
         return memory
+
+    def _check(self, problem: Problem) -> None:
+        """Native code would call what is not there."""
+        wanted = [name if hasattr(problem, name) else "dae" for name in self.needs]
+        wanted += ["events"] if problem.n_events else []
+        missing = [name for name in dict.fromkeys(wanted) if getattr(problem, name) is None]
+        if missing:
+            raise DalembertError(
+                f"integrator {self.name!r} calls {', '.join(missing)} of a problem, which this one does not have.  "
+                f"Fix: an integrator that needs less, such as 'dopri8', or Problem({missing[0]}=…)"
+            )
 
     def run(self, problem: Problem, y: np.ndarray, times: np.ndarray, monitor: Monitor | None = None) -> Result:
         """Integrate from times[0] through all times, without events in between."""

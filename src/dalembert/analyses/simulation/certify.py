@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.simulation.certify_cables import cable_checks, cable_remarks
 from dalembert.analyses.simulation.certify_contacts import contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
@@ -78,7 +79,7 @@ def certify(
     Args:
         judged: the accuracy that is asked for, and the error that companion runs found; None: nothing is measured.
     """
-    result, checks, estimate = outcome.result, list[Check](), None
+    result, checks, touched, estimate = outcome.result, list[Check](), list[str](), None
     if judged is not None:
         accuracy, estimate = judged
         solved = solve_along(dynamics, data.__getitem__, outcome.segments)
@@ -90,9 +91,10 @@ def certify(
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
             *contact_checks(dynamics, data, outcome, accuracy),
+            *cable_checks(dynamics, data, outcome, accuracy),
         ]
+        touched = [*contact_remarks(dynamics, data, outcome), *cable_remarks(dynamics, data, solved[1])]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    touched = contact_remarks(dynamics, data, outcome) if judged is not None else []
     remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
     return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)

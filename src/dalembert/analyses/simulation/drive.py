@@ -51,6 +51,18 @@ OVERLOOKED = (
     "s may pass unseen (step=… bounds the steps)"
 )
 
+LOST = "integrator {name!r} lost the state, which is not finite any more.  Fix: a smaller step, or another integrator"
+UNDEFINED = {
+    "rhs": "the equations of motion have no finite solution there.  Fix: look for a division by zero or a root of a "
+    "negative number in the formulas",
+    "events": "an event or a branch of a formula is not finite there.  Fix: look for a division by zero or a root of a "
+    "negative number in the formulas of events",
+}
+UNSOLVED = (
+    "integrator {name!r} cannot solve the equations of its step, although the equations of motion have a solution "
+    "there.  Fix: another integrator, such as 'dopri8', or a smaller step"
+)
+
 SOFTENED = (
     "in {count} impacts the restitution given would have added energy, as laws of restitution do with friction; it was "
     "lowered to where none is taken (by a factor of {least:.3g} at least)"
@@ -204,6 +216,8 @@ class Driver:
                 del self.segments[pieces:]
                 status = Status.STOPPED
                 break
+        if status == Status.FAILED and not self.context.statistics.failure:
+            trouble = self._why()
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
@@ -229,6 +243,17 @@ class Driver:
     @property
     def written(self) -> int:
         return self.memory.written
+
+    def _why(self) -> str:
+        """Why the loop failed though no function of the equations gave a reason, in words."""
+        t, y, p = self.time, self.memory.y, self.problem
+        if not np.all(np.isfinite(y)):
+            return LOST.format(name=self.method.name)
+        for what, size in (("rhs", p.size), ("events", p.n_events)):
+            function, values = getattr(p, what), np.zeros(size)
+            if size and function is not None and (function(t, y, values) > OK or not np.all(np.isfinite(values))):
+                return UNDEFINED[what]
+        return UNSOLVED.format(name=self.method.name)
 
     def _result(self, status: Status) -> Any:
         """The outputs, and the last state if it lies beyond them."""

@@ -12,6 +12,7 @@ import numpy as np
 from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.analyses.simulation.certify import certify
+from dalembert.analyses.simulation.certify_cables import check_cables
 from dalembert.analyses.simulation.checkpoint import Checkpoint, fingerprint
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
@@ -96,6 +97,7 @@ def simulate(
     choice = options.choice(dynamics)
     state = options.state(dynamics)
     hold_rank(dynamics, state)
+    check_cables(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     values = dict(options.parameters or {})
     check_values(dynamics, values)
