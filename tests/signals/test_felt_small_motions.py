@@ -109,3 +109,44 @@ def test_what_is_not_determined_is_said():
         da.linearize(pushed)
     with pytest.raises(da.DalembertError, match=r"no formula of the model names .* Fix: model\.output"):
         da.linearize(da.library.pendulum(), outputs=[f'reaction({pivot}, "normal")'])
+
+
+def test_inverse_dynamics_of_the_sled():
+    """The force behind x = 0.3 sin 2t:  2 a + μ N tanh v,  N = 2 g + 4 v + 100 x²."""
+    model = sled()
+    model.remove("filter")
+    model.remove("memory")
+    found = da.inverse_dynamics(model, {"slide": "0.3*sin(2*t)"}, 3.0)
+    t = found.time.values
+    x, v, a = 0.3 * np.sin(2 * t), 0.6 * np.cos(2 * t), -1.2 * np.sin(2 * t)
+    N = 2 * G + 4 * v + 100 * x**2
+    assert found.certificate.trusted and found.certificate["forward dynamics"] < 1e-12
+    assert found["slide"].values == pytest.approx(2 * a + 0.3 * N * np.tanh(v), rel=1e-12, abs=1e-12)
+    assert found.output("N").values == pytest.approx(N, rel=1e-12)
+    assert found.output("a").values == pytest.approx(a**2 + x, rel=1e-12, abs=1e-12)
+
+
+def test_inverse_dynamics_of_a_loop_that_also_rubs():
+    """Forward dynamics, which finds reactions and friction on its own, gives the motion back; energy closes."""
+    model = slider_crank()
+    model.friction("rub", "chi", coefficient=0.1, radius=0.05)
+    found = da.inverse_dynamics(model, {"chi": "0.7 + 0.5*sin(3*t)"}, 2.0)
+    assert found.certificate.trusted and found.certificate["forward dynamics"] < 1e-10
+    force = found.reaction("guide").sel(kind="force").values
+    assert found.output("N").values == pytest.approx(np.hypot(force[:, 1], force[:, 2]), rel=1e-10)
+    # Friction kinks the power where the motion turns; what is integrated there errs.
+    before = found.time.values < 0.5
+    balance = found.energy.balance.values[before]
+    assert np.ptp(balance) < 1e-6 * np.ptp(found.energy.kinetic.values)
+
+
+def test_inverse_dynamics_without_a_unique_answer():
+    """The unknown presses on the guide whose reaction brakes it: by 1.2 N per N it would have to pull to push."""
+    model = da.Model("wedge")
+    model.parameters(F=0.0)
+    model.body("block", mass=1.0, inertia=(1, 1, 1))
+    model.prismatic("slide", "ground", "block", point=(0, 0, 0), axis="x")
+    model.force("push", "block", value=("F", 0, "-F"))
+    model.force("brake", "block", value=('-1.2*reaction(slide, "z")', 0, 0))
+    with pytest.raises(da.DalembertError, match="no value or more than one fits"):
+        da.inverse_dynamics(model, {"slide": "t"}, 1.0, unknowns=["F"])
