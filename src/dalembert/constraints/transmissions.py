@@ -88,7 +88,7 @@ class Cable(Constraint):
         # The axis turns with the body that carries the first wheel, and with the world that it was drawn in.
         wheel = next((i for i, radius in enumerate(self.radii) if radius != 0), 0)
         axis = al.array([motion.evaluate(component) for component in self.axis])
-        axis = motion.local_axes(self.bodies[wheel], None, self.frame) @ (axis / al.sqrt(axis @ axis))
+        axis = motion.local_axes(self.bodies[wheel], self.frame) @ (axis / al.sqrt(axis @ axis))
         axes = (motion.reference(self.bodies[wheel]).R @ axis, motion.body(self.bodies[wheel])[0].R @ axis)
         before, after = (_straights(al, points, radii, n) for points, n in zip((drawn, moved), axes, strict=True))
         shorter = motion.evaluate(self.feed)
