@@ -101,6 +101,32 @@ def test_a_screw_locks_itself(coordinates):
     assert run.accelerations.values[-1, -1 if coordinates == "relative" else 2] == pytest.approx(wanted, rel=1e-10)
 
 
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_a_screw_is_driven_by_a_torque(coordinates, unit):
+    """A motor that lifts a nut: its power is τ φ̇, the thread carries the weight, and no unit of length matters."""
+    lead, mass, torque = 0.05 / (2 * np.pi), 2.0, 0.3
+    model = da.Model("jack", gravity=(0, 0, -G * unit))
+    model.body("nut", mass=mass, inertia=np.full(3, 1e-3 * unit**2))
+    model.screw("thread", "ground", "nut", point=(0, 0, 0), axis="z", pitch=0.05 * unit)
+    model.joint_force("motor", "thread", torque * unit**2)
+    model.friction("rub", "thread", coefficient=0.1, radius=0.02 * unit)
+    run = da.simulate(model, 0.3, coordinates=coordinates)
+    # As a block on a wedge that the motor pushes:  m h α̈ = N c − f s − m g,  I α̈ = τ − r (f c + N s),  f = μ N
+    r, steep = 0.02, np.arctan(lead / 0.02)
+    c, s, mu = np.cos(steep), np.sin(steep), 0.1
+    pressed = [[c - mu * s, -mass * lead], [-r * (mu * c + s), -1e-3]]
+    N, spin = np.linalg.solve(pressed, [mass * G, -torque])
+    assert run.joint("thread").u.values[-1] == pytest.approx(0.3 * spin, rel=1e-9)
+    wrench = run.reaction("thread").isel(time=-1).values
+    assert wrench[1, 2] / unit == pytest.approx(mass * (G + lead * spin), rel=1e-9)
+    assert wrench[1, 2] / unit == pytest.approx(N * (c - mu * s), rel=1e-9)
+    assert wrench[0, 2] / unit**2 == pytest.approx(-lead * mass * (G + lead * spin), rel=1e-9)  # all but friction
+    assert np.ptp(run.energy.balance.values) < 1e-8 * unit**2
+    work = torque * float(run.joint("thread").q[-1]) - mu * N * np.hypot(r, lead) * float(run.joint("thread").q[-1])
+    assert run.energy.work.values[-1] / unit**2 == pytest.approx(work, rel=1e-8)
+
+
 def test_a_bowling_ball_slides_and_then_rolls():
     """Slip in any direction: it ends after 2/7 |slip|/(μ g), with v less 2/7 of the slip."""
     model = da.Model("bowling")

@@ -93,7 +93,7 @@ class Balance(Constraint):
     def _directions(self, motion: Motion) -> list[np.ndarray]:
         """In axes of the body, which does not turn."""
         al = motion.al
-        axes = motion.local_axes(self.body, al.eye(3))
+        axes = motion.local_axes(self.body)
         if self.axis is None:
             return list(axes.T)
         along = al.array([motion.evaluate(component) for component in self.axis])

@@ -86,8 +86,8 @@ class RollingSurface(Constraint):
         al, (first, second) = motion.al, self.bodies
         (X_1, _), (X_2, _) = (motion.body(name) for name in self.bodies)
         drawn = al.array([[al.constant(float(entry)) for entry in row] for row in _frame(self.axis)])
-        plane = drawn @ (X_1.R @ motion.local_axes(first, al.eye(3))).T
-        turned = X_2.R @ motion.local_axes(second, al.eye(3))
+        plane = drawn @ (X_1.R @ motion.local_axes(first)).T
+        turned = X_2.R @ motion.local_axes(second)
         center = X_2.apply(motion.local_point(second, self.center))
         below, start = -(turned.T @ plane[2]), -drawn[2]
         point, first_point = self._farthest(motion, below), self._farthest(motion, start)

@@ -118,7 +118,7 @@ class Cable(Constraint):
         radii = [motion.evaluate(radius) for radius in self.radii] or [al.constant(0)] * len(points)
         axis = al.array([motion.evaluate(component) for component in self.axis])
         axis = axis / al.sqrt(axis @ axis)
-        axes = {i: motion.local_axes(self.bodies[i], None, self.frame) @ axis for i in self.wheels}
+        axes = {i: motion.local_axes(self.bodies[i], self.frame) @ axis for i in self.wheels}
         return Laid(points, drawn, radii, axes)
 
     def position(self, motion: Motion) -> list[Any]:

@@ -147,7 +147,7 @@ class TreeMotion(FormulaMotion):
         X = Pose.translation(al, mechanism.vector(point))
         return mechanism.local(body, X, frame, self.scope).p
 
-    def local_axes(self, body: str, axes: Any, frame: str = "world") -> np.ndarray:
+    def local_axes(self, body: str, frame: str = "world") -> np.ndarray:
         al, mechanism = self.tree.al, self.tree.mechanism
         return mechanism.local(body, Pose.identity(al), frame, self.scope).R
 

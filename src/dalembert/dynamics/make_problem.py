@@ -123,7 +123,7 @@ def _take_contacts(kernels: KernelSet, context: Context) -> None:
     own = {*flat.contacts, *flat.frictions}
     asleep = [i for i, name in enumerate(flat.event_owners) if _acts_on(flat.events[name][0]) in own]
     context.set(
-        n_gaps=len(gap_names(kernels.traced)), n_slips=int(context.friction_rows.sum()) if gaps else 0,
+        n_gaps=len(gap_names(kernels.flat)), n_slips=int(context.friction_rows.sum()) if gaps else 0,
         friction_gap=np.array(gaps, dtype=np.int64), n_asleep=len(asleep),
         asleep=np.array(asleep, dtype=np.int64),
     )  # fmt: skip

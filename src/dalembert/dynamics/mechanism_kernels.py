@@ -93,7 +93,7 @@ class MechanismKernels(KernelSet):
     @property
     def friction_gaps(self) -> list[int | None]:
         """The gap of each friction, or None of one in a joint."""
-        place = {name: i for i, (name, _) in enumerate(gap_names(self.traced))}
+        place = {name: i for i, (name, _) in enumerate(gap_names(self.flat))}
         return [place.get(self.flat.constraints[name][0].touches) for name in self.flat.frictions]
 
     @cached_property

@@ -22,12 +22,13 @@ from dalembert.values import TUPLE
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
+    from dalembert.equations import Equations
 
 __all__ = ["Perturbations", "Point"]
 
 # What ``traces.tangent_outputs`` gives and a linearization has no use for.
 _UNUSED = ("power_q", "power_u")
-_VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T")
+_VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T", "h")
 
 
 class Point:
@@ -58,9 +59,19 @@ class Perturbations:
         """
         return self._function("tangent", self._tangent)(at, along)
 
-    def by_parameters(self, names: Sequence[str], at: Point) -> dict[str, np.ndarray]:
+    def by_parameters(self, names: Sequence[str], at: Point, along: Point | None = None) -> dict[str, Any]:
         """Derivatives r_p, g_p, v_p and phi_p by some parameters; qdot_p holds those of the rates of states."""
-        return self._function(("parameters", *names), lambda: self._by_parameters(names))(at)
+        return self._function(("parameters", *names), lambda: self._by_parameters(names))(at, along)
+
+    def felt(self, names: Sequence[str], at: Point, along: Point | None = None) -> dict[str, Any]:
+        """Accelerations and reactions that formulas name, h, and their derivatives by q, u, u̇ (h_a), λ (h_m), what is
+        assumed of themselves (h_x), and some parameters (h_p)."""
+        return self._function(("felt", *names), lambda: self._felt(names))(at, along)
+
+    def felt_by_force(self, joint: str | None, force: str | None, component: int, at: Point) -> np.ndarray:
+        """How they depend on one unit more of a joint's force, or of a component of a named force's ``value``."""
+        key = ("felt by", joint, force, component)
+        return self._function(key, lambda: self._felt_by_force(joint, force, component))(at)["h"]
 
     def formulas(
         self, formulas: Mapping[str, sp.Expr], names: Sequence[str], at: Point, along: Point | None = None
@@ -115,15 +126,43 @@ class Perturbations:
         by = {"q": symbols["q"][0], "u": symbols["u"][0], "p": self._symbols_of(names)}
         return {"y": y, **{f"y_{key}": ca.jacobian(y, symbol) for key, symbol in by.items()}}
 
+    def _felt(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        h, symbols = self._felt_in(self.kernels.traced), self.kernels.symbols
+        own = [*self.kernels.flat.felt, *self.kernels.flat.watched]
+        by = {"q": symbols["q"][0], "u": symbols["u"][0], "a": self._du[0], "m": self._multipliers[0]}
+        by |= {"x": self._symbols_of(own), "p": self._symbols_of(names)}
+        return {"h": h, **{f"h_{key}": ca.jacobian(h, symbol) for key, symbol in by.items()}}
+
+    def _felt_in(self, equations: Equations) -> ca.SX:
+        flat = self.kernels.flat
+        return CASADI.to_sx(equations.felt({**flat.felt, **flat.watched}, self._du[1], self._multipliers[1]))
+
+    def _felt_by_force(self, joint: str | None, force: str | None, component: int) -> dict[str, ca.SX]:
+        more, equations = CASADI.symbols("more", 1), self.kernels.equations()
+        if force is not None:
+            unit = self._unit_load(equations, force, component)
+        else:
+            assert joint is not None
+            unit, n = Load(), self.kernels.coordinates.nominal_joint(joint).joint.nv
+            unit.joint_forces.append((joint, CASADI.eye(n)[component], False))
+        size, load = more[1][0], equations.load
+        load.wrenches.extend((body, size * wrench, flag) for body, wrench, flag in unit.wrenches)
+        load.joint_forces.extend((name, size * tau, flag) for name, tau, flag in unit.joint_forces)
+        slope = ca.jacobian(self._felt_in(equations), more[0])
+        return {"h": ca.substitute(slope, more[0], 0)}
+
     def _unit_force(self, name: str, component: int) -> dict[str, ca.SX]:
+        equations = self.kernels.equations()
+        return {"Q": CASADI.to_sx(equations.forces_of(self._unit_load(equations, name, component)))}
+
+    def _unit_load(self, equations: Equations, name: str, component: int) -> Load:
         force, scope = self.kernels.flat.forces[name]
         unit: Any = sp.Integer(1)
         if isinstance(force.value, TUPLE):
             unit = tuple(sp.Integer(i == component) for i in range(len(force.value)))
         load = Load()
-        equations = self.kernels.equations()
         force.model_copy(update={"value": unit}).loads(equations.motion.within(scope), load)
-        return {"Q": CASADI.to_sx(equations.forces_of(load))}
+        return load
 
     def _energies(self) -> dict[str, ca.SX]:
         tree, states = self.kernels.tree, self.kernels.traced.states

@@ -305,7 +305,7 @@ class _FormMotion(FormulaMotion):
 
         return self._datum(("point", body, point, frame), 3, query)
 
-    def local_axes(self, body: str, axes: Any, frame: str = "world") -> np.ndarray:
+    def local_axes(self, body: str, frame: str = "world") -> np.ndarray:
         def query(form: _Form) -> np.ndarray:
             return form.local(body, Pose.identity(NUMPY), frame).R.reshape(-1)
 

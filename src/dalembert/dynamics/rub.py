@@ -12,6 +12,7 @@ import numpy as np
 
 from dalembert.dynamics.evaluate import hold_blocks
 from dalembert.native import Matrix, Outputs, Vector, native
+from dalembert.numerics.broyden import learn
 from dalembert.numerics.context import (
     JAMMED,
     NO_MASS,
@@ -132,24 +133,6 @@ def _renew(c: Context, t: float, y: np.ndarray, du: np.ndarray) -> int:
 
 
 @native
-def _learn(c: Context, step: np.ndarray, change: np.ndarray) -> bool:
-    """Broyden's rule: H ← H + (s − H w) sᵀH / sᵀH w  with  w = −change, so that H w = s. False if det H would become
-    negative: it is multiplied by sᵀs / sᵀH w."""
-    H, n = c.response, c.n_assumed
-    image = H @ change
-    scale = 0.0
-    for i in range(n):
-        scale += step[i] * image[i]
-    if scale == 0.0:
-        return True
-    row = step @ H
-    for i in range(n):
-        for j in range(n):
-            H[i, j] += (step[i] - image[i]) * row[j] / scale
-    return scale > 0.0
-
-
-@native
 def _size(c: Context) -> float:
     """The largest of what is assumed."""
     size = 0.0
@@ -213,7 +196,7 @@ def rubbing_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         last = missed
         before[:] = r
         status = _missing(c, t, y, dy, r)
-        if status == OK and last > LEARN * _size(c) and not _learn(c, step, before - r):
+        if status == OK and last > LEARN * _size(c) and not learn(c.response, step, before - r):
             c.trusts_response = 0
     return _gave_up(c)
 
@@ -241,7 +224,7 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         if not sure:
             before[:] = r
             _slips(c, t, y, du, r)
-            if turn > 0 and last > LEARN * _size(c) and not _learn(c, step, before - r):
+            if turn > 0 and last > LEARN * _size(c) and not learn(c.response, step, before - r):
                 c.trusts_response = 0
             stands, missed = _stands(c, r, last)
         if stands:

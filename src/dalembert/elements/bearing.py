@@ -93,9 +93,8 @@ class _Thread(Bearing):
 
     def load(self, al: Algebra, wrench: np.ndarray, sizes: Sizes, friction: Any) -> Any:
         r, h = sizes.radius, sizes.lead
-        # A joint force acts as (1, h)/(1 + h²): see Joint.wrench.
-        share = friction / (1 + h * h)
-        F, T = wrench[5] + h * share, wrench[2] + share
+        # A joint force is a torque: see Screw.wrench.
+        F, T = wrench[5], wrench[2] + friction
         lever = al.sqrt(r * r + h * h)  # r/cos α
         return lever * al.length(al.array([(F * r - T * h / r) / lever]))
 

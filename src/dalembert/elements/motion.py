@@ -52,8 +52,8 @@ class Motion(Protocol):
         """A point of the reference configuration, given in ``frame``, in the axes of a body."""
         ...
 
-    def local_axes(self, body: str, axes: Any, frame: str = "world") -> np.ndarray:
-        """A rotation matrix of the reference configuration, given in ``frame``, in the axes of a body."""
+    def local_axes(self, body: str, frame: str = "world") -> np.ndarray:
+        """The axes of ``frame`` in the reference configuration, as columns in the axes of a body."""
         ...
 
 

@@ -245,7 +245,7 @@ def _kinds(surfaces: tuple[Surface, Surface]) -> tuple[str, str]:
 
 def _placed(motion: Motion, body: str, surface: Surface, frame: str) -> _Placed:
     X, _ = motion.body(body)
-    axes = motion.local_axes(body, None, frame)
+    axes = motion.local_axes(body, frame)
 
     def direction(given: Any) -> np.ndarray | None:
         if given is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.coordinates.moving import moving
 from dalembert.equations.mechanism_equations import Equations, part_of
+from dalembert.model.flatten import Flat
 
 __all__ = ["gap_names", "touches"]
 
@@ -28,10 +29,9 @@ class _Load:
         return self.al.constant(self.size)
 
 
-def gap_names(e: Equations) -> list[tuple[str, int]]:
+def gap_names(flat: Flat) -> list[tuple[str, int]]:
     """Constraint and side of each gap."""
-    constraints = e.flat.constraints
-    return [(name, side) for name in e.flat.contacts for side in range(constraints[name][0].sides)]
+    return [(name, side) for name in flat.contacts for side in range(flat.constraints[name][0].sides)]
 
 
 def touches(e: Equations) -> dict[str, np.ndarray]:
@@ -62,7 +62,7 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
         for friction, motion in rubbing
     ]
     grips, rest = [loaded - free for free, loaded in sizes], [free[0] for free, _ in sizes]
-    owners = [e.flat.constraints[name] for name, _ in gap_names(e)]
+    owners = [e.flat.constraints[name] for name, _ in gap_names(e.flat)]
     return {
         "gap": al.array([part_of(gap, "x") for gap in gaps]),
         "gap_rate": al.array([part_of(gap, "v") for gap in gaps]),

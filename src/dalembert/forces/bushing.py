@@ -55,9 +55,8 @@ class Bushing(Force):
 
     def _state(self, motion: Motion) -> tuple[list[Pose], Pose, np.ndarray]:
         """Poses of the bushing's frame on each body in the body, the relative pose and its twist."""
-        al = motion.al
         local = [
-            Pose(motion.local_axes(name, al.eye(3), self.frame), motion.local_point(name, self.point, self.frame))
+            Pose(motion.local_axes(name, self.frame), motion.local_point(name, self.point, self.frame))
             for name in self.bodies
         ]
         (X_1, V_1), (X_2, V_2) = (motion.body(name) for name in self.bodies)

@@ -46,7 +46,7 @@ class MovingFrame(Force):
 
     def loads(self, motion: Motion, load: Load) -> None:
         assert self.body is not None, "spread over the bodies of its model"
-        al, turned = motion.al, motion.local_axes("ground", motion.al.eye(3))
+        al, turned = motion.al, motion.local_axes("ground")
         rates = tuple(cast(sp.Expr, omega.diff(TIME)) for omega in self.rotation)
         rotation, rate, acceleration = (
             turned @ al.array([motion.evaluate(component) for component in vector])

@@ -50,7 +50,7 @@ class Torsion(Force):
         """The unit axis in world axes."""
         al = motion.al
         given = al.array([motion.evaluate(component) for component in self.axis])
-        local = motion.local_axes(self.bodies[0], None, self.frame) @ given
+        local = motion.local_axes(self.bodies[0], self.frame) @ given
         return motion.body(self.bodies[0])[0].R @ (local / al.sqrt(local @ local))
 
     def turned(self, motion: Motion) -> tuple[Any, Any]:

@@ -81,6 +81,8 @@ class JointState:
     def wrench(self, tau: np.ndarray) -> np.ndarray:
         """The wrench on the second body that stands for joint forces: no part of it is a reaction, in axes of S."""
         local = np.stack([self.localize(column) for column in self.S.T], axis=1)
+        if len(self.u) == 1 and np.any(local[:3]):  # of a screw, too, it is a torque
+            local[3:] = 0.0
         sizes: np.ndarray = np.linalg.norm(local, axis=0)
         even = local / sizes  # turns about far axes are large
         F = even @ np.linalg.solve(even.T @ even, tau / sizes)

@@ -271,7 +271,11 @@ class Joint(ABC):
         return 0.0
 
     def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """A wrench on S (S axes) that does the work of the joint forces τ:  F = S (SᵀS)⁻¹ τ,  Sᵀ F = τ."""
+        """A wrench on S (S axes) that does the work of the joint forces τ:  F = S (SᵀS)⁻¹ τ,  Sᵀ F = τ.
+
+        What else there is of such wrenches are reactions, so this chooses where forces end and reactions begin. Where
+        these are pure forces and torques, it does not depend on the unit of length.
+        """
         S = self.subspace(al, q)
         return S @ solve_spd(al, S.T @ S, tau)
 

@@ -57,3 +57,10 @@ class Screw(Product):
 
     def coordinates(self, al: Algebra, X: Pose) -> np.ndarray:
         return al.array([al.atan2(X.R[1, 0], X.R[0, 0])])
+
+    def rates(self, al: Algebra, q: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return V[2:3]
+
+    def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """A force on its angle is a torque about the axis; S (SᵀS)⁻¹ τ would add meters to radians."""
+        return al.array([0, 0, tau[0], 0, 0, 0])

@@ -24,17 +24,19 @@ def record(
     outcome: Outcome,
     integrator: str,
     start: Callable[[str], np.ndarray] | None,
+    seen: Any = None,
 ) -> Recorded:
     """All quantities of the motion at the output times.
 
     Args:
         start: coordinates of a joint at the first time, which tell how many whole turns its angles begin with; None if
             the run began in its own coordinates: then it knows nothing of turns that they do not show.
+        seen: what the observer saw, if forward dynamics cannot tell.
     """
     result = outcome.result
     t = result.time
     q, u, work = np.split(result.states, [dynamics.nq, dynamics.nq + dynamics.nv], axis=1)
-    seen = observe_along(dynamics, t, q, u, outcome.segments)
+    seen = observe_along(dynamics, t, q, u, outcome.segments) if seen is None else seen
     n, bodies = len(t), dynamics.coordinates.bodies
     pose = np.asarray(seen.pose).reshape(n, len(bodies), 12)
     twist = np.asarray(seen.twist).reshape(n, len(bodies), 6)

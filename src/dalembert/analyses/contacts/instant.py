@@ -46,7 +46,7 @@ class Instant:
                 self.parameters |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
         ends = np.cumsum([0, *(flat.constraints[name][0].directions for name in flat.frictions)])
         self.parts: list[np.ndarray] = [np.arange(first, last) for first, last in pairwise(ends.tolist())]
-        self.names = gap_names(d.traced)
+        self.names = gap_names(flat)
         self.look()
 
     def look(self) -> None:

@@ -15,6 +15,7 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.check_values import by_name, names_of
 from dalembert.analyses.assembly.rank import Positions, ranks
 from dalembert.analyses.linearization.dual_matrix import Dual, value_of
+from dalembert.analyses.linearization.felt_moves import close_felt, felt_names, settle_felt, with_felt
 from dalembert.analyses.linearization.linear_chart import LinearChart
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linear_ports import Port, find_inputs, find_outputs
@@ -25,7 +26,6 @@ from dalembert.analyses.linearization.minimal_state import (
     Partition,
     divide,
     moves,
-    reference_motion,
 )
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.dynamics import Dynamics, kept_dynamics
@@ -110,10 +110,8 @@ def linearize(
         raise DalembertError("linearize: incompatible, weights, known and states='all' are for subsystems")
     request = _Request(names_of(inputs), _tuple(outputs), names_of(states), names_of(release))
     if isinstance(at, Trajectory):
-        at.dynamics.flat.refuse_felt("linearize")
         return _along(at, request)
     dynamics = model if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
-    dynamics.flat.refuse_felt("linearize")
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 
@@ -215,8 +213,10 @@ class _Linearization:
         self._check_residuals(T)
         self._check_contacts()
         self.partition = self._divided(T["A"])
-        self.du, self.multipliers = reference_motion(T, self.partition)
-        self.point = Point(t, q, u, self.p, self.du, self.multipliers)
+        self.felt = felt_names(d)
+        redundant = len(self.partition.rows) < len(self.acting)
+        self.point = settle_felt(d, at_rest, self.partition, redundant)
+        *_, self.p, _, self.du, self.multipliers = self.point.arrays
         self.T = self.perturb.tangent(self.point)
 
     def __reduce__(self) -> Any:
@@ -306,10 +306,10 @@ class _Linearization:
     def _names(self) -> list[str]:
         return self.dynamics.u_names
 
-    def _disturbance(self, parameters: Sequence[str] = ()) -> Disturbance:
+    def _disturbance(self, parameters: Sequence[str] | None = None) -> Disturbance:
         """What the inputs, or some parameters, add to the residuals."""
         d = self.dynamics
-        if parameters:
+        if parameters is not None:
             by = self.perturb.by_parameters(parameters, self.point)
             return Disturbance(by["r_p"], by["g_p"], by["v_p"], by["phi_p"], by["qdot_p"][self._own])
         columns = [port.column(self.perturb, self.point, self.T) for port in self.ports]
@@ -326,12 +326,28 @@ class _Linearization:
         """Where the model's own states are in q."""
         return [state.q for state in self.dynamics.coordinates.own_states]
 
-    def _moves(self, T: dict[str, Any], added: Disturbance) -> Moves:
-        return moves(T, self.partition, added, self.dynamics.coordinates.tail)
+    def _moves(self, parameters: Sequence[str] | None = None, along: Point | None = None) -> Moves:
+        """Small motions by the inputs, or by some parameters; with their slopes in a direction."""
+
+        def sloped(found: dict[str, Any]) -> dict[str, Any]:
+            return found if along is None else {name: Dual(*pair) for name, pair in found.items()}
+
+        T = self.T if along is None else sloped(self.perturb.tangent(self.point, along))
+        added, tail = self._disturbance(parameters), self.dynamics.coordinates.tail
+        if not self.felt:
+            return moves(T, self.partition, added, tail)
+        by = sloped(self.perturb.by_parameters(self.felt, self.point, along))
+        F = sloped(self.perturb.felt(parameters or (), self.point, along))
+        m = moves(T, self.partition, with_felt(added, by, self._own), tail)
+        return close_felt(m, F, self._felt_by_inputs() if parameters is None else value_of(F["h_p"]))
+
+    def _felt_by_inputs(self) -> np.ndarray:
+        columns = [port.felt(self.perturb, self.point) for port in self.ports]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.felt), 0))
 
     @cached_property
     def moves(self) -> Moves:
-        return self._moves(self.T, self._disturbance())
+        return self._moves()
 
     def model(self) -> LinearModel:
         """The matrices with names."""
@@ -340,8 +356,10 @@ class _Linearization:
         states += [state.name for state in self.dynamics.coordinates.own_states]
         n = len(states)
         wanted = [port.name for port in self.ports if port.parameter]
-        seen = self.perturb.formulas(self.outputs, wanted, self.point)
+        seen = self.perturb.formulas(self.outputs, [*wanted, *self.felt], self.point)
         outputs = seen["y_q"] @ m.q + seen["y_u"] @ m.u
+        if self.felt:
+            outputs += seen["y_p"][:, len(wanted) :] @ m.felt
         for k, port in enumerate(self.ports):
             if port.parameter:
                 outputs[:, n + k] += seen["y_p"][:, wanted.index(port.name)]
@@ -375,15 +393,14 @@ class _Linearization:
         d = self.dynamics
         if parameter not in d.parameter_names:
             raise DalembertError(f"unknown parameter {parameter!r}; the model has {', '.join(d.parameter_names)}")
-        m = self._moves(self.T, self._disturbance([parameter]))
+        m = self._moves([parameter])
         change = np.append(self._followed(m, parameter), 1.0)
         unit = np.zeros(len(self.p))
         unit[d.parameter_names.index(parameter)] = 1.0
+        if self.felt:
+            unit[[d.parameter_names.index(name) for name in self.felt]] = m.felt @ change
         along = Point(0.0, m.q @ change, m.u @ change, unit, m.du @ change, m.multipliers @ change)
-        T = {name: Dual(*pair) for name, pair in self.perturb.tangent(self.point, along).items()}
-        sizes = (d.nv, len(d.rows), len(d.rows), d.holonomic, len(self._own))
-        none = Disturbance(*(np.zeros((size, 0)) for size in sizes))
-        return self._moves(T, none).rates.slope
+        return self._moves((), along).rates.slope
 
     def _followed(self, m: Moves, parameter: str) -> np.ndarray:
         """How the state of the reference follows a parameter, so that given coordinates and velocities stay or follow

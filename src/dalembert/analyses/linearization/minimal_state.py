@@ -24,7 +24,7 @@ import numpy as np
 from dalembert.analyses.linearization.dual_matrix import join, solve
 from dalembert.errors import DalembertError
 
-__all__ = ["Disturbance", "Moves", "Partition", "divide", "moves", "reference_motion"]
+__all__ = ["Disturbance", "Moves", "Partition", "divide", "moves", "reference_motion", "response"]
 
 RANK_TOLERANCE = 1e-6  # of pivots, rows being of length one (see ``rank``)
 PREFERRED = 1e-3  # how much less a coordinate that should stay independent counts as a pivot
@@ -123,6 +123,7 @@ class Moves:
     Attributes:
         xi: change of position along the tangent.  q: of all entries of q.  u, du: of velocities and accelerations.
         multipliers: of λ, zero for redundant rows.  rates: of the state.
+        felt: of accelerations and reactions that formulas name (see ``felt_moves``).
     """
 
     xi: Any
@@ -131,6 +132,7 @@ class Moves:
     du: Any
     multipliers: Any
     rates: Any
+    felt: Any = None
 
 
 def reference_motion(T: dict[str, np.ndarray], partition: Partition) -> tuple[np.ndarray, np.ndarray]:
@@ -140,6 +142,13 @@ def reference_motion(T: dict[str, np.ndarray], partition: Partition) -> tuple[np
     du = start - N @ _solved(N.T @ M @ N, N.T @ (T["r"][:, None] + M @ start))
     multipliers = _multipliers(partition, A, T["r"][:, None] + M @ du)
     return du[:, 0], multipliers[:, 0]
+
+
+def response(T: dict[str, np.ndarray], partition: Partition, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How u̇ and λ change where columns r are added to the residual of the forces."""
+    A, M, N = T["A"], T["M"], partition.basis(T["A"])
+    du = -(N @ _solved(N.T @ M @ N, N.T @ r))
+    return du, _multipliers(partition, A, r + M @ du)
 
 
 def moves(T: dict[str, Any], partition: Partition, added: Disturbance, tail: int) -> Moves:

@@ -102,6 +102,9 @@ class Prepared(PreparedMotion):
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
         _ = self.force_kernel
 
+    def check_felt(self) -> None:
+        """Formulas may name reactions: they are found together with the unknowns."""
+
     def find_unknowns(self, given: list[Given], unknowns: Any) -> list[Unknown]:
         self.unknowns = unknowns_of(self.flat, given, unknowns)
         return self.unknowns
@@ -144,29 +147,27 @@ class Prepared(PreparedMotion):
         self.unknowns = unknowns_of(self.flat, given, unknowns)
         signals = self.signals(given, (times[0], times[-1]))
         followed = self.follower.follow(times, signals, initial, parameters, [one.joint for one in given])
-        nothing = {one.parameter: 0.0 for one in self.unknowns}
-        p = d.parameters({**parameters, **nothing})
-        seen = self.force_kernel(times, followed.q, followed.u, p, followed.du)
-        r, B, A = (np.asarray(part) for part in (seen.r, seen.B, seen.A))
-        A, B = np.ascontiguousarray(A.reshape(len(times), -1, d.nv)), np.ascontiguousarray(B)
-        preferred = _weights(self.unknowns, weights), _limits(self.unknowns)
+        nothing = {**parameters, **{one.parameter: 0.0 for one in self.unknowns}}
+        preferred, balance = (_weights(self.unknowns, weights), _limits(self.unknowns)), dict[str, Any]()
 
-        def found_with(more: np.ndarray) -> tuple[Allocation, np.ndarray]:
-            found, values = allocate(A, r - more, B, *preferred), np.tile(p, (len(times), 1))
+        def found_with(values: np.ndarray) -> Allocation:
+            seen = self.force_kernel(times, followed.q, followed.u, values, followed.du)
+            A = np.ascontiguousarray(np.asarray(seen.A).reshape(len(times), -1, d.nv))
+            found = allocate(A, np.asarray(seen.r), np.ascontiguousarray(seen.B), *preferred)
             values[:, self.at] = found.tau
-            return found, values
+            balance.update(seen._asdict())
+            return found
 
-        power, rubbed = np.asarray(seen.power).reshape(-1), None
-        if self.contacts.frictions:
-            C = np.asarray(seen.C).reshape(len(times), d.nv, -1)
-            found, rubbed = self.contacts.rub(times, followed, p, C, found_with)
-            power = power + rubbed.power
-        else:
-            found, _ = found_with(np.zeros_like(r))
-        values = {**parameters, **nothing}
-        checks = self.contacts.checks(times, followed, values, forces=True)
-        solved = Solved(times, followed, found, B, power, values, rubbed, checks)
-        return Inverse(self.model, d, self.unknowns, solved)
+        found, values, rubbed = self.contacts.settle(times, followed, d.parameters(nothing), found_with)
+        checks = self.contacts.checks(times, followed, nothing, forces=True)
+        B, power = np.ascontiguousarray(balance["B"]), np.asarray(balance["power"]).reshape(-1)
+        pushed = B @ found.tau[:, :, None]
+        if rubbed is not None:
+            pushed = pushed + np.asarray(balance["C"]).reshape(len(times), d.nv, -1) @ rubbed.forces[:, :, None]
+        return Inverse(
+            self.model, d, self.unknowns,
+            Solved(times, followed, found, B, power, nothing, values, pushed[:, :, 0], rubbed, checks),
+        )  # fmt: skip
 
 
 def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarray:

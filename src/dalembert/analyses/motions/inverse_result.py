@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ PIVOT_LIMIT = 1e-5
 
 class Solved(NamedTuple):
     """Instants, the motion, the forces, their columns B, the power of other forces without potential, parameters with
-    the unknowns at zero, friction, and checks of what is in the way of the motion."""
+    the unknowns at zero, all parameters at every instant, what unknowns and friction do to all velocities, friction,
+    and checks of what is in the way of the motion."""
 
     times: np.ndarray
     followed: Followed
@@ -51,6 +52,8 @@ class Solved(NamedTuple):
     B: np.ndarray
     power: np.ndarray
     parameters: dict[str, float]
+    values: np.ndarray
+    pushed: np.ndarray
     rubbed: Rubbed | None
     checks: list[Check]
 
@@ -90,15 +93,27 @@ def certify_inverse(dynamics: Dynamics, solved: Solved) -> Certificate:
 def _forward(dynamics: Dynamics, solved: Solved) -> list[Check]:
     """Accelerations that the forces produce, against those of the motion."""
     followed, found = solved.followed, solved.found
-    forces = np.einsum("tij,tj->ti", solved.B, found.tau) + found.left
-    forces = forces if solved.rubbed is None else forces + solved.rubbed.generalized
     try:
-        du, _ = dynamics.solve(followed.q, followed.u, forces, t=solved.times, parameters=solved.parameters)
+        if dynamics.flat.felt:
+            du = np.array([_accelerations(dynamics, solved, i) for i in range(len(solved.times))])
+        else:
+            forces = solved.pushed + found.left
+            du, _ = dynamics.solve(followed.q, followed.u, forces, t=solved.times, parameters=solved.parameters)
     except DalembertError:
         return []
     off = _largest(du - followed.du) / (1.0 + _largest(followed.du))
     about = "accelerations by forward dynamics with these forces, against the motion, relative"
     return [Check("forward dynamics", off, FORWARD_LIMIT, "", about)]
+
+
+def _accelerations(dynamics: Dynamics, solved: Solved, i: int) -> np.ndarray:
+    """u̇ at one instant, with unknowns as they are and friction as its signs say; what formulas feel is found anew."""
+    values = dict(zip(dynamics.parameter_names, solved.values[i].tolist(), strict=True))
+    if solved.rubbed is not None:
+        signs = zip(solved.rubbed.names, solved.rubbed.signs[i].tolist(), strict=True)
+        values |= {f"{name}.slip": sign for name, sign in signs}
+    followed, t = solved.followed, float(solved.times[i])
+    return dynamics.solve(followed.q[i], followed.u[i], solved.found.left[i], t=t, parameters=values)[0]
 
 
 def _largest(values: Any) -> float:
@@ -123,8 +138,9 @@ class Inverse:
         self.model, self.dynamics, self.certificate = model, dynamics, certify_inverse(dynamics, solved)
         self.names = [one.name for one in unknowns]
         self._unknowns = unknowns
-        self._t, self._followed, self._found, B, self._power, self._parameters, self._rubbed, _ = solved
-        self._speeds = np.einsum("tij,ti->tj", B, self._followed.u)
+        self._t, self._followed, self._found, self._rubbed = solved.times, solved.followed, solved.found, solved.rubbed
+        self._power, self._parameters, self._values = solved.power, solved.parameters, solved.values
+        self._speeds = np.einsum("tij,ti->tj", solved.B, self._followed.u)
 
     def __repr__(self) -> str:
         peaks = np.abs(self._found.tau).max(axis=0)
@@ -223,7 +239,7 @@ class Inverse:
     def motion(self) -> Trajectory:
         """The motion as a trajectory."""
         work, parameters = self._work(), self._parameters
-        return followed_run(self.dynamics, self._t, self._followed, work, parameters, self.certificate)
+        return followed_run(self.dynamics, self._t, self._followed, work, parameters, self.certificate, self._values)
 
     def _work(self) -> np.ndarray:
         """Work of the unknowns and of other forces without potential since the start (J)."""
@@ -273,13 +289,8 @@ class Inverse:
     @cached_property
     def _wrenches(self) -> tuple[list[str], np.ndarray]:
         k = self.dynamics.kernels
-        p = np.tile(k.parameters(self._parameters), (len(self._t), 1))
-        for j, one in enumerate(self._unknowns):
-            p[:, k.parameter_names.index(one.parameter)] = self._found.tau[:, j]
-        for j, name in enumerate(self._rubbed.names if self._rubbed is not None else ()):
-            p[:, k.parameter_names.index(f"{name}.force")] = cast(Rubbed, self._rubbed).forces[:, j]
         f = self._followed
-        found = np.asarray(k.reaction_kernel(self._t, f.q, f.u, p, f.du, self._found.multipliers))
+        found = np.asarray(k.reaction_kernel(self._t, f.q, f.u, self._values, f.du, self._found.multipliers))
         return k.reaction_names, found.reshape(len(self._t), len(k.reaction_names), 2, 3)
 
     def reaction(self, name: str) -> xr.DataArray:

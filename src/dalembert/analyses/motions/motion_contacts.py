@@ -1,7 +1,8 @@
-"""Limits, rigid contacts and friction along a prescribed motion: what is entered, and what rubs.
+"""Limits, rigid contacts and friction along a prescribed motion: what is entered, what rubs, and what formulas feel.
 
 With the motion given, the velocities v of friction are known, and its forces follow from the reactions, which follow
-from them:  p = −sign(v) (μ N(λ, τ) + constant).  Multipliers and unknowns are linear in p; Broyden's method finds them.
+from them:  p = −sign(v) (μ N(λ, τ) + constant).  So do forces whose formulas name reactions. Broyden's method finds
+both together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from dalembert.analyses.motions.follow import Followed
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED, gap_kernel, slip_kernel
+from dalembert.equations.touches import gap_names
 from dalembert.errors import SimulationError
+from dalembert.numerics.broyden import learn_along, steps_along
 from dalembert.trajectory import Check
 
 __all__ = ["MotionContacts", "Rubbed"]
@@ -29,13 +32,12 @@ PENETRATION_LIMIT = 1e-8  # m or rad
 
 
 class Rubbed(NamedTuple):
-    """Friction along a motion: names, forces along their velocities, the same on all velocities u, power (W), and at
-    how many instants each stands still."""
+    """Friction along a motion: names, forces along their velocities, the signs of these, and at how many instants each
+    stands still."""
 
     names: list[str]
     forces: np.ndarray
-    generalized: np.ndarray
-    power: np.ndarray
+    signs: np.ndarray
     standing: list[int]
 
 
@@ -46,8 +48,8 @@ class MotionContacts:
         self.dynamics, flat = dynamics, dynamics.flat
         self.frictions = list(flat.frictions)
         self.columns = [dynamics.parameter_names.index(f"{name}.force") for name in self.frictions]
-        sides = {name: flat.constraints[name][0].sides for name in flat.contacts}
-        self.gaps = [name for name, count in sides.items() for _ in range(count)]
+        self.felt, self.watched = dynamics.kernels.felt
+        self.gaps = [name for name, _ in gap_names(flat)]
 
     # Gaps
 
@@ -88,43 +90,53 @@ class MotionContacts:
     def _slip_kernel(self) -> Kernel:
         return slip_kernel(self.dynamics.kernels)
 
-    def rub(
-        self,
-        times: np.ndarray,
-        followed: Followed,
-        p: np.ndarray,
-        columns: np.ndarray,
-        solve: Callable[[np.ndarray], tuple[Allocation, np.ndarray]],
-    ) -> tuple[Allocation, Rubbed]:
-        """The unknowns with friction.
+    def settle(
+        self, times: np.ndarray, followed: Followed, p: np.ndarray, solve: Callable[[np.ndarray], Allocation]
+    ) -> tuple[Allocation, np.ndarray, Rubbed | None]:
+        """The unknowns, all parameters at every instant, and friction.
 
         Args:
             p: parameters, one row.
-            columns: forces on all velocities by each friction, (time, velocity, friction).
-            solve: unknowns by forces on all velocities, and the parameters with them at every instant.
+            solve: unknowns with the parameters at every instant, among which it puts them.
         """
-        q, u, du = followed.q, followed.u, followed.du
         n, count = len(self.frictions), len(times)
-        v = np.asarray(self._slip_kernel(times, q, u, p)).reshape(count, n)
+        columns, k = [*self.columns, *self.felt.tolist()], self.dynamics.kernels
+        motion = times, followed.q, followed.u
+        v = np.asarray(self._slip_kernel(*motion, p)).reshape(count, n) if n else np.zeros((count, 0))
         signs, standing = _signs(v)
-        kernel = self.dynamics.kernels.friction_kernel
 
-        def missing(forces: np.ndarray) -> tuple[np.ndarray, Allocation]:
-            found, values = solve(np.einsum("tij,tj->ti", columns, forces))
-            values[:, self.columns] = forces
-            sizes = np.asarray(kernel(times, q, u, values, du, found.multipliers).sizes).reshape(count, n, 2)
-            return -signs * sizes[:, :, 0] - forces, found
+        def missing(x: np.ndarray) -> tuple[np.ndarray, Allocation, np.ndarray]:
+            values = np.tile(p, (count, 1))
+            values[:, columns] = x
+            found = solve(values)
+            if not columns:
+                return np.zeros_like(x), found, values
+            seen = k.friction_kernel(*motion, values, followed.du, found.multipliers)
+            sizes, felt = np.asarray(seen.sizes).reshape(count, n, 2), np.asarray(seen.felt).reshape(count, -1)
+            return np.concatenate([-signs * sizes[:, :, 0], felt], axis=1) - x, found, values
 
-        forces, found, stands = _broyden(missing, count, n)
+        start = np.tile(p[columns], (count, 1))
+        x, (found, values), stands = _broyden(missing, start)
         if not stands.all():
-            bad = np.flatnonzero(~stands)
-            raise SimulationError(
-                f"at t = {times[bad[0]]:.6g} s friction ({', '.join(self.frictions)}) jams: it grows faster than the "
-                f"force that overcomes it, so no force or two give this motion ({len(bad)} of {count} instants).  "
-                f"Fix: less friction, or another drive"
+            raise self._no_answer(times, stands)
+        if len(self.watched):
+            felt = k.watched_kernel(*motion, values, followed.du, found.multipliers)
+            values[:, self.watched] = np.asarray(felt).reshape(count, -1)
+        return found, values, Rubbed(self.frictions, x[:, :n], signs, standing) if n else None
+
+    def _no_answer(self, times: np.ndarray, stands: np.ndarray) -> SimulationError:
+        bad = np.flatnonzero(~stands)
+        when, how_many = f"at t = {times[bad[0]]:.6g} s", f"({len(bad)} of {len(times)} instants)"
+        if len(self.felt):
+            named = ", ".join([*self.dynamics.flat.felt, *self.frictions][:4])
+            return SimulationError(
+                f"{when} forces depend on what they cause themselves ({named}), and no value or more than one fits "
+                f"{how_many}.  Fix: a weaker dependence, or other unknowns"
             )
-        generalized = np.einsum("tij,tj->ti", columns, forces)
-        return found, Rubbed(self.frictions, forces, generalized, np.sum(forces * v, axis=1), standing)
+        return SimulationError(
+            f"{when} friction ({', '.join(self.frictions)}) jams: it grows faster than the force that overcomes it, so "
+            f"no force or two give this motion {how_many}.  Fix: less friction, or another drive"
+        )
 
 
 def _signs(v: np.ndarray) -> tuple[np.ndarray, list[int]]:
@@ -140,25 +152,20 @@ def _signs(v: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def _broyden(
-    missing: Callable[[np.ndarray], tuple[np.ndarray, Allocation]], count: int, n: int
-) -> tuple[np.ndarray, Allocation, np.ndarray]:
-    """Forces with which nothing is missing, at all instants together; False where they are not unique."""
-    forces, H = np.zeros((count, n)), np.tile(np.eye(n), (count, 1, 1))
-    r, found = missing(forces)
+    missing: Callable[[np.ndarray], tuple[np.ndarray, Allocation, np.ndarray]], x: np.ndarray
+) -> tuple[np.ndarray, tuple[Allocation, np.ndarray], np.ndarray]:
+    """x with which nothing is missing, at all instants together; False where it is not unique."""
+    count, n = x.shape
+    H, step = np.tile(np.eye(n), (count, 1, 1)), np.zeros((count, n))
+    r, found, values = missing(x)
     done = np.zeros(count, dtype=bool)
     for _ in range(MOST_TURNS):
-        size = np.maximum(np.abs(forces).max(axis=1, initial=0.0), np.abs(r).max(axis=1, initial=0.0))
+        size = np.maximum(np.abs(x).max(axis=1, initial=0.0), np.abs(r).max(axis=1, initial=0.0))
         done = np.abs(r).max(axis=1, initial=0.0) <= CLOSE * np.maximum(size, 1e-300)
         if done.all():
             break
-        step = np.where(done[:, None], 0.0, np.einsum("tij,tj->ti", H, r))
-        before, forces = r, forces + step
-        r, found = missing(forces)
-        # H ← H + (s − H w) sᵀH / sᵀH w  with  w = before − r, so that H w = s
-        image, row = np.einsum("tij,tj->ti", H, before - r), np.einsum("ti,tij->tj", step, H)
-        scale = np.sum(step * image, axis=1)
-        safe = np.where(scale == 0, 1.0, scale)
-        H = H + np.where(
-            (scale == 0)[:, None, None], 0.0, np.einsum("ti,tj->tij", step - image, row) / safe[:, None, None]
-        )
-    return forces, found, done & np.isfinite(forces).all(axis=1) & (np.linalg.det(H) > 0)
+        steps_along(H, r, done.astype(float), step)
+        before, x = r, x + step
+        r, found, values = missing(x)
+        learn_along(H, step, before - r)
+    return x, (found, values), done & np.isfinite(x).all(axis=1) & (np.linalg.det(H) > 0)

@@ -11,7 +11,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify_cables import cable_checks, cable_remarks
-from dalembert.analyses.simulation.certify_contacts import contact_checks, contact_remarks
+from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.expressions import switches_in
@@ -35,7 +35,6 @@ NORM_LIMIT = 1e-12
 OTHER_ANGLES = "better: coordinates=da.Generalized(sequence=…) with other axes, or rotations='quaternions'"
 STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors grow by it
 CONDITION_LIMIT = 1e5
-CLOSER = "stabilization='projection', or a tighter rtol"
 BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
@@ -90,7 +89,7 @@ def certify(
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
-            *contact_checks(dynamics, data, outcome, accuracy),
+            *contact_checks(dynamics, data, outcome, solved[1], accuracy),
             *cable_checks(dynamics, data, outcome, accuracy),
         ]
         touched = [*contact_remarks(dynamics, data, outcome), *cable_remarks(dynamics, data, solved[1])]

@@ -1,4 +1,8 @@
-"""What a run leaves open where things touch: how deep rigid contacts were entered, and how far soft ones gave."""
+"""What a run leaves open where things touch.
+
+How deep rigid contacts were entered, whether they push only where they are closed, how far what sticks has moved, and
+how far soft ones gave.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +13,87 @@ from dalembert.forces import OneSidedSpring
 from dalembert.model.data import ContactEvent
 from dalembert.trajectory import Check
 from dalembert.trajectory.outcome import Outcome, pieces
+from dalembert.trajectory.record import residuals_along
 from dalembert.trajectory.recorded import Recorded
 
-__all__ = ["contact_checks", "contact_remarks"]
+__all__ = ["CLOSER", "contact_checks", "contact_remarks"]
 
 PENETRATION_LIMIT = 1e-8  # or the accuracy, if that is more (m or rad)
+CLOSER = "stabilization='projection', or a tighter rtol"
 
 
-def contact_checks(dynamics: Dynamics, data: Recorded, outcome: Outcome, accuracy: float) -> list[Check]:
-    """How far rigid contacts that are open were entered."""
-    flat = dynamics.flat
-    if not flat.contacts:
+def contact_checks(
+    dynamics: Dynamics, data: Recorded, outcome: Outcome, multipliers: np.ndarray, accuracy: float
+) -> list[Check]:
+    """How far rigid contacts that are open were entered, closed ones gape or pull, and what sticks has moved.
+
+    Args:
+        multipliers: at every output.
+    """
+    flat, limit = dynamics.flat, max(PENETRATION_LIMIT, accuracy)
+    if not flat.contacts and not flat.frictions:
         return []
-    owners = [flat.events[name][0] for name in flat.event_owners]
-    gaps = [i for i, event in enumerate(owners) if isinstance(event, ContactEvent) and event.side >= 0]
-    deepest = max(0.0, float(_events(dynamics, data, outcome)[:, gaps].max(initial=0.0)))
-    limit, about = max(PENETRATION_LIMIT, accuracy), "deepest, of contacts and limits that are open"
+    deepest, about = _deepest(dynamics, data, outcome), "deepest, of contacts and limits that are open"
     if outcome.method is not None and outcome.method.jumps:
         # Steps with impulses enter by what moves in half of one: what that does to the motion is in its error.
         return [Check("penetration", deepest, None, "", about)]
-    return [Check("penetration", deepest, limit, "", about, "a tighter rtol, or step=…")]
+    checks = [Check("penetration", deepest, limit, "", about, "a tighter rtol, or step=…")] if flat.contacts else []
+    if dynamics.is_large:
+        return checks
+    position, velocity = residuals_along(dynamics, data.__getitem__, outcome.segments)
+    if flat.contacts:
+        product, pull = _complementarity(dynamics, position, multipliers)
+        about = "|g n| over the largest n, of contacts and limits that are closed: gap and force exclude each other"
+        checks.append(Check("complementarity", product, limit, "", about, CLOSER))
+        about = "largest −n over the largest |n|: what touches pushes only"
+        checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
+    if flat.frictions:
+        about = "how far what sticks has moved in all (m or rad)"
+        drift = _drift(dynamics, data, outcome, velocity)
+        checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
+    return checks
+
+
+def _deepest(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> float:
+    """By how much contacts that are open were entered."""
+    flat = dynamics.flat
+    if not flat.contacts:
+        return 0.0
+    owners = [flat.events[name][0] for name in flat.event_owners]
+    gaps = [i for i, event in enumerate(owners) if isinstance(event, ContactEvent) and event.side >= 0]
+    return max(0.0, float(_events(dynamics, data, outcome)[:, gaps].max(initial=0.0)))
+
+
+def _complementarity(dynamics: Dynamics, gaps: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
+    """Of what 0 ≤ g ⊥ n ≥ 0 asks for in contacts: |g n| and −n, each over the largest |n| of its contact."""
+    product = pull = 0.0
+    for name in dynamics.flat.contacts:
+        for row in dynamics.rows.of([name]):
+            g, n = np.abs(gaps[:, row]), multipliers[:, row]
+            size = max(float(np.abs(n).max(initial=0.0)), 1e-300)
+            product = max(product, float(np.max(g * np.abs(n), initial=0.0)) / size)
+            pull = max(pull, float(np.max(-n, initial=0.0)) / size)
+    return product, pull
+
+
+def _drift(dynamics: Dynamics, data: Recorded, outcome: Outcome, rates: np.ndarray) -> float:
+    """The way ∫|v| dt of what sticks, or what coordinates of its joint tell if that is more."""
+    flat, t, worst = dynamics.flat, data["time"], 0.0
+    for name in flat.frictions:
+        speeds = np.linalg.norm(rates[:, list(dynamics.rows.of([name]))], axis=1)
+        coordinate, moved = _coordinate(dynamics, data, name), 0.0
+        for at, parameters in pieces(outcome.segments, len(t)):
+            if parameters.get(flat.switches[name]):
+                way = float(np.sum(0.5 * (speeds[at][1:] + speeds[at][:-1]) * np.diff(t[at])))
+                moved += max(way, float(np.ptp(coordinate[at])))
+        worst = max(worst, moved)
+    return worst
+
+
+def _coordinate(dynamics: Dynamics, data: Recorded, name: str) -> np.ndarray:
+    """The coordinate of the joint that a friction holds, if it has one; else zeros."""
+    joint, labels = getattr(dynamics.flat.constraints[name][0], "joint", None), data.labels["joint_q"]
+    return data["joint_coordinates"][:, labels.index(joint)] if joint in labels else np.zeros(len(data["time"]))
 
 
 def contact_remarks(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> list[str]:
