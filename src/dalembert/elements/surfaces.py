@@ -1,99 +1,31 @@
 """Surfaces that touch: few kinds, in pairs whose distance is a formula, smooth and exact in every algebra.
 
 The second surface is kept away from the first. Of each pair: the gap, a point of contact, and the gradient of the gap
-there with respect to a motion of the second body; the unit normal, except on curves.
+there with respect to a motion of the second body; the unit normal, except on polar curves and under points on terrain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
-from pydantic import Field
 
-from dalembert.algebra import Algebra
-from dalembert.algebra.jet import Jets
-from dalembert.elements.allowed import PARAMETERS, Allowed
-from dalembert.elements.base import Formula, Record, Vector
 from dalembert.elements.motion import Motion
+from dalembert.elements.path_pairs import check_beside, check_path, closes, path_on_path, path_on_plane, roller_on_path
 from dalembert.elements.site import Site
-from dalembert.expressions import evaluate, parameter
+from dalembert.elements.surface_data import ANGLE, ASIDE, SAMPLES, TINY, At, Placed, Surface, Touching, is_path, settled
+from dalembert.elements.terrain_pairs import ball_on_terrain, point_on_terrain
+from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import Reference
 from dalembert.spatial.so3 import cross
 
 __all__ = ["Surface", "Touching", "check_pair", "curvature_radius", "slipping", "touching"]
 
-ANGLE = parameter("angle")
-WAY, ACROSS = parameter("x"), parameter("y")
-POLAR = Allowed("`angle` (curves only)", "only parameters, and angle on a curve, may stand here", local=("angle",))
-GROUND = Allowed("`x`, `y` along `start` and across it", "only parameters, x and y may stand here", local=("x", "y"))
-TINY = 1e-30  # under roots that vanish where a disc lies flat: finite derivatives there
-ASIDE = 1e-20  # (m) by which angles are taken beside the middle of a curve, where they have no slope
-SAMPLES = 720  # of a curve, looked at while it is checked
-NEWTON_STEPS = (
-    8  # from the angle of a roller's center to the foot of its normal: value, slope and curvature to rounding
-)
 _NEEDS_AXIS = ("plane", "disc", "curve", "cylinder", "torus", "terrain")
 _HOLLOW = ("sphere", "cylinder", "curve")
-
-
-class Surface(Record):
-    """A surface of a body that may touch another one."""
-
-    kind: Literal["point", "sphere", "plane", "disc", "curve", "cylinder", "torus", "terrain", "mesh"] = Field(
-        description="'point', 'sphere', 'plane', 'disc' (a thin wheel: its rim), 'curve' (a cam, by its polar radius), "
-        "'cylinder' (without end), 'torus', 'terrain' (by its height)"
-    )
-    at: Vector = Field((0, 0, 0), validate_default=True, description="center, or a point of the plane (m)")
-    axis: Vector | None = Field(
-        None, description="normal of the plane, out of the solid; axis of the others; up on a terrain"
-    )
-    start: Vector | None = Field(
-        None, description="direction of a curve's angle zero, or of a terrain's x; normal to the axis"
-    )
-    radius: Formula = Field(
-        0, validate_default=True, description="(m); of a curve: a formula of angle, e.g. 0.03 + 0.01*cos(angle)"
-    )
-    tube: Formula = Field(0, validate_default=True, description="of a torus: radius of its tube (m)")
-    height: Formula = Field(
-        0, validate_default=True, description="of a terrain (m): a formula of x and y, e.g. 0.1*sin(x) + road(y)"
-    )
-    inside: bool = Field(False, description="True: a hollow sphere, cylinder or curve; the other surface is inside it")
-
-    def may_name(self, field: str) -> Allowed:
-        if field == "height" and self.kind == "terrain":
-            return GROUND
-        return POLAR if field == "radius" and self.kind == "curve" else PARAMETERS
-
-
-@dataclass(frozen=True)
-class Touching:
-    """A pair of surfaces at one instant, in world axes.
-
-    Attributes:
-        gap: positive where they are apart (m).
-        point: of contact.
-        gradient: the force λ·gradient acts at the point on the second body, its opposite on the first one.
-    """
-
-    gap: Any
-    point: np.ndarray
-    gradient: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A surface where it is now."""
-
-    surface: Surface
-    center: np.ndarray
-    axis: np.ndarray | None
-    start: np.ndarray | None
-    radius: Any
 
 
 def touching(motion: Motion, bodies: tuple[str, str], surfaces: tuple[Surface, Surface], frame: str) -> Touching:
@@ -119,7 +51,7 @@ def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Sur
         site.report("surfaces", f"{kinds[0]} against {kinds[1]} is no pair that is known", f"one of {known}")
     for i, surface in enumerate(surfaces):
         _check_surface(site, f"surfaces[{i}]", surface)
-    hollow = [surface.inside for surface in surfaces]
+    hollow = [surface.inside and not (is_path(surface) and not closes(surface)) for surface in surfaces]
     if all(hollow):
         site.report("surfaces", "both surfaces are hollow", "inside: true on one of them")
     if any(hollow) and kinds == ("sphere", "sphere"):
@@ -127,11 +59,10 @@ def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Sur
         if big is not None and small is not None and small >= big:
             site.report("surfaces", f"a sphere of radius {small:g} does not fit into one of {big:g}", "a smaller one")
     for one, other in (surfaces, surfaces[::-1]):
-        if one.kind == "curve" and other.kind == "sphere":
+        if one.kind == "curve" and other.kind == "sphere" and not is_path(one):
             _check_roller(site, one, other)
-        if one.kind == "terrain" and other.kind == "sphere" and site.value(other.radius) != 0:
-            message = "a ball touches a terrain beside its center"
-            site.report("surfaces", message, "a point, or the terrain that the center of the ball follows")
+        if is_path(one):
+            check_beside(site, one, other)
         if one.kind == "cylinder" and one.inside and other.kind == "sphere":
             big, small = site.value(one.radius), site.value(other.radius)
             if big is not None and small is not None and small >= big:
@@ -144,6 +75,10 @@ def _check_surface(site: Site, path: str, surface: Surface) -> None:
         axis = site.vector(surface.axis)
         if surface.axis is None or (axis is not None and not any(axis)):
             site.report(f"{path}.axis", f"a {surface.kind} needs an axis", "axis: z")
+    if is_path(surface):
+        _check_start(site, path, surface, "direction of its x")
+        check_path(site, path, surface)
+        return
     if surface.kind == "curve":
         _check_curve(site, path, surface)
         return
@@ -232,18 +167,18 @@ def slipping(motion: Motion, bodies: tuple[str, str], point: np.ndarray) -> np.n
 
 
 def _kinds(surfaces: tuple[Surface, Surface]) -> tuple[str, str]:
-    """A point is a sphere without radius, but on a curve and on a terrain."""
-    kinds = [surface.kind for surface in surfaces]
-    if "terrain" in kinds:
-        kinds = ["point" if kind == "sphere" else kind for kind in kinds]
-    elif "curve" in kinds:
-        kinds = ["point" if surface.kind == "sphere" and surface.radius == 0 else surface.kind for surface in surfaces]
+    """A point is a sphere without radius, but on a polar curve and on a terrain."""
+    kinds = ["path" if is_path(surface) else surface.kind for surface in surfaces]
+    if "terrain" in kinds or "curve" in kinds:
+        kinds = [
+            "point" if s.kind == "sphere" and s.radius.is_zero else k for s, k in zip(surfaces, kinds, strict=True)
+        ]
     else:
         kinds = ["sphere" if kind == "point" else kind for kind in kinds]
     return kinds[0], kinds[1]
 
 
-def _placed(motion: Motion, body: str, surface: Surface, frame: str) -> _Placed:
+def _placed(motion: Motion, body: str, surface: Surface, frame: str) -> Placed:
     X, _ = motion.body(body)
     axes = motion.local_axes(body, frame)
 
@@ -255,16 +190,16 @@ def _placed(motion: Motion, body: str, surface: Surface, frame: str) -> _Placed:
 
     center = X.apply(motion.local_point(body, surface.at, frame))
     radius = surface.radius if surface.kind == "curve" else motion.evaluate(surface.radius)
-    return _Placed(surface, center, direction(surface.axis), direction(surface.start), radius)
+    return Placed(surface, center, direction(surface.axis), direction(surface.start), radius)
 
 
-def _on_plane(motion: Motion, plane: _Placed, ball: _Placed) -> Touching:
+def _on_plane(motion: Motion, plane: Placed, ball: Placed) -> Touching:
     n = cast(np.ndarray, plane.axis)
     gap = (ball.center - plane.center) @ n - ball.radius
     return Touching(gap, ball.center - ball.radius * n, n)
 
 
-def _two_spheres(motion: Motion, one: _Placed, other: _Placed) -> Touching:
+def _two_spheres(motion: Motion, one: Placed, other: Placed) -> Touching:
     d = other.center - one.center
     distance = motion.al.sqrt(d @ d + TINY)
     n = d / distance
@@ -275,7 +210,7 @@ def _two_spheres(motion: Motion, one: _Placed, other: _Placed) -> Touching:
     return Touching(distance - one.radius - other.radius, one.center + one.radius * n, n)
 
 
-def _disc_on_plane(motion: Motion, plane: _Placed, disc: _Placed) -> Touching:
+def _disc_on_plane(motion: Motion, plane: Placed, disc: Placed) -> Touching:
     """The lowest point of the rim."""
     n, a = cast(np.ndarray, plane.axis), cast(np.ndarray, disc.axis)
     along = n - (n @ a) * a
@@ -284,7 +219,7 @@ def _disc_on_plane(motion: Motion, plane: _Placed, disc: _Placed) -> Touching:
     return Touching(gap, disc.center - disc.radius / length * along, n)
 
 
-def _point_on_curve(motion: Motion, curve: _Placed, point: _Placed) -> Touching:
+def _point_on_curve(motion: Motion, curve: Placed, point: Placed) -> Touching:
     """|p| − r(angle) in the plane of the curve; its gradient is e_r − r′/|p| e_φ."""
     al = motion.al
     a, x = cast(np.ndarray, curve.axis), cast(np.ndarray, curve.start)
@@ -302,54 +237,38 @@ def _point_on_curve(motion: Motion, curve: _Placed, point: _Placed) -> Touching:
     return Touching(side * (distance - radius), point.center, side * (out - slope / distance * round_))
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _first_part(value: Any) -> Any:
-    """What a jet is, without its derivatives."""
-    return getattr(value, "x", value)
-
-
-def _roller_on_curve(motion: Motion, curve: _Placed, roller: _Placed) -> Touching:
+def _roller_on_curve(motion: Motion, curve: Placed, roller: Placed) -> Touching:
     """The distance of the center c from the curve, less the radius of the roller.
 
-    The foot P(φ) of the normal has (P − c)·P′ = 0. Newton's method from the angle of c finds it; as it squares errors,
-    its last steps give the derivatives, too.
+    The foot P(φ) of the normal has (P − c)·P′ = 0. Newton's method from the angle of c finds it.
     """
     al = motion.al
     a, x = cast(np.ndarray, curve.axis), cast(np.ndarray, curve.start)
     y, d = cross(a, x), roller.center - curve.center
-    c = d @ x + ASIDE, d @ y
 
-    def on(al: Algebra, c: Any, phi: Any, value: Callable[[Any], Any]) -> tuple[Any, ...]:
+    def on(here: At, phi: Any) -> tuple[Any, ...]:
         """r, r′, r″, and c along the radius and across it."""
+        al, c = here.al, here.given
 
         def lookup(atom: sp.Symbol | Reference) -> Any:
-            return phi if atom == ANGLE else value(motion.evaluate(cast(sp.Expr, atom)))
+            return phi if atom == ANGLE else here.value(motion.evaluate(cast(sp.Expr, atom)))
 
         cos, sin = al.cos(phi), al.sin(phi)
         formulas = (curve.radius, _slope(curve.radius), _bend(curve.radius))
         values = [evaluate(al, formula, lookup) for formula in formulas]
         return (*values, c[0] * cos + c[1] * sin, c[1] * cos - c[0] * sin)
 
-    def nearer(al: Algebra, c: Any, phi: Any, value: Callable[[Any], Any]) -> Any:
+    def nearer(here: At, phi: list[Any]) -> list[Any]:
         """One of Newton's steps."""
-        r, slope, bend, along, across = on(al, c, phi, value)
+        r, slope, bend, along, across = on(here, phi[0])
         # P′ = r′ e + r n,  P″ = (r″ − r) e + 2 r′ n,  c = along e + across n
         miss, speed = (r - along) * slope - across * r, slope * slope + r * r
         steep = speed + (r - along) * (bend - r) - across * 2 * slope
-        return phi - miss / al.maximum(steep, speed / 10)
+        return [phi[0] - miss / here.al.maximum(steep, speed / 10)]
 
-    # Numbers first; derivatives, where the algebra has them, in the last steps.
-    base, value = (al.base, _first_part) if isinstance(al, Jets) else (al, _itself)
-    plain = value(c[0]), value(c[1])
-    phi = base.atan2(plain[1], plain[0])
-    for _ in range(NEWTON_STEPS):
-        phi = nearer(base, plain, phi, value)
-    if isinstance(al, Jets):
-        phi = nearer(al, c, nearer(al, c, al.constant(0) + phi, _itself), _itself)
-    r, slope, _, along, across = on(al, c, phi, _itself)
+    c = [d @ x + ASIDE, d @ y]
+    (phi,) = settled(al, c, lambda here: [here.al.atan2(here.given[1], here.given[0])], nearer)
+    r, slope, _, along, across = on(At(al, c, lambda value: value), phi)
     length, (cos, sin) = al.sqrt(r * r + slope * slope), (al.cos(phi), al.sin(phi))
     out = (r * (cos * x + sin * y) - slope * (cos * y - sin * x)) / length
     distance = ((along - r) * r - across * slope) / length
@@ -358,7 +277,7 @@ def _roller_on_curve(motion: Motion, curve: _Placed, roller: _Placed) -> Touchin
     return Touching(distance - roller.radius, roller.center - roller.radius * out, out)
 
 
-def _in_cylinder(motion: Motion, cylinder: _Placed, ball: _Placed) -> Touching:
+def _in_cylinder(motion: Motion, cylinder: Placed, ball: Placed) -> Touching:
     """A ball on a cylinder, or in it."""
     a, d = cast(np.ndarray, cylinder.axis), ball.center - cylinder.center
     d = d - (d @ a) * a
@@ -369,7 +288,7 @@ def _in_cylinder(motion: Motion, cylinder: _Placed, ball: _Placed) -> Touching:
     return Touching(distance - cylinder.radius - ball.radius, ball.center - ball.radius * n, n)
 
 
-def _on_torus(motion: Motion, torus: _Placed, ball: _Placed) -> Touching:
+def _on_torus(motion: Motion, torus: Placed, ball: Placed) -> Touching:
     """A ball on the tube: from the nearest point of the circle in its middle."""
     al, a, d = motion.al, cast(np.ndarray, torus.axis), ball.center - torus.center
     flat = d - (d @ a) * a
@@ -378,21 +297,6 @@ def _on_torus(motion: Motion, torus: _Placed, ball: _Placed) -> Touching:
     distance = al.sqrt(d @ d + TINY)
     n, tube = d / distance, motion.evaluate(torus.surface.tube)
     return Touching(distance - tube - ball.radius, ball.center - ball.radius * n, n)
-
-
-def _on_terrain(motion: Motion, terrain: _Placed, point: _Placed) -> Touching:
-    """How far a point is above the ground under it; the gradient is a − h_x x − h_y y."""
-    al = motion.al
-    a, x = cast(np.ndarray, terrain.axis), cast(np.ndarray, terrain.start)
-    y, d = cross(a, x), point.center - terrain.center
-    here: dict[Any, Any] = {WAY: d @ x, ACROSS: d @ y}
-
-    def lookup(atom: sp.Symbol | Reference) -> Any:
-        return here[atom] if atom in here else motion.evaluate(cast(sp.Expr, atom))
-
-    given = terrain.surface.height
-    height, along, across = (evaluate(al, f, lookup) for f in (given, *_slopes(given)))
-    return Touching(d @ a - height, point.center, a - along * x - across * y)
 
 
 @lru_cache(maxsize=1000)
@@ -405,12 +309,7 @@ def _bend(radius: sp.Expr) -> sp.Expr:
     return cast(sp.Expr, radius.diff(ANGLE, 2))
 
 
-@lru_cache(maxsize=1000)
-def _slopes(height: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    return cast(sp.Expr, height.diff(WAY)), cast(sp.Expr, height.diff(ACROSS))
-
-
-PAIRS: dict[tuple[str, str], Callable[[Motion, _Placed, _Placed], Touching]] = {
+PAIRS: dict[tuple[str, str], Callable[[Motion, Placed, Placed], Touching]] = {
     ("plane", "sphere"): _on_plane,
     ("sphere", "sphere"): _two_spheres,
     ("plane", "disc"): _disc_on_plane,
@@ -418,5 +317,9 @@ PAIRS: dict[tuple[str, str], Callable[[Motion, _Placed, _Placed], Touching]] = {
     ("curve", "sphere"): _roller_on_curve,
     ("cylinder", "sphere"): _in_cylinder,
     ("torus", "sphere"): _on_torus,
-    ("terrain", "point"): _on_terrain,
+    ("terrain", "point"): point_on_terrain,
+    ("terrain", "sphere"): ball_on_terrain,
+    ("path", "sphere"): roller_on_path,
+    ("plane", "path"): path_on_plane,
+    ("path", "path"): path_on_path,
 }

@@ -17,10 +17,9 @@ import sympy as sp
 
 from dalembert.algebra import Algebra
 
-__all__ = ["MOST_POINTS", "Curve", "TableCall", "call", "tables_in"]
+__all__ = ["MOST_POINTS", "Curve", "Outline", "TableCall", "call", "tables_in"]
 
 MOST_POINTS = 200_000
-LONG = 64  # pieces; of longer curves the piece is found by halving, not by comparisons in the graph
 MOST_KINKS = 40  # of a curve that a run steps onto; one with more is evaluated as it is
 STEEP = 0.01  # of the largest slope: less counts as much
 STRAIGHT = 1e-12  # relative difference of slopes that is no kink
@@ -35,8 +34,10 @@ class Curve(sp.AtomicExpr):
         pieces: rows (x_k, c₀ … c₃): one before the first knot, one between each two, one behind the last.
         kinks: knots at which the slope jumps, if they are few.
         period: after which it repeats, or 0.
+        long: pieces; of longer curves the piece is found by halving, not by comparisons in the graph.
     """
 
+    long = 64
     is_commutative = True
     is_real = True
     name: str
@@ -92,7 +93,7 @@ class Curve(sp.AtomicExpr):
         return (self.name, self.digest, self.period, self.outside)
 
     def __reduce__(self) -> Any:
-        return Curve, (self.name, self.knots, self.pieces, self.period, self.outside)
+        return type(self), (self.name, self.knots, self.pieces, self.period, self.outside)
 
     def _sympystr(self, printer: Any) -> str:
         return self.name
@@ -120,7 +121,7 @@ class Curve(sp.AtomicExpr):
             return al.less(x, knot) if below is None or knot not in self.kinks else below(knot, x)
 
         rows = _derived(self.pieces, order)
-        if len(rows) <= LONG:
+        if len(rows) <= self.long:
             start, *c = _chosen(al, rows.tolist(), self.knots.tolist(), is_below)
         else:
             start, *c = self._looked_up(al, x, rows, is_below)
@@ -148,6 +149,12 @@ class Curve(sp.AtomicExpr):
             condition, beyond = is_below(kink), between(first, last)
             found = [al.where(condition, a, b) for a, b in zip(found, beyond, strict=True)]
         return found
+
+
+class Outline(Curve):
+    """A coordinate of a curve through points, which is evaluated many times over where its nearest point is found."""
+
+    long = 4
 
 
 def _check(x: Sequence[float], y: Sequence[float], kind: str) -> None:
