@@ -31,7 +31,7 @@ from dalembert.view.run_scene import scene as scene_of
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["write_live"]
+__all__ = ["parameter_ranges", "write_live"]
 
 # How many sliders there are if nobody says which.
 MOST_PARAMETERS, MOST_STARTS = 8, 4
@@ -67,7 +67,7 @@ def write_live(
     """Write the page, or return it (see ``Trajectory.live``)."""
     drawing = scene_of(run)
     kernel, places = geometry_kernel(run, drawing)
-    numbers, starts = _parameters(run, parameters), _starts(run, initial, initial_rates)
+    numbers, starts = parameter_ranges(run, parameters), _starts(run, initial, initial_rates)
     living = make_living(run, list(dict.fromkeys(joint for joint, *_ in starts)), kernel)
     engine, packed = engine_data(living.live)
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
@@ -99,10 +99,11 @@ def _ranges(what: str, given: Ranges, known: Sequence[str], chosen: Sequence[str
     return ranges
 
 
-def _parameters(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, float]]:
+def parameter_ranges(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, float]]:
     """(index, name, low, high) of every parameter that has a slider."""
-    hidden = set(run.dynamics.flat.switches.values())
-    names = [name for name in run.dynamics.parameter_names if name not in hidden]
+    kernels, hidden = run.dynamics.kernels, set(run.dynamics.flat.switches.values())
+    own = kernels.parameter_names[: len(kernels.parameter_names) - kernels.n_branches]
+    names = [name for name in own if name not in hidden]
     values = run.dynamics.parameters(run.segments[0][1])
     found: list[tuple[int, str, float, float]] = []
     signals = [name for name in run.dynamics.flat.inputs if name in names]
