@@ -155,6 +155,7 @@ def test_a_start_that_does_not_exist():
         ("four-bar", "crank", (0.4, 0.45), {"integrator": "radau"}),
         ("spinning-top", "tilt", (0.4, 0.5), {}),
         ("snakeboard", "length", (0.6, 0.7), {}),
+        ("quarter-car", "k", (20e3, 16e3), {}),  # max and min
     ],
 )
 def test_a_module_with_its_memory(name, parameter, values, options):
@@ -190,6 +191,8 @@ def test_a_module_with_its_memory(name, parameter, values, options):
         ({}, {"parameters": {"mass": (-2, 1)}}, "mass must not be negative"),
         ({}, {"parameters": "mass"}, "expected names"),
         ({"integrator": "bdf"}, {}, "run without Python"),
+        ({}, {"integrators": ["radau", "bdf"]}, r"integrators: \['bdf'\] do not run without Python; dopri8, tsit5"),
+        ({}, {"integrators": "radau"}, "integrators: expected names"),
     ],
 )
 def test_what_cannot_be_done_is_said(options, sliders, message, tmp_path):

@@ -329,10 +329,10 @@ def _step(d: Device) -> int:
             return FAILED
         if not a.slow and _led_back(a.problem, a.memory) > OK:
             return FAILED
-    elif d.halfway and a.slow and _go_on(a.slow_stepper, a.slow_problem, a.slow_memory) != GO_ON:
-        return FAILED
-    elif d.halfway and not a.slow and _go_on(a.stepper, a.problem, a.memory) != GO_ON:
-        return FAILED
+    elif d.halfway:
+        problem, memory = a.slow_problem if a.slow else a.problem, a.slow_memory if a.slow else a.memory
+        if _go_on(a.slow_stepper if a.slow else a.stepper, problem, memory) != GO_ON:
+            return FAILED
     d.changed, d.happened, d.halfway = False, 0, False
     a.times[0], a.times[1] = d.time, d.target
     _count_anew(a.memory)

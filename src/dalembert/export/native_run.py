@@ -146,8 +146,8 @@ def restart(a: Live, t: float, x: np.ndarray, written: int, happened: int) -> in
 
 @native
 def _as_written(c: Context):
-    """Formulas by the signs of their functions again: whoever looks at former outputs, or at an event, is elsewhere than
-    the branches that the time loop has chosen."""
+    """Formulas by the signs of their functions again: former outputs, and states after an event, lie on other branches
+    than the one that the time loop has chosen."""
     c.parameters[c.n_parameters - c.n_branches :] = 0.0
 
 
