@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "gallery"
+METHODS = ("tsit5", "rk4", "radau")  # in the menus of the pages, besides the method that each run chose
 
 
 def names() -> list[str]:
@@ -39,7 +40,7 @@ def _page(run: Any, path: Path) -> Path:
     """The page that simulates; of what needs Python, such as rigid contacts, the run that was recorded."""
     from dalembert.export.portable import needs_python
 
-    return run.animate(path) if needs_python(run.dynamics.flat) else run.live(path)
+    return run.animate(path) if needs_python(run.dynamics.flat) else run.live(path, integrators=METHODS)
 
 
 def on_post_build(config: Any, **_: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 import dalembert as da
 from dalembert import library
 from dalembert.analyses.simulation.live import column_offsets, make_living
+from dalembert.analyses.simulation.live_file import parameter_ranges
 from dalembert.export.module import pack
 from dalembert.export.native_run import NO_START, run_live
 from dalembert.export.native_start import CONTRADICTION, OPEN
@@ -97,6 +98,28 @@ def test_what_is_recorded_is_what_python_records():
     assert np.abs(watch.observed[:n, at] - run.joint("C").q.values).max() < 1e-9
 
 
+def test_outputs_with_branches_are_what_their_formulas_say():
+    """The time loop holds one branch of a formula at a time; outputs of former times lie on others."""
+    model = da.Model("valve")
+    model.parameters(stiffness=3.0)
+    body = model.body("slide", mass=1, inertia=(1, 1, 1))
+    model.prismatic("rail", model.ground, body, point=(0, 0, 0), axis="x")
+    model.joint_force("spring", "rail", "-stiffness*abs(q(rail))*sign(q(rail)) - 2*max(u(rail), 0)")
+    model.output("size", "abs(q(rail))")
+    model.output("ahead", "max(q(rail), 0)")
+    model.initial("rail", 1.0)
+    run = da.simulate(model, 5.0, output_step=0.05, certify=False)
+    assert run.values("q").min() < -0.1 < 0.1 < run.values("q")[5:].max()
+    live = make_living(run, []).live
+    run_live(live)
+    first = column_offsets(run.dynamics.kernels.observer)["outputs"][0]
+    found = live.watch.observed[: live.written, first : first + 2]
+    q = run.values("q")[:, 0]
+    assert np.abs(found - np.stack([np.abs(q), np.maximum(q, 0.0)], axis=1)).max() < 1e-12
+    # What chooses branches stands among the parameters, and is none that a page could offer.
+    assert [slider[1] for slider in parameter_ranges(run, None)] == ["stiffness"]
+
+
 def test_a_passed_singular_position_is_seen():
     """A parallelogram that is flat at the start of its outputs loses rank on the way."""
     run = da.simulate(library.build("parallelogram"), 3.0)
@@ -132,6 +155,7 @@ def test_a_start_that_does_not_exist():
         ("four-bar", "crank", (0.4, 0.45), {"integrator": "radau"}),
         ("spinning-top", "tilt", (0.4, 0.5), {}),
         ("snakeboard", "length", (0.6, 0.7), {}),
+        ("quarter-car", "k", (20e3, 16e3), {}),  # max and min
     ],
 )
 def test_a_module_with_its_memory(name, parameter, values, options):
@@ -167,6 +191,8 @@ def test_a_module_with_its_memory(name, parameter, values, options):
         ({}, {"parameters": {"mass": (-2, 1)}}, "mass must not be negative"),
         ({}, {"parameters": "mass"}, "expected names"),
         ({"integrator": "bdf"}, {}, "run without Python"),
+        ({}, {"integrators": ["radau", "bdf"]}, r"integrators: \['bdf'\] do not run without Python; dopri8, tsit5"),
+        ({}, {"integrators": "radau"}, "integrators: expected names"),
     ],
 )
 def test_what_cannot_be_done_is_said(options, sliders, message, tmp_path):

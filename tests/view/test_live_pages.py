@@ -173,3 +173,33 @@ def test_the_first_picture_does_not_wait_for_the_first_run(tmp_path, open_browse
     expected = np.hstack([wanted.values("q"), wanted.values("u")])
     states = np.reshape(after["states"], (len(expected), -1))[:, :-1]
     assert np.abs(states - expected).max() < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "sliders"), [("four-bar", {"crank": 0.45}), ("bicycle", {"speed": 5.2})])
+def test_integrators_of_a_menu_are_those_of_python(name, sliders, tmp_path, open_browser):
+    """Chosen by hand, by script or by the address, and each judged by a companion of its own kind."""
+    model = library.build(name)
+    path = da.simulate(model, 1.0).live(tmp_path / "live.html", integrators=["radau", "tsit5", "rk4", "dopri8"])
+    moves = {f"p:{key}": value for key, value in sliders.items()}
+    with open_browser() as browser:
+        browser.open(path, "#integrator=tsit5&integrator=nonsense")
+        browser.evaluate("dalembert.live.ready()")
+        chosen = "document.querySelector('.slider-menu')"
+        assert browser.evaluate(f"{chosen}.value") == "tsit5"
+        assert browser.evaluate(f"[...{chosen}.options].map((one) => one.value)") == [
+            "dopri8", "radau", "tsit5", "rk4",
+        ]  # fmt: skip
+        for method in ("tsit5", "radau", "rk4"):
+            after = moved(browser, {**moves, "integrator": method})
+            wanted = da.simulate(model, 1.0, integrator=method, parameters=sliders)
+            expected = np.hstack([wanted.values("q"), wanted.values("u")])
+            states = np.reshape(after["states"], (len(expected), -1))[:, :-1]
+            assert np.abs(states - expected).max() < 1e-9 * max(1.0, np.abs(expected).max()), method
+            facts = dict(after["facts"])
+            assert facts["integrator"] == method
+            assert after["trusted"] is wanted.certificate.trusted is True
+        assert "integrator=rk4" in browser.evaluate("location.hash")
+        browser.evaluate("document.querySelector('[data-live=reset]').click()")
+        assert browser.evaluate(f"{chosen}.value") == "dopri8" and browser.evaluate("location.hash") == ""
+        assert not browser.console and not browser.requests and not browser.evaluate("dalembert.errors")

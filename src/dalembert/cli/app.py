@@ -108,6 +108,9 @@ def live(
     start_rate: Annotated[
         list[str] | None, typer.Option(help="Joint whose velocity at the start has a slider, likewise.")
     ] = None,
+    menu: Annotated[
+        list[str] | None, typer.Option(help="Integrator in a menu of the page, such as radau; repeat for more.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The page; default NAME-live.html in this folder.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -115,7 +118,7 @@ def live(
     from dalembert.cli.live_command import live_model
 
     sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
-    if not live_model(model, _duration(model, duration), options, sliders, out, quiet):
+    if not live_model(model, _duration(model, duration), options, sliders, menu or [], out, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 

@@ -20,6 +20,7 @@ def live_model(
     duration: float,
     options: dict[str, Any],
     sliders: dict[str, list[str] | None],
+    menu: list[str],
     path: Path | None,
     quiet: bool = False,
 ) -> bool:
@@ -33,7 +34,7 @@ def live_model(
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
     path = Path(f"{stem}-live.html") if path is None else path
     with working(f"compiling {escape(name)} for the page", aside):
-        run.live(path, **ranges)
+        run.live(path, integrators=menu, **ranges)
     verdict = "[green]trusted[/]" if run.certificate.trusted else "[bold red]NOT TRUSTED[/]"
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  {verdict}: {escape(run.certificate.message)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -58,9 +58,9 @@ def field_address(packed: Packed, record: Record, name: str) -> int:
     return packed.address(record) + 8 * record.slot_of[name]
 
 
-def engine_data(live: Live) -> tuple[dict[str, Any], Packed]:
-    """What the engine of the page needs, and the module."""
-    packed = pack(run_live, live)
+def engine_data(live: Live, spare: Sequence[Record] = ()) -> tuple[dict[str, Any], Packed]:
+    """What the engine of the page needs, and the module; ``spare``: records that the page may put into the run."""
+    packed = pack(run_live, live, kept=spare)
     watch, statistics = live.watch, live.context.statistics
     fields: dict[str, tuple[int, str]] = {}
     for record, names in (

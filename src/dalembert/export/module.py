@@ -7,13 +7,14 @@ memory is copied again.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dalembert.native.arena import SLOTS
 from dalembert.native.function import Native
 from dalembert.native.image import Image
+from dalembert.native.records import Record
 from dalembert.native.targets import Program
 from dalembert.native.types import parts_of
 
@@ -45,10 +46,10 @@ class Packed:
     address: Callable[[Any], int]
 
 
-def pack(function: Native, *args: Any) -> Packed:
-    """A module with a function and its arguments."""
+def pack(function: Native, *args: Any, kept: Sequence[Record] = ()) -> Packed:
+    """A module with a function and its arguments; ``kept``: records that may be put into fields of others later."""
     program = Program()
-    image = Image(program, function, args)
+    image = Image(program, function, args, kept)
     kind = program.entry(ENTRY, function, image.kinds)
     module = program.wasm()
     base = end = -(-module.heap // _PAGE) * _PAGE

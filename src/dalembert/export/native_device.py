@@ -304,8 +304,10 @@ def _led_back(p: Problem, m: Memory) -> int:
 
 
 @native
-def _go_on(s: Stepper) -> int:
-    """What the next step of a method needs."""
+def _go_on(s: Stepper, p: Problem, m: Memory) -> int:
+    """What the next step of a method needs, on the branches of formulas that it has chosen."""
+    if p.n_branches > 0:
+        p.choose(m.branches)
     return s.go_on() if s.go_on else GO_ON
 
 
@@ -327,8 +329,10 @@ def _step(d: Device) -> int:
             return FAILED
         if not a.slow and _led_back(a.problem, a.memory) > OK:
             return FAILED
-    elif d.halfway and _go_on(a.slow_stepper if a.slow else a.stepper) != GO_ON:
-        return FAILED
+    elif d.halfway:
+        problem, memory = a.slow_problem if a.slow else a.problem, a.slow_memory if a.slow else a.memory
+        if _go_on(a.slow_stepper if a.slow else a.stepper, problem, memory) != GO_ON:
+            return FAILED
     d.changed, d.happened, d.halfway = False, 0, False
     a.times[0], a.times[1] = d.time, d.target
     _count_anew(a.memory)

@@ -145,12 +145,20 @@ def restart(a: Live, t: float, x: np.ndarray, written: int, happened: int) -> in
 
 
 @native
+def _as_written(c: Context):
+    """Formulas by the signs of their functions again: former outputs, and states after an event, lie on other branches
+    than the one that the time loop has chosen."""
+    c.parameters[c.n_parameters - c.n_branches :] = 0.0
+
+
+@native
 def go(a: Live, x: np.ndarray, watching: bool) -> int:
     """Through all outputs, events and changes of method; ``watching``: outputs are recorded and measured."""
     watched = 0
     while True:
         status = _advance(a)
         t, written, event = _state(a, x)
+        _as_written(a.context)
         if watching:
             watch_outputs(a.watch, watched, written)
         watched = written

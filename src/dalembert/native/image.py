@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,10 @@ class Image:
     Args:
         program: gets the functions and kernels that records refer to.
         args: the arguments.
+        kept: further records, to which nothing refers yet.
     """
 
-    def __init__(self, program: Program, function: Native, args: tuple[Any, ...]):
+    def __init__(self, program: Program, function: Native, args: tuple[Any, ...], kept: Sequence[Record] = ()):
         self._program, self._args = program, args
         self.kinds = tuple(kind_of(arg) for arg in args)
         self._name = function.key
@@ -62,7 +63,7 @@ class Image:
         self._empty: set[int] = {0}
         # Slots that hold an address: their place, and what they refer to, here; or the name of a function.
         self._pointers: dict[int, int | str] = {}
-        for arg in args:
+        for arg in (*args, *kept):
             self._walk(arg)
         self._merge()
 

@@ -161,6 +161,20 @@ define void @__multi3(ptr %out, i64 %a, i64 %a1, i64 %b, i64 %b1) #0 {
 }
 """
 
+# Minimum and maximum, which LLVM takes from a library of C; what is no number gives way to the other.
+_EXTREMES = "".join(
+    f"""
+define double @{name}(double %x, double %y) #0 {{
+  %first = fcmp {sign} double %x, %y
+  %lone = fcmp uno double %y, %y
+  %chosen = or i1 %first, %lone
+  %z = select i1 %chosen, double %x, double %y
+  ret double %z
+}}
+"""
+    for name, sign in (("fmin", "olt"), ("fmax", "ogt"))
+)
+
 
 @functools.cache
 def _start() -> None:
@@ -250,7 +264,8 @@ class Program:
         """The whole program as one optimized LLVM module."""
         machine = target.machine()
         texts, whole = list(self._texts.values()), None
-        texts += [_HEAP, _WIDE] if target is WASM else []
+        if target is WASM:
+            texts += [_HEAP, _WIDE, *([_EXTREMES] if any("num.f64(" in text for text in texts) else [])]
         if target is WASM or self.prefix:
             # Functions that records refer to get numbers in a table.
             names = ", ".join(f"ptr @{name}" for name in self._pointed)
@@ -271,6 +286,7 @@ class Program:
                 whole.link_in(part)
         assert whole is not None
         visible = {*(own + name for name in self._entries), "dalembert_malloc", "dalembert_free", "__multi3"}
+        visible |= {"fmin", "fmax"}
         visible |= set() if self.prefix else {*self._pointed}
         for function in whole.functions:
             if not function.is_declaration and function.name not in visible:

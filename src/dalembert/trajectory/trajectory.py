@@ -311,11 +311,23 @@ class Trajectory(Labeled):
 
     @overload
     def live(
-        self, path: str | Path, *, parameters: Ranges = None, initial: Ranges = None, initial_rates: Ranges = None
+        self,
+        path: str | Path,
+        *,
+        parameters: Ranges = None,
+        initial: Ranges = None,
+        initial_rates: Ranges = None,
+        integrators: Sequence[str] = (),
     ) -> Path: ...
     @overload
     def live(
-        self, path: None = None, *, parameters: Ranges = None, initial: Ranges = None, initial_rates: Ranges = None
+        self,
+        path: None = None,
+        *,
+        parameters: Ranges = None,
+        initial: Ranges = None,
+        initial_rates: Ranges = None,
+        integrators: Sequence[str] = (),
     ) -> Page: ...
     def live(
         self,
@@ -324,6 +336,7 @@ class Trajectory(Labeled):
         parameters: Ranges = None,
         initial: Ranges = None,
         initial_rates: Ranges = None,
+        integrators: Sequence[str] = (),
     ) -> Path | Page:
         """One self-contained HTML file that simulates: the page of ``animate`` with sliders. Equations, solver, time
         loop, assembly and certificate are in it as WebAssembly; it asks for nothing from anywhere.
@@ -332,11 +345,13 @@ class Trajectory(Labeled):
             path: the file; without it the page itself is returned, which a notebook shows.
             parameters: names of parameters that get a slider, or their ranges by name; the first eight by default.
             initial, initial_rates: joints whose coordinates and velocities at the start get sliders, likewise.
+            integrators: names of integrators that a menu in the page offers besides that of the run: ``dopri8``,
+                ``tsit5``, ``rk4``, ``euler``, ``radau``, each as ``da.simulate(…, integrator=name)`` takes it.
         """
         if self._writer is None:
             raise DalembertError("this motion was not made by da.simulate, so that it cannot be made again.  "
                                  "Fix: da.simulate(…).live(…)")  # fmt: skip
-        return self._writer(self, path, parameters, initial, initial_rates)
+        return self._writer(self, path, parameters, initial, initial_rates, integrators)
 
     def save(self, path: str | Path) -> Path:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -35,16 +36,27 @@ from dalembert.export.native_run import Live
 from dalembert.export.native_watch import MEASURED, Watch
 from dalembert.export.portable import refuse_what_needs_python
 from dalembert.integrators import INTEGRATORS
+from dalembert.integrators.problem import Memory, Problem, Stepper
 from dalembert.state import State
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.certificate import ERROR
 
 __all__ = [
-    "KEPT_EVENTS", "Living", "Place", "RunMaker", "column_offsets", "make_living", "start_place",
+    "KEPT_EVENTS", "Living", "Place", "RunMaker", "Runner", "column_offsets", "make_living", "start_place",
 ]  # fmt: skip
 
 KEPT_EVENTS = 100  # that a page lists
 MOST_OUTPUTS = 20_000
+
+
+class Runner(NamedTuple):
+    """A method, and the records that it works on at the beginning of a run: the fields of ``Live`` with these names."""
+
+    method: Any
+    context: Context
+    problem: Problem
+    memory: Memory
+    stepper: Stepper
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ class Living:
         live: the record that ``run_live`` takes.
         wanted: joints whose start can be given, and their rows in ``live.start``.
         parameters: all parameters, which every part of the run shares.
-        method, fallback: the integrator, and what takes over where the problem turns out stiff.
+        fallback: what takes over where the problem turns out stiff.
+        runners: the integrator, and others that can take its place.
         start: the state that the run begins with.
         accuracy: that the run is held to, relative to the size of the motion.
     """
@@ -63,11 +76,16 @@ class Living:
     live: Live
     wanted: Wanted
     parameters: np.ndarray
-    method: Any
     fallback: Any
+    runners: tuple[Runner, ...]
     dynamics: Dynamics
     start: State
     accuracy: float
+
+    @property
+    def method(self) -> Any:
+        """The integrator of the run."""
+        return self.runners[0].method
 
 
 def _method(data: dict[str, Any] | None) -> Any:
@@ -77,13 +95,20 @@ def _method(data: dict[str, Any] | None) -> Any:
     return kind(**{field.name: data[field.name] for field in fields(kind) if field.name in data})
 
 
-def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None, stepwise: bool = False) -> Living:
+def make_living(
+    run: Trajectory,
+    more: list[str],
+    geometry: Kernel | None = None,
+    stepwise: bool = False,
+    others: Sequence[Any] = (),
+) -> Living:
     """The run as native code.
 
     Args:
         more: joints whose coordinates or velocities may be given later, besides those of the run.
         geometry: a kernel of the parameters with the numbers of what is drawn.
         stepwise: there is room for two outputs only, the beginning and the end of a step that others ask for.
+        others: integrators that can take the place of that of the run.
     """
     dynamics, how = run.dynamics, json.loads(run.attrs.get("options", "null"))
     _refuse(run, how)
@@ -94,7 +119,7 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
         raise DalembertError(f"{len(times)} outputs are too many to keep in a page, at most {MOST_OUTPUTS}.  "
                              "Fix: a longer output_step")  # fmt: skip
     method = _method(how["method"])
-    choice = choose_integrator(dynamics, method, {}, how["stabilization"], how["baumgarte"])
+    choice = choose_integrator(dynamics, method, {}, how["stabilization"], how["baumgarte"], how.get("drift"))
     used = _method(how["fallback"])
     if used is not None and run.attrs["integrator"] == used.name != method.name:
         choice = replace(choice, fallback=used)
@@ -107,12 +132,17 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
     )  # fmt: skip
     begun = assemble_state(dynamics.relative, how["initial"], how["initial_rates"], given, float(times[0]))
     maker = RunMaker(dynamics, choice, times, values, begun)
-    watch = maker.watch()
+    watch, first = maker.watch(), maker.driver(choice.method)
+    runners = [maker.runner(first), *(maker.runner(maker.driver(other), first.context) for other in others)]
     live = Live(
         n_times=len(maker.times), nx=maker.nx, nq=start.nq, nv=start.nv, times=maker.times, states=watch.states,
         start=start, watch=watch, changed=math.nan, n_drawn=0 if geometry is None else geometry.n_out,
-        **maker.runners(),
+        monitor=first.monitor, **{name: getattr(runners[0], name) for name in Runner._fields[1:]},
     )  # fmt: skip
+    if choice.fallback is not None:
+        slow = maker.runner(maker.driver(choice.fallback), first.context)
+        live.stiff = True
+        live.set(**{f"slow_{name}": getattr(slow, name) for name in Runner._fields[1:]})
     if geometry is not None:
         live.set(geometry=geometry)
     if dynamics.flat.events:
@@ -120,7 +150,7 @@ def make_living(run: Trajectory, more: list[str], geometry: Kernel | None = None
     if dynamics.coordinates is not dynamics.relative.coordinates:
         live.set(converts=True, converted=_converted(dynamics))
         watch.counted = True
-    return Living(live, wanted, values, choice.method, choice.fallback, dynamics, maker.start,
+    return Living(live, wanted, values, choice.fallback, tuple(runners), dynamics, maker.start,
                   accuracy_of(choice.method, how["accuracy"]))  # fmt: skip
 
 
@@ -190,21 +220,12 @@ class RunMaker:
         driver.context.parameters = self.values
         return driver
 
-    def runners(self) -> dict[str, Any]:
-        """The fields of ``Live`` for the method and for what takes over."""
-        first = self.driver(self.choice.method)
-        found = {
-            "context": first.context, "problem": first.problem, "memory": first.memory, "monitor": first.monitor,
-            "stepper": first.method.stepper(first.problem, first.memory),
-        }  # fmt: skip
-        if self.choice.fallback is not None:
-            second = self.driver(self.choice.fallback)
-            second.context.statistics = first.context.statistics
-            found |= {
-                "stiff": True, "slow_context": second.context, "slow_problem": second.problem,
-                "slow_memory": second.memory, "slow_stepper": second.method.stepper(second.problem, second.memory),
-            }  # fmt: skip
-        return found
+    def runner(self, driver: Any, first: Context | None = None) -> Runner:
+        """What a driver has made; with the context of the first one, whose statistics all of them share."""
+        if first is not None:
+            driver.context.statistics = first.statistics
+        stepper = driver.method.stepper(driver.problem, driver.memory)
+        return Runner(driver.method, driver.context, driver.problem, driver.memory, stepper)
 
     def watch(self) -> Watch:
         d, kernels = self.dynamics, self.dynamics.kernels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,8 @@ from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.drive import ENDLESS, OVERLOOKED
-from dalembert.analyses.simulation.live import Living, column_offsets, make_living, start_place
+from dalembert.analyses.simulation.live import Living, Runner, column_offsets, make_living, start_place
+from dalembert.analyses.simulation.options import LIVE_METHODS
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
 from dalembert.export import native_events, native_run, native_start
@@ -21,7 +23,7 @@ from dalembert.export.live_page import LiveSlider, engine_data, field_address, l
 from dalembert.export.module import Packed
 from dalembert.export.native_watch import MEASURED
 from dalembert.expressions import to_text
-from dalembert.integrators import Status
+from dalembert.integrators import INTEGRATORS, Status
 from dalembert.native import Real
 from dalembert.notebook import Page
 from dalembert.numerics.context import FAILURES
@@ -31,7 +33,7 @@ from dalembert.view.run_scene import scene as scene_of
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["write_live"]
+__all__ = ["parameter_ranges", "write_live"]
 
 # How many sliders there are if nobody says which.
 MOST_PARAMETERS, MOST_STARTS = 8, 4
@@ -63,15 +65,19 @@ def write_live(
     parameters: Ranges = None,
     initial: Ranges = None,
     initial_rates: Ranges = None,
+    integrators: Sequence[str] = (),
 ) -> Path | Page:
     """Write the page, or return it (see ``Trajectory.live``)."""
     drawing = scene_of(run)
     kernel, places = geometry_kernel(run, drawing)
-    numbers, starts = _parameters(run, parameters), _starts(run, initial, initial_rates)
-    living = make_living(run, list(dict.fromkeys(joint for joint, *_ in starts)), kernel)
-    engine, packed = engine_data(living.live)
+    numbers, starts = parameter_ranges(run, parameters), _starts(run, initial, initial_rates)
+    named = list(dict.fromkeys(joint for joint, *_ in starts))
+    living = make_living(run, named, kernel, others=_others(run, integrators))
+    engine, packed = engine_data(living.live, [one for runner in living.runners[1:] for one in runner[1:]])
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
-    live = {**_layout(living, places, drawing), **_words(run, living), "companion": _companion(living, packed)}
+    methods = _methods(run, living, packed)
+    live = {**_layout(living, places, drawing), **_words(run, living), **methods[0]["words"]}
+    live |= {"methods": methods} if len(methods) > 1 else {}
     page = Page(live_html(drawing, _sources(run, drawing), live, sliders, engine), run.dynamics.model.name)
     return page if path is None else page.save(path)
 
@@ -99,10 +105,11 @@ def _ranges(what: str, given: Ranges, known: Sequence[str], chosen: Sequence[str
     return ranges
 
 
-def _parameters(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, float]]:
+def parameter_ranges(run: Trajectory, given: Ranges) -> list[tuple[int, str, float, float]]:
     """(index, name, low, high) of every parameter that has a slider."""
-    hidden = set(run.dynamics.flat.switches.values())
-    names = [name for name in run.dynamics.parameter_names if name not in hidden]
+    kernels, hidden = run.dynamics.kernels, set(run.dynamics.flat.switches.values())
+    own = kernels.parameter_names[: len(kernels.parameter_names) - kernels.n_branches]
+    names = [name for name in own if name not in hidden]
     values = run.dynamics.parameters(run.segments[0][1])
     found: list[tuple[int, str, float, float]] = []
     signals = [name for name in run.dynamics.flat.inputs if name in names]
@@ -224,10 +231,37 @@ def _sources(run: Trajectory, drawing: Any) -> dict[tuple[int, str], int | str]:
     }
 
 
-def _companion(living: Living, packed: Packed) -> dict[str, Any]:
+def _others(run: Trajectory, names: Sequence[str]) -> list[Any]:
+    """The integrators that a page offers besides that of the run."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DalembertError(f"integrators: expected names, got {names!r}.  Fix: integrators=['radau']")
+    unknown = [name for name in names if name not in LIVE_METHODS]
+    if unknown:
+        raise DalembertError(f"integrators: {unknown} do not run without Python; {', '.join(LIVE_METHODS)} do")
+    own: Any = json.loads(run.attrs.get("options", "null"))
+    used: Any = own and own["method"] and own["method"]["name"]
+    return [INTEGRATORS[name]() for name in dict.fromkeys(names) if name != used]
+
+
+def _methods(run: Trajectory, living: Living, packed: Packed) -> list[dict[str, Any]]:
+    """The integrators of a page: what puts each into the run, and what is to be said of it."""
+    live, found = living.live, list[dict[str, Any]]()
+    asked = json.loads(run.attrs["options"])["accuracy"]
+    for k, runner in enumerate(living.runners):
+        writes = [(field_address(packed, live, name), "i", packed.address(getattr(runner, name)))
+                  for name in Runner._fields[1:]]  # fmt: skip
+        writes.append((field_address(packed, live, "stiff"), "i", 0))
+        accuracy = companion.accuracy_of(runner.method, asked)
+        words = _method_words(run, living, runner, accuracy)
+        words["companion"] = _companion(living, packed, runner, accuracy)
+        found.append({"name": runner.method.name, "writes": writes if k else [], "words": words})
+    return found
+
+
+def _companion(living: Living, packed: Packed, runner: Runner, accuracy: float) -> dict[str, Any]:
     """A run that tells the error of another one: what it changes, how much of the error its difference shows, and the
     sizes that errors refer to."""
-    d, method, accuracy = living.dynamics, living.method, living.accuracy
+    d, method = living.dynamics, runner.method
     nq = d.nq
     unit = [False] * (nq + d.nv)
     for slot in d.coordinates.slots:
@@ -245,8 +279,8 @@ def _companion(living: Living, packed: Packed) -> dict[str, Any]:
     else:
         other, by, floor = replace(method, step=method.step / 2), "by a run with half the step", companion.LEAST_SIZE
         scale = companion.MARGIN * 2**method.order / (2**method.order - 1)
-    problem, memory = living.live.problem, living.live.memory
-    writes = _differences(packed, method.stepper(problem, memory).current, living.live.stepper.current,
+    problem, memory = runner.problem, runner.memory
+    writes = _differences(packed, method.stepper(problem, memory).current, runner.stepper.current,
                           other.stepper(problem, memory).current)  # fmt: skip
     return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor,
             "share": companion.LEAST_SHARE, "unit": unit, "nq": nq}  # fmt: skip
@@ -263,39 +297,46 @@ def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tupl
     return found
 
 
-def _fixed(d: Dynamics) -> str:
+def _fixed(d: Dynamics, more: bool) -> str:
     """What cannot be changed in a page, in words."""
     laws = [f"{name}: {to_text(formula)}" for name, (constraint, _) in d.flat.constraints.items()
             for *_, formula in constraint.gives()]  # fmt: skip
     laws += [f"{name}: {to_text(given.default)}" for name, (given, _) in d.flat.inputs.items()
              if not given.default.is_number]  # fmt: skip
     known = f" ({', '.join(laws[:MOST_LAWS])}{', …' if len(laws) > MOST_LAWS else ''})" if laws else ""
-    return f"other bodies, joints and formulas{known}, other methods, longer runs"
+    methods = "methods that are not in the menu" if more else "other methods"
+    return f"other bodies, joints and formulas{known}, {methods}, longer runs"
 
 
-def _words(run: Trajectory, living: Living) -> dict[str, Any]:
-    """Checks with their limits, and everything that the page may have to say."""
-    live, d = living.live, living.dynamics
-    rows, switched = words.acting_rows(d, live.context)
+def _method_words(run: Trajectory, living: Living, runner: Runner, accuracy: float) -> dict[str, Any]:
+    """Checks with their limits, and what is to be said of one integrator."""
+    name, own = runner.method.name, runner is living.runners[0]
     checks = [
-        {"name": c.name, "limit": living.accuracy if c.name == SPEEDY else c.limit, "index": MEASURED.index(c.name),
+        {"name": c.name, "limit": accuracy if c.name == SPEEDY else c.limit, "index": MEASURED.index(c.name),
          "speedy": c.name == SPEEDY}
         for c in run.certificate.checks if c.name in MEASURED
     ]  # fmt: skip
-    other = living.fallback.name if living.fallback is not None else None
-    stiff = f"{living.method.name} found the problem stiff at t = {{t}} s; "
-    stiff += f"{other} went on from there" if other else f"{living.method.name} went on with short steps"
-    held = "the rank of the constraints is held at that of the values the page was made with"
+    other = living.fallback.name if own and living.fallback is not None else None
+    stiff = f"{name} found the problem stiff at t = {{t}} s; "
+    stiff += f"{other} went on from there" if other else f"{name} went on with short steps"
     how = f"{run.attrs['formulation']}, {run.attrs['coordinate_kind']} coordinates"
-    facts = [["formulation", how], ["integrator", living.method.name], ["needs Python", _fixed(d)]]
+    more = len(living.runners) > 1
+    facts = [["formulation", how], ["integrator", name], ["needs Python", _fixed(living.dynamics, more)]]
+    return {"checks": checks, "facts": facts, "stiff": stiff}
+
+
+def _words(run: Trajectory, living: Living) -> dict[str, Any]:
+    """Everything that the page may have to say, whatever the integrator is."""
+    live, d = living.live, living.dynamics
+    rows, switched = words.acting_rows(d, live.context)
+    held = "the rank of the constraints is held at that of the values the page was made with"
     return {
-        "checks": checks, "rows": rows if d.rows else 0, "switched": switched, "facts": facts,
-        "notes": [held] if live.context.rank else [], "projects": living.method.projects or live.problem.staged,
+        "rows": rows if d.rows else 0, "switched": switched, "notes": [held] if live.context.rank else [],
         "limits": {"conflict": words.CONFLICTING, "nearly": words.NEARLY_SINGULAR},
         "statuses": {"finished": int(Status.FINISHED), "noStart": native_run.NO_START, "acted": native_run.ACTED},
         "reactions": {"ended": native_events.ENDED}, "reactionWords": _REACTIONS, "starts": _STARTS,
         "endings": {str(int(status)): text for status, text in words.ENDINGS.items()},
-        "failures": {str(code): text for code, text in FAILURES.items()}, "remarks": words.REMARKS, "stiff": stiff,
+        "failures": {str(code): text for code, text in FAILURES.items()}, "remarks": words.REMARKS,
         "overlooked": OVERLOOKED.replace("{spacing}", f"{live.problem.spacing:.2g}"),
         "rowOwners": [str(row) for row in d.relative.rows], "eventNames": list(d.flat.events), "noGrab": NO_GRAB,
     }  # fmt: skip

@@ -194,7 +194,8 @@ class Options:
             {
                 "duration": duration, "start": self.start, "output_step": self.output_step,
                 "method": method(choice.method), "fallback": method(choice.fallback),
-                "stabilization": self.stabilization, "baumgarte": self.baumgarte, "accuracy": self.accuracy,
+                "stabilization": self.stabilization, "baumgarte": self.baumgarte, "drift": self.drift,
+                "accuracy": self.accuracy,
                 "initial": plain(self.initial), "initial_rates": plain(self.initial_rates),
             }
         )  # fmt: skip

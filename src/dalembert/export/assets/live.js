@@ -293,9 +293,22 @@ class Slider {
   }
 }
 
+/** A menu, in a line like a slider's. */
+function makeMenu(name, about, choices, onChange) {
+  const create = (tag, className, text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
+  const element = create("label", "slider");
+  const menu = create("select", "slider-menu");
+  menu.append(...choices.map((choice) => create("option", "", choice)));
+  element.append(Object.assign(create("span", "slider-name", name), { title: about }), menu);
+  menu.addEventListener("change", () => onChange(menu.selectedIndex));
+  return { element, menu };
+}
+
 class LivePage {
   constructor(payload) {
     this.live = payload.live;
+    this.methods = payload.live.methods || [];
+    this.method = 0;
     this.model = new LiveModel(payload);
     this.viewer = null;
     this.found = null;
@@ -319,6 +332,16 @@ class LivePage {
       heading.textContent = title;
       find(".sliders").append(heading, ...elements);
     }
+    if (this.methods.length) {
+      const change = (k) => {
+        this.keepGhost();
+        this.setMethod(k);
+        this.ask();
+        this.writeAddress();
+      };
+      this.menu = makeMenu("integrator", "how time passes", this.methods.map(({ name }) => name), change);
+      find(".sliders").append(this.menu.element);
+    }
     find(".controls").hidden = false;
     const bind = (name, action) => find(`[data-live=${name}]`).addEventListener("click", action);
     bind("reset", () => this.reset());
@@ -338,9 +361,17 @@ class LivePage {
     });
   }
 
+  /** Another integrator, with what is to be said of it. */
+  setMethod(k) {
+    this.method = k;
+    Object.assign(this.live, this.methods[k].words);
+    this.menu.menu.selectedIndex = k;
+    this.menu.element.classList.toggle("changed", k > 0);
+  }
+
   /** What differs from the image of the memory, for the engine. */
   writes() {
-    const list = [];
+    const list = this.method ? [...this.methods[this.method].writes] : [];
     const joints = new Map();
     for (const slider of this.sliders) {
       if (slider.joint === null) {
@@ -537,6 +568,7 @@ class LivePage {
   reset() {
     this.keepGhost();
     for (const slider of this.sliders) slider.set(slider.start);
+    if (this.method) this.setMethod(0);
     this.ask();
     this.writeAddress();
   }
@@ -546,6 +578,7 @@ class LivePage {
     const parts = this.sliders
       .filter((slider) => slider.touched)
       .map((slider) => `${encodeURIComponent(slider.key)}=${slider.value}`);
+    if (this.method) parts.push(`integrator=${this.methods[this.method].name}`);
     return parts.join("&");
   }
 
@@ -558,9 +591,17 @@ class LivePage {
       } catch {
         continue; // not written by a page of ours
       }
-      const slider = this.sliders.find((one) => one.key === key);
-      if (slider && value) slider.set(Number(value));
+      this.setBy(key, value || "");
     }
+  }
+
+  /** Set what a key names, a slider or the integrator; false if there is no such thing. */
+  setBy(key, value) {
+    const slider = this.sliders.find((one) => one.key === key);
+    const method = key === "integrator" ? this.methods.findIndex(({ name }) => name === value) : -1;
+    if (slider && value !== "") slider.set(Number(value));
+    if (method >= 0) this.setMethod(method);
+    return Boolean(slider) || method >= 0;
   }
 
   writeAddress(time = null) {
@@ -632,13 +673,11 @@ class LivePage {
 const page = new LivePage(JSON.parse(find("#scene-data").textContent));
 
 window.dalembert.live = {
-  /** Set sliders by key, as {"p:crank": 0.5}; the promise gives the run when it is shown. */
+  /** Set sliders by key, as {"p:crank": 0.5, integrator: "radau"}; the promise gives the run when it is shown. */
   set: (values) => {
     page.keepGhost();
     for (const [key, value] of Object.entries(values)) {
-      const slider = page.sliders.find((one) => one.key === key);
-      if (!slider) throw new Error(`no slider ${key}`);
-      slider.set(value);
+      if (!page.setBy(key, value)) throw new Error(`no slider ${key}`);
     }
     page.ask();
     page.writeAddress();
