@@ -253,7 +253,7 @@ def _pivots(
         largest = max(most.values(), default=0.0)
         if not largest > RANK_TOLERANCE * max(values.shape):
             break
-        candidates: list[Any] = []
+        candidates: list[tuple[tuple[float, ...], int, int]] = []
         for i, size in most.items():
             fill = sum(value > 1e-14 for value, _ in block[i])
             least = max(THRESHOLD * size, 1e-3 * largest)
@@ -371,8 +371,7 @@ def _residual(
     strategy: Strategy, B: Labelled, rows: list[Label], stars: list[Label], asked: list[Label]
 ) -> dict[Label, float]:
     """Per row, the largest entry of B C of the least-squares C."""
-    weight = strategy.weight if isinstance(strategy, LeastSquares) else lambda _: 1.0
-    w = np.array([weight(row) for row in rows])[:, None]
+    w = np.array([strategy.weight(row) if isinstance(strategy, LeastSquares) else 1.0 for row in rows])[:, None]
     left, right = B.numbers(rows, stars), B.numbers(rows, asked)
     X = np.linalg.lstsq(w * left, -w * right, rcond=None)[0]
     left_over = left @ X + right

@@ -75,7 +75,7 @@ class Scope:
         if walk is None:
             return None
         speeds: dict[int, Any] = {}
-        for name in sorted(frozenset().union(*names)):
+        for name in sorted(frozenset[str]().union(*names)):
             speed = self.description.next(local(name))
             if isinstance(speed, sp.Symbol):
                 label = self.description.label(speed.name)

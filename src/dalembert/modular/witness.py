@@ -65,10 +65,12 @@ class Residual:
         self._places: list[Any] = [np.array(function.sparsity_out(i).get_triplet(), dtype=int) for i in range(2)]
         self._found = [np.empty(place.shape[-1]) for place in self._places]
         self._shapes = [function.size_out(i) for i in range(2)]
-        self._buffer, self._evaluate = function.buffer()
+        buffer: Any
+        buffer, self._evaluate = function.buffer()
+        self._buffer = buffer
         for i in range(2):
-            self._buffer.set_arg(i, memoryview(self._arguments[i]))
-            self._buffer.set_res(i, memoryview(self._found[i]))
+            buffer.set_arg(i, memoryview(cast(Any, self._arguments[i])))
+            buffer.set_res(i, memoryview(cast(Any, self._found[i])))
 
     def __call__(self, state: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, Any]:
         self._arguments[0][:], self._arguments[1][:] = state, others
