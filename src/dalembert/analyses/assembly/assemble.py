@@ -30,7 +30,7 @@ from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.expressions import TIME, by_name, evaluate
+from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.state import State
@@ -411,7 +411,7 @@ class Assembler:
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
-        return float(evaluate(NUMPY, formula, by_name(lookup)))
+        return float(evaluate(NUMPY, formula, values_by_name(lookup)))
 
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
