@@ -21,7 +21,7 @@ from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.notebook import shown
 from dalembert.values import DICT, SEQUENCE, finite_number
 
-__all__ = ["Model", "contents", "model_of"]
+__all__ = ["Model", "contents", "has_fmus", "model_of"]
 
 SECTIONS = (
     "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
@@ -386,6 +386,11 @@ def model_of(given: Any) -> Model:
     if not hasattr(given, "to_model"):
         raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix="e.g. da.library.four_bar()"))
     return given.to_model()
+
+
+def has_fmus(model: Model) -> bool:
+    """True if FMUs run beside a model or one of its sub-models."""
+    return bool(model.fmus) or any(has_fmus(sub.model) for sub in model.submodels if isinstance(sub.model, Model))
 
 
 _MORE = ("name", "gravity", "parameter_values", "ground_shapes", "initial_values", "initial_rates", "quasi_velocities")
