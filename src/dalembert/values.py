@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE", "SET",
+    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE",
     "TUPLE", "finite_number", "is_finite", "is_positive",
 ]  # fmt: skip
 
@@ -26,7 +26,6 @@ LIST: Classes = (list,)
 MAPPING: Classes = (Mapping,)
 NUMBER: Classes = (int, float, np.number)
 SEQUENCE: Classes = (list, tuple)
-SET: Classes = (set, frozenset)
 TUPLE: Classes = (tuple,)
 
 

@@ -10,7 +10,7 @@ import pytest
 from support.family import planar
 
 import dalembert as da
-from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
 
 CLOSED = 1e-9
@@ -339,7 +339,7 @@ def test_several_states_are_those_found_one_by_one():
 def test_upside_down_joints_are_not_taken_for_closed():
     """The equations of a hinge hold with its axis turned over, too; such positions are no branches."""
     dynamics = da.compile(FOUR_BAR, coordinates="relative")
-    search = Search(dynamics, read_wishes(dynamics.coordinates, {"A": 1.0}, "initial"), {}, 0.0)
+    search = Search(dynamics, read_desired(dynamics.coordinates, {"A": 1.0}, "initial"), {}, 0.0)
     closed = search.all(np.zeros(dynamics.nq))
     assert len(closed.q) == 2 and not any(search.flipped(q) for q in closed.q)
     assert closed.hits.sum() == closed.closed <= closed.starts

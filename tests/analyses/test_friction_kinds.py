@@ -185,7 +185,7 @@ def test_bristles_become_rigid():
     [
         ("revolute", {}, "needs its radius"),
         ("prismatic", {"radius": 0.1}, "has no radius"),
-        ("cylindrical", {}, "of no kind that rubs"),
+        ("cylindrical", {}, "of a kind without friction"),
         ("prismatic", {"law": "bristle"}, "bristles need a stiffness"),
         ("prismatic", {"stiffness": 1e5}, "those of bristles"),
         ("planar", {"law": "bristle", "stiffness": 1e5}, "bristles are for revolute and prismatic"),

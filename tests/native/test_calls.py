@@ -218,25 +218,19 @@ def test_classes_made_inside_functions():
     assert isinstance(made(2.0), Inner) and made(2.0).a == 2.0
 
 
+def times(factor):
+    @native
+    def inner(x):
+        return x * factor
+
+    return inner
+
+
 def test_constants_of_enclosing_functions():
-    def factory(factor):
-        @native
-        def inner(x):
-            return x * factor
-
-        return inner
-
-    assert factory(2.0)(3.0) == 6.0 and factory(5.0)(3.0) == 15.0
+    assert times(2.0)(3.0) == 6.0 and times(5.0)(3.0) == 15.0
 
 
 def test_functions_of_one_factory_are_told_apart():
-    def factory(factor):
-        @native
-        def inner(x):
-            return x * factor
-
-        return inner
-
     def difference(one, other):
         @native
         def inner(x):
@@ -244,7 +238,7 @@ def test_functions_of_one_factory_are_told_apart():
 
         return inner
 
-    two, five = factory(2.0), factory(5.0)
+    two, five = times(2.0), times(5.0)
     assert difference(two, five)(1.0) == -3.0 and difference(five, two)(1.0) == 3.0
 
 

@@ -14,7 +14,7 @@ import pytest
 from twins import Twins
 
 import dalembert as da
-from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.analyses.simulation import drive
 from dalembert.analyses.simulation.certify import look_for_singularity
@@ -253,7 +253,7 @@ def closures() -> Iterator[Work]:
 
     def starts() -> None:
         dynamics = da.compile(model, coordinates="relative")
-        search = Search(dynamics, read_wishes(dynamics.coordinates, {"A": 1.0}, "initial"), {}, 0.0)
+        search = Search(dynamics, read_desired(dynamics.coordinates, {"A": 1.0}, "initial"), {}, 0.0)
         rows = search.starts(2, np.random.default_rng(0), np.zeros(dynamics.nq), None)
         settle_all(search.record, 0.0, rows, np.empty(2))
 

@@ -19,7 +19,7 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.equations import Equations
 from dalembert.formulations import FORMULATIONS
-from dalembert.model.contents import contents
+from dalembert.model.model import contents
 from dalembert.trajectory.record import quaternions
 
 

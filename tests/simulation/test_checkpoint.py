@@ -84,7 +84,7 @@ def test_a_pause_is_asked_for_when_a_checkpoint_is_due(tmp_path, saved, monkeypa
     advance = Stepwise.advance
 
     def wait(self, problem, memory, times, out, monitor):
-        while not saved and monitor.wish != loop.PAUSE:
+        while not saved and monitor.request != loop.PAUSE:
             time.sleep(1e-3)
         return advance(self, problem, memory, times, out, monitor)
 

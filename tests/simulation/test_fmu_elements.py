@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analyses.simulation.simulate_with_fmus import has_fmus
 from dalembert.export import fmu_archive
 from dalembert.export.fmu_archive import this_platform
 from dalembert.io import dumps, loads
+from dalembert.model.model import has_fmus
 
 HERE = this_platform()
 compiled = pytest.mark.skipif(

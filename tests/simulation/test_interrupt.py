@@ -38,7 +38,7 @@ def test_a_signal_while_the_loop_runs(monkeypatch):
     def advance(self, problem, memory, times, out, monitor):
         ADVANCE(self, problem, memory, times, out, Monitor(pause_at=STEPS))
         signal.pthread_kill(main, signal.SIGINT)
-        while monitor.wish != loop.STOP:
+        while monitor.request != loop.STOP:
             time.sleep(1e-3)
         ADVANCE(self, problem, memory, times, out, Monitor(pause_at=2 * STEPS))
         return ADVANCE(self, problem, memory, times, out, monitor)
@@ -128,7 +128,7 @@ def test_another_error_of_the_caller_ends_the_loop_too(monkeypatch):
     ended = []
 
     def advance(self, problem, memory, times, out, monitor):
-        while monitor.wish != loop.STOP:
+        while monitor.request != loop.STOP:
             time.sleep(1e-3)
         ended.append(ADVANCE(self, problem, memory, times, out, monitor))
         return ended[0]

@@ -40,13 +40,18 @@ def test_a_sealed_file_is_read_by_others_too(saved):
     np.testing.assert_array_equal(xr.load_dataset(saved, engine="h5netcdf").q, da.load(saved).data.q)
 
 
-def test_every_changed_byte_is_noticed(saved, tmp_path):
-    content, rng = saved.read_bytes(), np.random.default_rng(0)
-    file = tmp_path / "run.nc"
-    for at in rng.integers(0, len(content), 60):
+def with_one_bit_changed(original, file, times, seed):
+    """The file, so many times, each time with another bit of the original changed."""
+    content, rng = original.read_bytes(), np.random.default_rng(seed)
+    for at in rng.integers(0, len(content), times):
         damaged = bytearray(content)
         damaged[at] ^= 1 << rng.integers(8)
         file.write_bytes(damaged)
+        yield file
+
+
+def test_every_changed_byte_is_noticed(saved, tmp_path):
+    for file in with_one_bit_changed(saved, tmp_path / "run.nc", 60, seed=0):
         with pytest.raises(DalembertError, match=r"changed or damaged|changed by another|not a result|this version"):
             da.load(file)
 
@@ -137,12 +142,7 @@ def _resume(path):
 
 
 def test_a_damaged_checkpoint_is_refused(checkpoint, tmp_path):
-    content, rng = checkpoint.read_bytes(), np.random.default_rng(1)
-    file = tmp_path / "run.checkpoint"
-    for at in rng.integers(0, len(content), 20):
-        damaged = bytearray(content)
-        damaged[at] ^= 1 << rng.integers(8)
-        file.write_bytes(damaged)
+    for file in with_one_bit_changed(checkpoint, tmp_path / "run.checkpoint", 20, seed=1):
         with pytest.raises(DalembertError, match=r"changed or damaged|not a checkpoint|this version"):
             _resume(file)
 

@@ -269,7 +269,7 @@ def in_pieces(integrator, problem: Problem, times: np.ndarray, start: np.ndarray
         assert status == Status.TOO_MANY_STEPS
         kept, memory = memory.values(), integrator.memory(problem)
         memory.restore(kept)
-    assert integrator.advance(problem, memory, times, out, Monitor(wish=loop.PAUSE)) == Status.PAUSED
+    assert integrator.advance(problem, memory, times, out, Monitor(request=loop.PAUSE)) == Status.PAUSED
     status = integrator.advance(problem, memory, times, out, Monitor())
     return result(problem, status, memory, times, out), memory
 
@@ -339,7 +339,7 @@ def test_steps_collapse_at_a_pole_and_what_was_reached_is_kept(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_can_be_stopped_and_bounded(name):
-    stopped = run(with_step(name, 0.01), [0.0, END], monitor=Monitor(wish=loop.STOP))
+    stopped = run(with_step(name, 0.01), [0.0, END], monitor=Monitor(request=loop.STOP))
     assert stopped.status == Status.STOPPED and len(stopped.time) == 1
     bounded = run(dataclasses.replace(with_step(name, 1e-4), max_steps=10), [0.0, END])
     assert bounded.status == Status.TOO_MANY_STEPS and bounded.steps <= 10
@@ -352,7 +352,7 @@ def test_scipy_refuses_events_and_checks_the_others():
     for method in ("DOP853", "RK45", "Radau", "BDF", "LSODA"):
         done = run(SciPy(method=method, rtol=1e-7, atol=1e-7), times, ON_MANIFOLD)
         np.testing.assert_allclose(done.states, exact(times), atol=1e-4)
-    paused = run(SciPy(), times, monitor=Monitor(wish=loop.PAUSE))
+    paused = run(SciPy(), times, monitor=Monitor(request=loop.PAUSE))
     assert paused.status == Status.FINISHED
 
 

@@ -23,7 +23,7 @@ class ContactFriction(Rubbing):
 
     positional: ClassVar[tuple[str, ...]] = ("name", "contact")
     kind: Literal["contact-friction"] = "contact-friction"
-    contact: ConstraintName = Field(description="the rigid contact that rubs")
+    contact: ConstraintName = Field(description="the rigid contact with friction")
     along: Vector | None = Field(
         None, description="direction of sliding, fixed in the world, across the normal; default: any way"
     )

@@ -61,7 +61,7 @@ class Friction(Rubbing):
         if bearing is None:
             return
         if bearing == "":
-            message = f"joint {self.joint!r} is of no kind that rubs"
+            message = f"joint {self.joint!r} is of a kind without friction"
             site.report("joint", message, "a revolute, prismatic, screw, spherical or planar joint")
             return
         loaded = self.coefficient != 0 or self.static is not None

@@ -26,7 +26,7 @@ from dalembert.errors import DalembertError, InputError, ModelError
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
-from dalembert.model.contents import contents
+from dalembert.model.model import contents
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
 

@@ -10,7 +10,7 @@ from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.formulations import Formulation
 from dalembert.model import Model, model_of
-from dalembert.model.contents import contents
+from dalembert.model.model import contents
 
 __all__ = ["kept_dynamics", "kept_for"]
 

@@ -4,27 +4,63 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.dynamics import traces
-from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import Made, made_by_formulation, made_of_blocks, made_once
 from dalembert.dynamics.single import SingleState
-from dalembert.equations import BlockEquations
+from dalembert.equations import BlockEquations, Level, Row
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.native import Record
 from dalembert.values import NUMBER
 
-__all__ = ["KernelSet"]
+__all__ = ["KernelSet", "Rows"]
+
+
+class Rows(Sequence[Row]):
+    """Who imposes each constraint equation, holonomic ones first.
+
+    Attributes:
+        holonomic: number of those at position level.
+        held: rank of A and of its holonomic rows by parameters (as bytes), of over-constrained mechanisms whose
+            redundant equations look independent where the position is a little off.
+    """
+
+    def __init__(self, rows: Iterable[Row] = ()):
+        self._rows = tuple(rows)
+        self.holonomic = sum(row.holonomic for row in self._rows)
+        self.held: dict[bytes, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, at: int | slice) -> Row | tuple[Row, ...]:
+        return self._rows[at]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} constraint equations: {', '.join(map(str, self)) or 'none'}>"
+
+    def owners(self, level: Level | None = None) -> list[str]:
+        """Joints, constraints and bodies that impose equations, each once; those at one level, if that is given."""
+        return list(dict.fromkeys(row.owner for row in self._rows if level is None or row.level == level))
+
+    def of(self, owners: Iterable[str]) -> list[int]:
+        """Numbers of the rows that some owners impose."""
+        wanted = set(owners)
+        return [i for i, row in enumerate(self._rows) if row.owner in wanted]
 
 
 class KernelSet(ABC):
@@ -89,25 +125,12 @@ class KernelSet(ABC):
         """True if forces depend on accelerations or reactions that follow from them."""
         return len(self.frictions) + len(self.felt[0]) > 0
 
-    @made_once
-    def friction_kernel(self) -> Kernel:
-        raise NotImplementedError
-
-    @made_once
-    def friction_slopes_kernel(self) -> Kernel:
-        raise NotImplementedError
-
-    @made_once
-    def friction_push_kernel(self) -> Kernel:
-        raise NotImplementedError
-
-    @made_once
-    def friction_tangent_kernel(self) -> Kernel:
-        raise NotImplementedError
-
-    @made_once
-    def watched_kernel(self) -> Kernel:
-        raise NotImplementedError
+    # Given by equations that assume forces or watch them.
+    friction_kernel: made_once[Kernel]
+    friction_slopes_kernel: made_once[Kernel]
+    friction_push_kernel: made_once[Kernel]
+    friction_tangent_kernel: made_once[Kernel]
+    watched_kernel: made_once[Kernel]
 
     @cached_property
     def units(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -231,9 +254,7 @@ class KernelSet(ABC):
         """What rises through zero when an event happens."""
         return self.compile("events", {"events": self.traced.events()})
 
-    @made_once
-    def tangent_kernel(self) -> Kernel:
-        return traces.tangent_kernel(self)
+    tangent_kernel = made_once(traces.tangent_kernel)
 
     @made_of_blocks
     def acceleration_kernel(self) -> Kernel:

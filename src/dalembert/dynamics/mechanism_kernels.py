@@ -13,10 +13,9 @@ from dalembert.coordinates import Coordinates
 from dalembert.dynamics import traces
 from dalembert.dynamics.assembly import Quantity, closing_kernel
 from dalembert.dynamics.choose import is_rolled
-from dalembert.dynamics.constraint_rows import Rows
 from dalembert.dynamics.derivatives import make_derivatives
 from dalembert.dynamics.even_units import even_units
-from dalembert.dynamics.kernels import KernelSet
+from dalembert.dynamics.kernels import KernelSet, Rows
 from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import made_once
@@ -103,25 +102,11 @@ class MechanismKernels(KernelSet):
         felt, watched = ([place(name) for name in names] for names in (self.flat.felt, self.flat.watched))
         return np.array(felt, dtype=np.int64), np.array(watched, dtype=np.int64)
 
-    @made_once
-    def friction_kernel(self) -> Kernel:
-        return traces.friction_kernel(self)
-
-    @made_once
-    def friction_slopes_kernel(self) -> Kernel:
-        return traces.friction_slopes_kernel(self)
-
-    @made_once
-    def friction_push_kernel(self) -> Kernel:
-        return traces.friction_push_kernel(self)
-
-    @made_once
-    def friction_tangent_kernel(self) -> Kernel:
-        return traces.friction_tangent_kernel(self)
-
-    @made_once
-    def watched_kernel(self) -> Kernel:
-        return traces.watched_kernel(self)
+    friction_kernel = made_once(traces.friction_kernel)
+    friction_slopes_kernel = made_once(traces.friction_slopes_kernel)
+    friction_push_kernel = made_once(traces.friction_push_kernel)
+    friction_tangent_kernel = made_once(traces.friction_tangent_kernel)
+    watched_kernel = made_once(traces.watched_kernel)
 
     def _find_rows(self) -> list[Row]:
         """Who imposes each constraint; nothing is traced where that is known, which matters for large models."""
@@ -248,13 +233,8 @@ class MechanismKernels(KernelSet):
 
     # Steps along the group of all joints
 
-    @made_once
-    def exponential_kernel(self) -> Kernel:
-        return traces.exponential_kernel(self)
-
-    @made_once
-    def discrete_kernel(self) -> Kernel:
-        return traces.discrete_kernel(self)
+    exponential_kernel = made_once(traces.exponential_kernel)
+    discrete_kernel = made_once(traces.discrete_kernel)
 
     # Large models
 

@@ -42,6 +42,7 @@ __all__ = [
     "formulas_in",
     "is_name",
     "names_in",
+    "numbers_in",
     "pair_of",
     "records_in",
     "replace_names",
@@ -93,10 +94,15 @@ def _vector(value: Any) -> Any:
         if axis not in AXES:
             raise ValueError(f"expected three numbers or one of x, y, z, -x, -y, -z, got {value!r}")
         return tuple(sign * component for component in AXES[axis])
+    return numbers_in(value, 3, "three numbers")
+
+
+def numbers_in(value: Any, count: int, expected: str) -> tuple[Any, ...]:
+    """Numbers or formulas in a list, a tuple, an array or a matrix, as many as there must be."""
     if isinstance(value, (np.ndarray, sp.MatrixBase)):
         value = list(np.asarray(value, dtype=object).reshape(-1))
-    if not isinstance(value, SEQUENCE) or len(value) != 3:
-        raise ValueError(f"expected three numbers, got {value!r}")
+    if not isinstance(value, SEQUENCE) or len(value) != count:
+        raise ValueError(f"expected {expected}, got {value!r}")
     return tuple(value)
 
 

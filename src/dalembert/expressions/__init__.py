@@ -2,7 +2,7 @@
 
 from dalembert.expressions.branches import switches_in
 from dalembert.expressions.curves import Curve, TableCall, tables_in
-from dalembert.expressions.evaluation import by_name, evaluate, is_number, number
+from dalembert.expressions.evaluation import evaluate, is_number, number, values_by_name
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import (
@@ -25,7 +25,6 @@ __all__ = [
     "Curve",
     "Reference",
     "TableCall",
-    "by_name",
     "derivative",
     "difference",
     "evaluate",
@@ -41,4 +40,5 @@ __all__ = [
     "symbols_of",
     "tables_in",
     "to_text",
+    "values_by_name",
 ]

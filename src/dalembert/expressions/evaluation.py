@@ -16,7 +16,7 @@ from dalembert.expressions.curves import Curve, TableCall
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
-__all__ = ["by_name", "evaluate", "is_number", "number"]
+__all__ = ["evaluate", "is_number", "number", "values_by_name"]
 
 _NAMES = {"Abs": "absolute"}
 _UNARY = {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "Abs", "sign"}
@@ -55,7 +55,7 @@ class Named(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
-def by_name(values: Named) -> Callable[[Any], Any]:
+def values_by_name(values: Named) -> Callable[[Any], Any]:
     """What ``evaluate`` looks symbols up by: the value of their names."""
     return lambda symbol: values[symbol.name]
 

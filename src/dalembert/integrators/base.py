@@ -87,13 +87,13 @@ class Integrator(ABC):
 
     @abstractmethod
     def advance(self, problem: Problem, memory: Any, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
-        """Go on from where the memory stands until the end, an event, or a wish of the caller.
+        """Go on from where the memory stands until the end, an event, or a request of the caller.
 
         Args:
             memory: made by ``start``.
             times: where the solution is wanted, increasing; times[0] is where the run began.
             out: states at those times, written as they are reached.
-            monitor: shows the time reached so far, and is asked for the caller's wish.
+            monitor: shows the time reached so far, and is asked for the caller's request.
         """
 
     def start(self, problem: Problem, t: float, y: np.ndarray, written: int = 1) -> Memory:

@@ -134,7 +134,7 @@ def _march(b: Block, times: np.ndarray, out: np.ndarray, written: np.ndarray, mo
         count = max(1, math.ceil(span / b.step - 1e-9))
         h = span / count
         for i in range(count):
-            if monitor.wish != 0:
+            if monitor.request != 0:
                 return
             t = times[index - 1] + i * h
             _step(b, t, h, k, total)

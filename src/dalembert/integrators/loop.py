@@ -1,4 +1,4 @@
-"""The time loop of all methods: wishes of the caller, outputs, events, retraction, the watch for stiffness, ends."""
+"""The time loop of all methods: requests of the caller, outputs, events, retraction, the watch for stiffness, ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORN = 10  # the variables of the state are to be chosen anew
 # What else a step can end with; RESTARTED: another branch of a formula is taken, and the method begins anew.
 GO_ON, REJECTED, RESTARTED = -1, -2, -3
 
-# Wishes in ``Monitor.wish``.
+# Requests in ``Monitor.request``.
 STOP, PAUSE = 1, 2
 
 # A problem is stiff if stability, not accuracy, limits the step so many times in a row (Hairer, Wanner, IV.2).
@@ -180,12 +180,12 @@ def _begin(p: Problem, m: Memory) -> int:
 
 
 @native
-def _wish(m: Memory, monitor: Monitor, most: int) -> int:
+def _request(m: Memory, monitor: Monitor, most: int) -> int:
     """What the caller wants, or what the number of steps forbids."""
     monitor.reached, tried = m.t, m.steps + m.rejected
-    if monitor.wish == STOP:
+    if monitor.request == STOP:
         return STOPPED
-    if monitor.wish == PAUSE or tried == monitor.pause_at > 0:
+    if monitor.request == PAUSE or tried == monitor.pause_at > 0:
         return PAUSED
     if tried >= most:
         return TOO_MANY_STEPS
@@ -534,7 +534,7 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
     if not m.started and (_begin(p, m) != GO_ON or (stepper.begin and stepper.begin() != GO_ON)):
         return FAILED
     while True:
-        status = _wish(m, monitor, s.max_steps)
+        status = _request(m, monitor, s.max_steps)
         if status == GO_ON:
             status = _headway(m, s, times[-1] - times[0])
         if status == GO_ON:

@@ -222,10 +222,10 @@ class Monitor(Record):
 
     Attributes:
         reached: the time reached so far.
-        wish: what the caller wishes: ``loop.STOP``, ``loop.PAUSE``, or 0.
+        request: what the caller asks for: ``loop.STOP``, ``loop.PAUSE``, or 0.
         pause_at: the loop pauses by itself when it has tried so many steps; 0: never.
     """
 
     reached = Real()
-    wish = Int()
+    request = Int()
     pause_at = Int()

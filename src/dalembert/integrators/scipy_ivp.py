@@ -1,7 +1,7 @@
 """SciPy's integrators, to check ours by others' code.
 
 Each step goes through Python. Steps are not retracted, outputs are: between them a constrained motion drifts as the
-tolerance allows. A wish to pause is not granted, as SciPy's methods cannot be written to a file; events are refused.
+tolerance allows. A request to pause is not granted, as SciPy's methods cannot be written to a file; events are refused.
 
 Reference: P. Virtanen et al., "SciPy 1.0", Nature Methods 17 (2020) 261-272; scipy.integrate.solve_ivp.
 """
@@ -101,7 +101,7 @@ class SciPy(Integrator):
         solver = getattr(integrate, self.method)(rhs, memory.t, memory.y.copy(), times[-1], **options)
         while solver.status == "running":
             monitor.reached = memory.t
-            if monitor.wish == loop.STOP:
+            if monitor.request == loop.STOP:
                 return Status.STOPPED
             if memory.steps >= self.max_steps:
                 return Status.TOO_MANY_STEPS

@@ -101,7 +101,7 @@ class Joint(ABC):
         measured_from_drawing: those of them that are measured where a drawing is given, needed where frames are.
         common: what P and S share at all coordinates, of ``origin``, ``x``, ``y``, ``z``.
         closes: False if its equations are not known, so that it cannot close a loop.
-        measurable: False if its coordinates cannot be told from a pose.
+        measurable: False if its coordinates cannot be found from a pose.
         uniform: True if all joints of this kind have the same formulas, their parameters apart.
         Data: the fields of a model's joint of this kind.
         glyph: the mark by which it is drawn.

@@ -15,7 +15,6 @@ from dalembert.elements import (
     Formula,
     FrameName,
     Inertia3,
-    JointName,
     Name,
     ParameterName,
     Placement,
@@ -184,6 +183,3 @@ class SubModel(Element):
     inputs: Annotated[dict[Name, Formula], MOTION] = Field(
         default_factory=dict, description="its inputs, as formulas of t and of our states, inputs and motion"
     )
-
-
-InitialValues = dict[JointName, tuple[Formula, ...]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,12 +27,11 @@ from dalembert.expressions.symbols import (
 from dalembert.forces import JointForce
 from dalembert.joints import JOINTS, Free, JointData
 from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
-from dalembert.model.floating import floating
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
-__all__ = ["BRANCHED", "Flat", "Module", "Scope", "flatten"]
+__all__ = ["BRANCHED", "Flat", "Module", "Scope", "flatten", "floating"]
 
 BRANCHED = (Coupler, Drive, Equation, Gear, Rack)  # constraints whose branches are chosen like those of forces
 MAX_SUBMODEL_DEPTH = 20
@@ -427,3 +427,32 @@ def _let_float(flat: Flat) -> None:
     for name in floating(flat.bodies, (joint.bodies for joint, _ in flat.joints.values() if not joint.cut)):
         joint = JointData.model_validate({"name": name, "kind": Free.kind, "bodies": ("ground", name)})
         flat.joints.setdefault(name, (joint, flat.bodies[name][1]))
+
+
+def floating(bodies: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[str]:
+    """One body, the first, of each group that is not connected to the ground.
+
+    Args:
+        bodies: names, the ground left out.
+        edges: pairs of bodies that a joint connects; pairs with unknown names are passed over.
+    """
+    bodies = list(bodies)
+    neighbors: dict[str, list[str]] = {name: [] for name in ["ground", *bodies]}
+    for first, second in edges:
+        if first in neighbors and second in neighbors:
+            neighbors[first].append(second)
+            neighbors[second].append(first)
+    reached: set[str] = set()
+    found: list[str] = []
+    for start in ["ground", *bodies]:
+        if start in reached:
+            continue
+        if start != "ground":
+            found.append(start)
+        todo = [start]
+        while todo:
+            body = todo.pop()
+            if body not in reached:
+                reached.add(body)
+                todo.extend(neighbors[body])
+    return found

@@ -17,7 +17,7 @@ MOST_VARIABLES = 10_000
 class FMUElement(Element):
     """A functional mock-up unit that runs beside the mechanism: Co-Simulation, FMI 2 or 3.
 
-    It is machine code in a file. Reading a model never loads it; a run does, if it is told that the file can be
+    It is machine code in a file. Reading a model never loads it; a run does, if its options say that the file can be
     trusted.
     """
 

@@ -9,6 +9,7 @@ import sympy as sp
 
 from dalembert.constraints import Equation
 from dalembert.elements import Placement
+from dalembert.elements.base import Record
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
@@ -18,9 +19,9 @@ from dalembert.model.fmu_data import FMUElement
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.notebook import shown
-from dalembert.values import SEQUENCE, finite_number
+from dalembert.values import DICT, SEQUENCE, finite_number
 
-__all__ = ["Model", "model_of"]
+__all__ = ["Model", "contents", "has_fmus", "model_of"]
 
 SECTIONS = (
     "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
@@ -385,3 +386,26 @@ def model_of(given: Any) -> Model:
     if not hasattr(given, "to_model"):
         raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix="e.g. da.library.four_bar()"))
     return given.to_model()
+
+
+def has_fmus(model: Model) -> bool:
+    """True if FMUs run beside a model or one of its sub-models."""
+    return bool(model.fmus) or any(has_fmus(sub.model) for sub in model.submodels if isinstance(sub.model, Model))
+
+
+_MORE = ("name", "gravity", "parameter_values", "ground_shapes", "initial_values", "initial_rates", "quasi_velocities")
+
+
+def contents(model: Model) -> tuple[Any, ...]:
+    """All data of a model and of its sub-models in tuples: two are equal exactly if nothing was changed in between."""
+    return tuple(_frozen(getattr(model, key)) for key in (*_MORE, *SECTIONS))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Record):
+        return type(value), *map(_frozen, value.__dict__.values())
+    if isinstance(value, DICT):
+        return tuple((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, SEQUENCE):
+        return tuple(map(_frozen, value))
+    return contents(value) if isinstance(value, Model) else value

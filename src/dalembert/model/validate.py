@@ -13,16 +13,13 @@ from dalembert.errors import Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.parse import CONSTANTS, FUNCTIONS
 from dalembert.expressions.symbols import QUANTITIES, parameters_of
-from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH
-from dalembert.model.floating import floating
+from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH, floating
 from dalembert.model.given_inputs import depends_on_motion, input_loop
 from dalembert.model.model import Model
 from dalembert.model.signals_data import InputSignal, Table
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
-from dalembert.model.validate_elements import check_element
-from dalembert.model.validate_events import check_event, check_switches
+from dalembert.model.validate_elements import check_element, check_event, check_initial, check_joint, check_switches
 from dalembert.model.validate_formulas import check_formula, check_formulas
-from dalembert.model.validate_joints import check_initial, check_joint
 from dalembert.model.validate_scope import Draft, Place, hint
 
 __all__ = ["Draft", "printable", "problems"]

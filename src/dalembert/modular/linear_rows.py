@@ -13,7 +13,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import by_name, evaluate
+from dalembert.expressions import evaluate, values_by_name
 from dalembert.modular.description import Description, Invariant
 from dalembert.modular.labelled import ONE
 from dalembert.modular.labels import Label
@@ -398,7 +398,7 @@ def _given_parameters(
         for name in node.description.parameters:
             full = ".".join((*node.path, name))
             if full not in values:
-                found[full] = float(evaluate(NUMPY, node.at_root(name), by_name(values)))
+                found[full] = float(evaluate(NUMPY, node.at_root(name), values_by_name(values)))
     return found
 
 

@@ -10,7 +10,7 @@ import sympy as sp
 from dalembert.algebra import Algebra
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.forward import formula_gradients, formula_rates, formula_without, operands_first
-from dalembert.expressions import by_name, evaluate, symbols_of
+from dalembert.expressions import evaluate, symbols_of, values_by_name
 from dalembert.modular.description import Description
 from dalembert.modular.variables import local
 
@@ -40,7 +40,7 @@ class Scope:
             for symbol in symbols_of(expression):
                 self[symbol.name]
             return expression
-        return evaluate(self.al, expression, by_name(self))
+        return evaluate(self.al, expression, values_by_name(self))
 
     def rate(self, value: Any, names: frozenset[str]) -> tuple[Any, frozenset[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""

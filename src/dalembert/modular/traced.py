@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME, by_name, evaluate
+from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.labelled import ONE, Labelled, assemble
@@ -164,7 +164,7 @@ class TracedSystem:
     def rates(self) -> np.ndarray:
         """d/dt of the state, in state and variables of order σ."""
         expressions = self.equations.rates.values()
-        return CASADI.vector([evaluate(CASADI, e, by_name(self.symbols)) for e in expressions])
+        return CASADI.vector([evaluate(CASADI, e, values_by_name(self.symbols)) for e in expressions])
 
     @cached_property
     def A(self) -> Labelled:

@@ -10,6 +10,7 @@ Reference: WebAssembly tool conventions, "Linking.md".
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dalembert.errors import CompileError
@@ -195,33 +196,35 @@ class _Object:
     def contents(self) -> list[bytes]:
         """The data segments, as they are now."""
         found: list[bytes] = []
-        body = self.section(_DATA)
-        if body is not None:
-            reader = _Reader(body)
-            for _ in range(reader.unsigned()):
-                if reader.byte() != 0 or reader.byte() != 0x41:
-                    raise CompileError("a data segment without address")
-                reader.signed()
-                reader.byte()
-                found.append(reader.bytes())
+        for reader in self._entries(_DATA):
+            if reader.byte() != 0 or reader.byte() != 0x41:
+                raise CompileError("a data segment without address")
+            reader.signed()
+            reader.byte()
+            found.append(reader.bytes())
         return found
 
     def _elements(self) -> list[int]:
         """Functions in the table, which begins with number 1."""
         found: list[int] = []
-        body = self.section(_ELEMENT)
+        for reader in self._entries(_ELEMENT):
+            flags = reader.unsigned()
+            if flags & 2:
+                reader.unsigned()
+            if reader.byte() != 0x41 or reader.signed() != 1 + len(found) or reader.byte() != 0x0B:
+                raise CompileError("an element segment that is not the first")
+            if flags & 2:
+                reader.byte()
+            found += [reader.unsigned() for _ in range(reader.unsigned())]
+        return found
+
+    def _entries(self, section: int) -> Iterator[_Reader]:
+        """The reader of a section, once for each of its entries."""
+        body = self.section(section)
         if body is not None:
             reader = _Reader(body)
             for _ in range(reader.unsigned()):
-                flags = reader.unsigned()
-                if flags & 2:
-                    reader.unsigned()
-                if reader.byte() != 0x41 or reader.signed() != 1 + len(found) or reader.byte() != 0x0B:
-                    raise CompileError("an element segment that is not the first")
-                if flags & 2:
-                    reader.byte()
-                found += [reader.unsigned() for _ in range(reader.unsigned())]
-        return found
+                yield reader
 
 
 def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:

@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 # What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods
-# that remember former steps must know. CHOOSE: it succeeded, and the velocities that the state is in wear out.
+# that remember former steps must know. CHOOSE: it succeeded, and the velocities of the state are ill-conditioned.
 OK, FAILED, RESTART, CHOOSE = 0, 1, -1, -2
 
 # Why it failed, in ``Statistics.failure``.

@@ -11,14 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-import numpy as np
 import sympy as sp
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dalembert.elements import PlainFormula, Record
-from dalembert.elements.base import formula_of
+from dalembert.elements.base import formula_of, numbers_in
 from dalembert.expressions import parameter
-from dalembert.values import DICT, SEQUENCE
+from dalembert.values import DICT
 
 __all__ = [
     "BASE", "CONTACTS", "JOINTS_2D", "ContactOnDisc", "ContactOnLine", "Node", "NodeForce", "NodeSpring", "PinInSlot",
@@ -85,11 +84,7 @@ def _end_name(value: Any) -> str:
 
 
 def _point(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, sp.MatrixBase)):
-        value = list(np.asarray(value, dtype=object).reshape(-1))
-    if not isinstance(value, SEQUENCE) or len(value) != 2:
-        raise ValueError(f"expected two numbers (x, y), got {value!r}")
-    return tuple(value)
+    return numbers_in(value, 2, "two numbers (x, y)")
 
 
 def _direction(value: Any) -> Any:

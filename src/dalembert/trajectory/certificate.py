@@ -50,14 +50,14 @@ class Estimate:
 
     Attributes:
         error: largest of all outputs and entries of the state, relative to their size; a bound within the means of the
-            companion that decided. Infinite if it could not be told.
+            companion that decided. Infinite if it could not be estimated.
         accuracy: what was asked for.
         growth: by how much a disturbance as small as a tolerance grew.
         horizon: the motion is as accurate as asked up to this time (s).
         by: which companion decided.
         evaluations: of the companions.
         acquitted: the error is within the accuracy.
-        note: why it could not be told.
+        note: why it could not be estimated.
         rtol: of the run; None for fixed steps.
     """
 
@@ -184,8 +184,8 @@ class Certificate:
             lines.append(f"  {check.name} {check.value:.1e} {check.verdict}: {check.about}{fix}")
         if self.estimate is not None and math.isfinite(self.estimate.growth):
             lines.append(f"  a disturbance as small as a tolerance grew ×{max(self.estimate.growth, 1.0):.2g}")
-        told = [f"{check.name} {check.value:.1e}" for check in self.checks if check.passed and check.name != ERROR]
-        lines += [f"  {', '.join(told)}"] if told else []
+        passed = [f"{check.name} {check.value:.1e}" for check in self.checks if check.passed and check.name != ERROR]
+        lines += [f"  {', '.join(passed)}"] if passed else []
         lines += [f"  {remark}" for remark in self.remarks]
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         evaluations = self.counts.get("evaluations", 0)

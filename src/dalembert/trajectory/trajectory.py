@@ -453,7 +453,7 @@ def read_certificate(data: xr.Dataset) -> Certificate:
 
 @contextmanager
 def understood(path: str | Path) -> Generator[None]:
-    """What cannot be made sense of in a file is told in one message."""
+    """What cannot be understood in a file is reported in one message."""
     try:
         yield
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:

@@ -18,11 +18,11 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble_given import (
-    Wishes,
+    Desired,
     joint_rows,
     pose_quantity,
+    read_desired,
     read_joint,
-    read_wishes,
     split_states,
 )
 from dalembert.analyses.assembly.assemble_search import Search, strides
@@ -30,7 +30,7 @@ from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.expressions import TIME, by_name, evaluate
+from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.state import State
@@ -133,13 +133,13 @@ def _least(A: Any, b: np.ndarray) -> np.ndarray:
     return x
 
 
-def _along_null_space(A: Any, wishes: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """The step with A x = 0 that brings wishes·x closest to what is missing."""
+def _along_null_space(A: Any, J: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """The step with A x = 0 that brings J x closest to what is missing."""
     A = A if isinstance(A, ARRAY) else A.toarray()
     _, sizes, Vt = np.linalg.svd(A)
     rank = int(np.sum(sizes > _RCOND * max(sizes.max(initial=0.0), 1e-300)))
     N = Vt[rank:].T
-    return N @ np.linalg.lstsq(wishes @ N, missing, rcond=_RCOND)[0]
+    return N @ np.linalg.lstsq(J @ N, missing, rcond=_RCOND)[0]
 
 
 class Assembler:
@@ -157,7 +157,7 @@ class Assembler:
         self.tree = self.coordinates.place(NUMPY, self.values)
         self.mechanism: Mechanism = self.tree.mechanism
         self.own_states, motion = split_states(self.flat, start.initial)
-        self.given = read_wishes(self.coordinates, motion, "initial")
+        self.given = read_desired(self.coordinates, motion, "initial")
         self._check_weights()
 
     def run(self) -> State:
@@ -177,7 +177,7 @@ class Assembler:
 
     def velocities(self, q: np.ndarray) -> np.ndarray:
         """Velocities at a closed position, as small as what is given allows."""
-        return self._velocities(q, self._own_rates, self._rates, bool(self.wishes))
+        return self._velocities(q, self._own_rates, self._rates, bool(self.desired))
 
     @cached_property
     def _own_rates(self) -> dict[str, np.ndarray]:
@@ -237,7 +237,7 @@ class Assembler:
                 return q
             if self.dynamics.is_large:
                 raise
-            return self._near(self._reference(), Wishes(given, (), {}))
+            return self._near(self._reference(), Desired(given, (), {}))
 
     # From a guess, with locked joints, with quantities that are no joints
 
@@ -251,11 +251,11 @@ class Assembler:
                     "give coordinates of joints",
                 )
             )
-        q, wishes = self.beginning(), self.wishes
+        q, desired = self.beginning(), self.desired
         try:
-            return self._led(q) if self.start.guess is None and not self._is_open(q) else self._near(q, wishes)
+            return self._led(q) if self.start.guess is None and not self._is_open(q) else self._near(q, desired)
         except ModelError:
-            return self._near(q, wishes)
+            return self._near(q, desired)
 
     @property
     def _leads(self) -> bool:
@@ -264,9 +264,9 @@ class Assembler:
 
     def _led(self, q: np.ndarray) -> np.ndarray:
         """A closed position led along a path to the given values, so that loops keep their branch."""
-        wishes = self.wishes
-        base = Search(self.dynamics, self.now(q, wishes), self.parameters, self.time, self.start.weights)
-        found, errors = base.lead(q, self.placed(q, wishes)[None], self.quantity_values[None])
+        desired = self.desired
+        base = Search(self.dynamics, self.now(q, desired), self.parameters, self.time, self.start.weights)
+        found, errors = base.lead(q, self.placed(q, desired)[None], self.quantity_values[None])
         if not errors[0] <= CLOSED * (1.0 + np.abs(found[0]).max(initial=0.0)):
             raise ModelError(f"{self.flat.name!r} does not stay closed on its way")
         return found[0]
@@ -281,29 +281,29 @@ class Assembler:
         """Values of what no joint of the tree has, in the order of a search."""
         cut = [
             value[np.isfinite(value)]
-            for name, value in self.wishes.joints.items()
+            for name, value in self.desired.joints.items()
             if name not in self.coordinates.slot_of_joint
         ]
-        return np.concatenate([np.zeros(0), *cut, *(self.wishes.values[one.name] for one in self.wishes.quantities)])
+        return np.concatenate([np.zeros(0), *cut, *(self.desired.values[one.name] for one in self.desired.quantities)])
 
-    def placed(self, q: np.ndarray, wishes: Wishes) -> np.ndarray:
+    def placed(self, q: np.ndarray, desired: Desired) -> np.ndarray:
         """q with the given coordinates of the tree's joints."""
         q = q.copy()
-        for name, value in wishes.joints.items():
+        for name, value in desired.joints.items():
             self._put(q, name, value)
         return q
 
-    def now(self, q: np.ndarray, wishes: Wishes) -> Wishes:
+    def now(self, q: np.ndarray, desired: Desired) -> Desired:
         """The same quantities with the values that they have at a position."""
         joints: dict[str, np.ndarray] = {}
-        for name, value in wishes.joints.items():
+        for name, value in desired.joints.items():
             rows = np.isfinite(value)
             joints[name] = np.where(rows, self._measure(q, name), np.nan)
         values: dict[str, np.ndarray] = {}
-        if wishes.quantities:
+        if desired.quantities:
             motion = Equations(self.tree, self.time, q, np.zeros(self.dynamics.nv)).motion
-            values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in wishes.quantities}
-        return Wishes(joints, wishes.quantities, values)
+            values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in desired.quantities}
+        return Desired(joints, desired.quantities, values)
 
     def beginning(self) -> np.ndarray:
         """Where to begin: the guess, else the model's own start, else the drawing."""
@@ -316,18 +316,18 @@ class Assembler:
             try:
                 return self._positions(self._reference(), self._own)
             except ModelError:
-                return self.placed(self._reference(), Wishes(self._own, (), {}))
-        wishes = read_wishes(self.coordinates, guess, "guess")
-        own = {name: value for name, value in self._own.items() if name not in wishes.joints}
-        q = self.placed(self.placed(self._reference(), Wishes(own, (), {})), wishes)
-        others = [name for name in wishes.joints if name not in self.coordinates.slot_of_joint]
-        if others or wishes.quantities:
+                return self.placed(self._reference(), Desired(self._own, (), {}))
+        desired = read_desired(self.coordinates, guess, "guess")
+        own = {name: value for name, value in self._own.items() if name not in desired.joints}
+        q = self.placed(self.placed(self._reference(), Desired(own, (), {})), desired)
+        others = [name for name in desired.joints if name not in self.coordinates.slot_of_joint]
+        if others or desired.quantities:
             # What no joint of the tree has is approached as far as the others allow.
-            q, _ = Search(self.dynamics, wishes, self.parameters, self.time, self.start.weights).settled(q)
+            q, _ = Search(self.dynamics, desired, self.parameters, self.time, self.start.weights).settled(q)
         return q
 
     @cached_property
-    def wishes(self) -> Wishes:
+    def desired(self) -> Desired:
         """What the caller gave, with locked joints and bodies where they are at the beginning."""
         joints, quantities, values = dict(self.given.joints), list(self.given.quantities), dict(self.given.values)
         if not self.start.locked:
@@ -345,18 +345,18 @@ class Assembler:
                     quantities.append(one)
                     values[name] = np.asarray(one.measure(motion), dtype=float)
             elif name in self.flat.outputs:
-                (one,) = read_wishes(self.coordinates, {name: 0.0}, "locked").quantities
+                (one,) = read_desired(self.coordinates, {name: 0.0}, "locked").quantities
                 quantities.append(one)
                 values[name] = np.asarray(one.measure(motion), dtype=float)
             else:
                 known = ", ".join([*self.flat.joints, *self.flat.bodies])
                 raise ModelError(Problem(f"locked: unknown joint or body {name!r}", "locked", f"one of {known}"))
-        return Wishes(joints, tuple(quantities), values)
+        return Desired(joints, tuple(quantities), values)
 
-    def _near(self, q: np.ndarray, wishes: Wishes) -> np.ndarray:
+    def _near(self, q: np.ndarray, desired: Desired) -> np.ndarray:
         """A closed position with what is wanted, near a start; what keeps it open is said by name."""
-        search = Search(self.dynamics, wishes, self.parameters, self.time, self.start.weights)
-        found, best, _ = search.nearest(self.placed(q, wishes))
+        search = Search(self.dynamics, desired, self.parameters, self.time, self.start.weights)
+        found, best, _ = search.nearest(self.placed(q, desired))
         if found is None:
             from dalembert.analyses.assembly.assemble_gap import explain
 
@@ -411,7 +411,7 @@ class Assembler:
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
-        return float(evaluate(NUMPY, formula, by_name(lookup)))
+        return float(evaluate(NUMPY, formula, values_by_name(lookup)))
 
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:
@@ -567,9 +567,9 @@ class Assembler:
         return u
 
     def _least_velocities(
-        self, q: np.ndarray, wanted: dict[str, np.ndarray], wished: dict[str, np.ndarray] | None = None
+        self, q: np.ndarray, wanted: dict[str, np.ndarray], desired: dict[str, np.ndarray] | None = None
     ) -> tuple[np.ndarray, Problem | None]:
-        """Velocities that fit the constraints and what is wanted, as close as possible to what is wished."""
+        """Velocities that fit the constraints and what is wanted, as close as possible to what is desired."""
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
         matrices, rhs = [values.jacobian], [-values.velocity]
@@ -582,10 +582,10 @@ class Assembler:
         if not len(b):
             return np.zeros(d.nv), None
         u = self._shortest(A, b)
-        if wished:
-            wishes = _stacked([self._rates_matrix(q, name) for name in wished])
-            missing = np.concatenate(list(wished.values())) - wishes @ u
-            u = u + _along_null_space(A, wishes, missing)
+        if desired:
+            J = _stacked([self._rates_matrix(q, name) for name in desired])
+            missing = np.concatenate(list(desired.values())) - J @ u
+            u = u + _along_null_space(A, J, missing)
         off = A @ u - b
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None

@@ -16,7 +16,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import Assembler
-from dalembert.analyses.assembly.assemble_given import Wishes
+from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Closures, Search
 from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
@@ -155,20 +155,20 @@ def find_branches(assembler: Assembler) -> Branches:
 
 def _determined(assembler: Assembler, near: np.ndarray) -> Search:
     """A search with what is given, and with as much of the model's own start as leaves no freedom."""
-    wishes = assembler.wishes
+    desired = assembler.desired
 
-    def search(now: Wishes) -> Search:
+    def search(now: Desired) -> Search:
         return Search(assembler.dynamics, now, assembler.parameters, assembler.time, assembler.start.weights)
 
-    made = search(wishes)
+    made = search(desired)
     closed, _, _ = made.nearest(made.placed(near))
     for name, value in assembler.own_start.items():
         if closed is None or not made.freedoms(closed)[0]:
             break
-        if name in wishes.joints or name not in made.freedoms(closed)[1]:
+        if name in desired.joints or name not in made.freedoms(closed)[1]:
             continue
-        wishes = Wishes({**wishes.joints, name: value}, wishes.quantities, wishes.values)
-        made = search(wishes)
+        desired = Desired({**desired.joints, name: value}, desired.quantities, desired.values)
+        made = search(desired)
         closed, _, _ = made.nearest(made.placed(near))
     return made
 
@@ -323,7 +323,7 @@ def _four_bar(states: tuple[State, ...], search: Search) -> tuple[tuple[str, ...
     if not all(is_pin(coordinates, name) for name in loops[0]):
         return None
     loop = loops[0]
-    given = [k for k, name in enumerate(loop) if name in search.wishes.joints]
+    given = [k for k, name in enumerate(loop) if name in search.desired.joints]
     at = given[0] if given else _driven(search, loop)
     if at is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assembly.assemble_given import Wishes
+from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.equations import Equations
 from dalembert.errors import ModelError, Problem
@@ -27,10 +27,10 @@ def explain(search: Search, near: np.ndarray, best: np.ndarray) -> ModelError:
         near: where to begin.
         best: the position that leaves least.
     """
-    name, wishes = search.dynamics.flat.name, search.wishes
+    name, desired = search.dynamics.flat.name, search.desired
     parts = [*gaps(search, best), *_missed(search, best)]
     text = f"{name!r} cannot be assembled: at the best fit {'; '.join(parts) or 'Newton did not converge'}"
-    given = [*wishes.joints, *wishes.values]
+    given = [*desired.joints, *desired.values]
     fix = "check lengths and points of the loop"
     if given:
         fix += f", and whether the wanted coordinates ({', '.join(given)}) can be reached"
@@ -96,17 +96,17 @@ def _missed(search: Search, q: np.ndarray) -> list[str]:
 
 def _reached(search: Search, near: np.ndarray) -> str:
     """How far the given values can be led from a closed position near the beginning."""
-    free = Search(search.dynamics, Wishes({}, (), {}), search.parameters, search.time)
+    free = Search(search.dynamics, Desired({}, (), {}), search.parameters, search.time)
     base, _, _ = free.nearest(near)
     if base is None:
         return ""
     motion = Equations(search.tree, search.time, base, np.zeros(search.dynamics.nv)).motion
     joints = {
         name: np.where(np.isfinite(value), motion.joint(name)[0], np.nan)
-        for name, value in search.wishes.joints.items()
+        for name, value in search.desired.joints.items()
     }
-    values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in search.wishes.quantities}
-    path = Search(search.dynamics, Wishes(joints, search.wishes.quantities, values), search.parameters, search.time)
+    values = {one.name: np.asarray(one.measure(motion), dtype=float) for one in search.desired.quantities}
+    path = Search(search.dynamics, Desired(joints, search.desired.quantities, values), search.parameters, search.time)
     low, high, q = 0.0, 1.0, base
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -119,8 +119,8 @@ def _reached(search: Search, near: np.ndarray) -> str:
     if low == 0.0:
         return ""
     motion = Equations(search.tree, search.time, q, np.zeros(search.dynamics.nv)).motion
-    said = [f"{name} = {_list(motion.joint(name)[0])}" for name in search.wishes.joints]
-    said += [f"{one.name} = {_list(one.measure(motion))}" for one in search.wishes.quantities]
+    said = [f"{name} = {_list(motion.joint(name)[0])}" for name in search.desired.joints]
+    said += [f"{one.name} = {_list(one.measure(motion))}" for one in search.desired.quantities]
     return ", ".join(said)
 
 
@@ -131,10 +131,10 @@ def _list(values: Any) -> str:
 def _freed(search: Search, near: np.ndarray) -> list[str]:
     """Given values without which the rest closes, and where they come to stand then."""
     said: list[str] = []
-    given = [*search.wishes.joints, *search.wishes.values]
+    given = [*search.desired.joints, *search.desired.values]
     for name in given[:MOST_TRIED]:
-        w = search.wishes
-        rest = Wishes(
+        w = search.desired
+        rest = Desired(
             {key: value for key, value in w.joints.items() if key != name},
             tuple(one for one in w.quantities if one.name != name),
             {key: value for key, value in w.values.items() if key != name},

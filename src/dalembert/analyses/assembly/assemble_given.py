@@ -21,7 +21,7 @@ from dalembert.model import Flat
 from dalembert.spatial import Pose, quaternion
 from dalembert.values import NUMBER, SEQUENCE, TUPLE
 
-__all__ = ["Wishes", "joint_rows", "read_joint", "read_wishes", "split_states"]
+__all__ = ["Desired", "joint_rows", "read_desired", "read_joint", "split_states"]
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 POSE = 7  # numbers of a pose: quaternion (w, x, y, z) and place
@@ -30,7 +30,7 @@ Values = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Desired:
     """What is given of a position.
 
     Attributes:
@@ -89,7 +89,7 @@ def joint_rows(joint: Joint, value: np.ndarray) -> np.ndarray:
     return np.isfinite(value) if joint.nq == joint.nv else np.ones(joint.nv, dtype=bool)
 
 
-def read_wishes(coordinates: Coordinates, given: Mapping[Any, Any], what: str) -> Wishes:
+def read_desired(coordinates: Coordinates, given: Mapping[Any, Any], what: str) -> Desired:
     """Everything that was given, checked."""
     flat = coordinates.flat
     joints: Values = {}
@@ -114,7 +114,7 @@ def read_wishes(coordinates: Coordinates, given: Mapping[Any, Any], what: str) -
     for name, value in joints.items():
         joint = coordinates.nominal_joint(name).joint
         normal[name] = joint.normalize(NUMPY, value) if joint.quaternions else value
-    return Wishes(normal, tuple(quantities), values)
+    return Desired(normal, tuple(quantities), values)
 
 
 def _one_coordinate(coordinates: Coordinates, name: str, index: int, value: Any, joints: Values, what: str) -> None:

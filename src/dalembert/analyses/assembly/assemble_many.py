@@ -9,7 +9,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from dalembert.analyses.assembly.assemble import CLOSED, Assembler, Start
-from dalembert.analyses.assembly.assemble_given import Wishes
+from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
@@ -134,10 +134,10 @@ def assemble_many(dynamics: Dynamics, samples: list[Sample], more: Mapping[str, 
     todo = list(range(len(samples)))
     failed: dict[int, ModelError] = {}
     first = _one(makers[0], 0, q, u, failed)
-    keys = _keys(makers[0].wishes)
+    keys = _keys(makers[0].desired)
     alike = all(s.parameters == samples[0].parameters for s in samples)
     if first and alike and not dynamics.is_large and dynamics.rows:
-        same = [i for i in todo if i and _keys(makers[i].wishes) == keys]
+        same = [i for i in todo if i and _keys(makers[i].desired) == keys]
         led = _lead(makers, same, q)
         done = [i for i in led if _rates(makers[i], i, q, u)]
         todo = [i for i in todo if i not in set(done)]
@@ -153,9 +153,9 @@ def assemble_many(dynamics: Dynamics, samples: list[Sample], more: Mapping[str, 
     return States(float(time), q, u, dynamics.coordinates, [dict(s.parameters) for s in samples])
 
 
-def _keys(wishes: Wishes) -> Any:
-    joints = tuple((name, tuple(np.isfinite(value))) for name, value in wishes.joints.items())
-    return joints, tuple(one.key for one in wishes.quantities)
+def _keys(desired: Desired) -> Any:
+    joints = tuple((name, tuple(np.isfinite(value))) for name, value in desired.joints.items())
+    return joints, tuple(one.key for one in desired.quantities)
 
 
 def _one(maker: Assembler, i: int, q: np.ndarray, u: np.ndarray, failed: dict[int, ModelError]) -> bool:
@@ -173,8 +173,8 @@ def _lead(makers: list[Assembler], rows: list[int], q: np.ndarray) -> list[int]:
     if not rows:
         return []
     base = makers[0]
-    search = Search(base.dynamics, base.now(q[0], base.wishes), base.parameters, base.time, base.start.weights)
-    wanted = np.array([makers[i].placed(q[0], makers[i].wishes) for i in rows])
+    search = Search(base.dynamics, base.now(q[0], base.desired), base.parameters, base.time, base.start.weights)
+    wanted = np.array([makers[i].placed(q[0], makers[i].desired) for i in rows])
     values = np.array([makers[i].quantity_values for i in rows])
     found, errors = search.lead(q[0], wanted, values)
     closed = np.flatnonzero(errors <= CLOSED * (1.0 + np.abs(found).max(axis=1, initial=0.0))).tolist()

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.assembly.assemble_given import Wishes, joint_quantity, joint_rows
+from dalembert.analyses.assembly.assemble_given import Desired, joint_quantity, joint_rows
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED, Closing, Quantity, lead_all, settle, settle_all
 from dalembert.equations import Equations
@@ -77,24 +77,24 @@ class Search:
     def __init__(
         self,
         dynamics: Dynamics,
-        wishes: Wishes,
+        desired: Desired,
         parameters: dict[str, float],
         time: float,
         weights: Mapping[str, float] | None = None,
     ):
-        self.dynamics, self.time, self.parameters, self.wishes = dynamics, time, parameters, wishes
+        self.dynamics, self.time, self.parameters, self.desired = dynamics, time, parameters, desired
         self.coordinates = dynamics.coordinates
         self.tree = self.coordinates.place(NUMPY, {**dynamics.flat.parameters, **parameters})
         self.mechanism: Mechanism = self.tree.mechanism
         self.held = np.zeros(dynamics.nv, dtype=bool)
-        self.quantities, self.values = self._sort(wishes)
+        self.quantities, self.values = self._sort(desired)
         self.record = self._record(strides(dynamics, weights or {}))
 
-    def _sort(self, wishes: Wishes) -> tuple[tuple[Quantity, ...], np.ndarray]:
+    def _sort(self, desired: Desired) -> tuple[tuple[Quantity, ...], np.ndarray]:
         """Joints of the tree are held; the others, and all else, become residuals."""
         quantities: list[Quantity] = []
         values: list[np.ndarray] = []
-        for name, value in wishes.joints.items():
+        for name, value in desired.joints.items():
             joint = self.coordinates.nominal_joint(name).joint
             slot, rows = self.coordinates.slot_of_joint.get(name), joint_rows(joint, value)
             if slot is not None:
@@ -102,9 +102,9 @@ class Search:
             elif rows.any():
                 quantities.append(joint_quantity(joint, name, np.flatnonzero(rows).tolist()))
                 values.append(value if joint.nq != joint.nv else value[rows])
-        for one in wishes.quantities:
+        for one in desired.quantities:
             quantities.append(one)
-            values.append(wishes.values[one.name])
+            values.append(desired.values[one.name])
         return tuple(quantities), np.concatenate(values) if values else np.zeros(0)
 
     def _record(self, stride: np.ndarray) -> Closing:
@@ -123,7 +123,7 @@ class Search:
     def placed(self, q: np.ndarray) -> np.ndarray:
         """q with the given coordinates."""
         q = q.copy()
-        for name, value in self.wishes.joints.items():
+        for name, value in self.desired.joints.items():
             slot = self.coordinates.slot_of_joint.get(name)
             if slot is not None:
                 q[slot.q] = np.where(np.isfinite(value), value, q[slot.q])

@@ -14,7 +14,7 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.errors import DalembertError
-from dalembert.expressions import TIME, by_name, evaluate, symbols_of
+from dalembert.expressions import TIME, evaluate, symbols_of, values_by_name
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
 from dalembert.modular.linear_rows import KnownRows, linearizable, numbers_of, reference, reference_slope, with_known
@@ -133,7 +133,7 @@ class SubsystemStart:
             found[name] = 0.0
             if not np.isscalar(value) or isinstance(value, str):
                 slope = cast(Any, sp).diff(self.formula(value), sp.Symbol(parameter, real=True))
-                found[name] = float(evaluate(NUMPY, slope, by_name(values)))
+                found[name] = float(evaluate(NUMPY, slope, values_by_name(values)))
         return found
 
     def name(self, equations: ModularEquations, key: Any) -> str:
@@ -159,7 +159,7 @@ class SubsystemStart:
         unknown = [s.name for s in symbols_of(formula) if s.name not in parameters]
         if unknown:
             raise DalembertError(f"at: {value} names {unknown[0]!r}, which is no parameter with a value")
-        return float(evaluate(NUMPY, formula, by_name(parameters)))
+        return float(evaluate(NUMPY, formula, values_by_name(parameters)))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.assemble_given import Wishes
+from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import given_motion
@@ -195,7 +195,7 @@ def _undriven(model: Model, parameters: dict[str, float]) -> DalembertError:
     state = assemble_state(dynamics, None, None, parameters, 0.0)
     loose = dynamics.u_names
     if not dynamics.is_large:
-        _, loose = Search(dynamics, Wishes({}, (), {}), parameters, 0.0).freedoms(state.q)
+        _, loose = Search(dynamics, Desired({}, (), {}), parameters, 0.0).freedoms(state.q)
     one = loose[0] if loose else "A"
     return DalembertError(
         f"{model.name!r} is not driven: {', '.join(loose) or 'nothing'} can move, and the model has no drive.  "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.assembly.assemble import Assembler, Start
-from dalembert.analyses.assembly.assemble_given import read_wishes
+from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import working_model
@@ -148,7 +148,7 @@ def _reach(
     """Positions led from one to all combinations; which of them close; and how far from singular they are."""
     slots = [dynamics.coordinates.slot_of_joint[name] for name in names]
     now = {name: float(base[slot.q][0]) for name, slot in zip(names, slots, strict=True)}
-    search = Search(dynamics, read_wishes(dynamics.coordinates, now, "ranges"), parameters, 0.0)
+    search = Search(dynamics, read_desired(dynamics.coordinates, now, "ranges"), parameters, 0.0)
     freedoms, loose = search.freedoms(base)
     if freedoms:
         raise DalembertError(

@@ -84,7 +84,7 @@ class Checkpoint:
         """Bring a new driver to where the file stands; nothing to do if there is no file."""
         if not self.path.exists():
             return
-        data, sealed = read_sealed(self.path, "a checkpoint", fix="delete the file; the run begins anew")
+        data, sealed = read_sealed(self.path, "a checkpoint", fix="delete the file; the run starts from the beginning")
         try:
             notes = json.loads(data.attrs["dalembert_checkpoint"])
             written = notes["format"]

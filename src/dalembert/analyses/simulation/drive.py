@@ -300,7 +300,7 @@ class Driver:
         if formulation is not None and formulation != self.chosen.formulation:
             self.take(formulation)
             self.choices += 1
-        # Otherwise there is nothing better; from here on it may wear out further.
+        # Otherwise there is nothing better; from here on it may become worse.
         self.begin(t, x, written)
 
     def take(self, formulation: Formulation) -> None:
@@ -341,12 +341,12 @@ class Driver:
             finally:
                 done.set()
 
-        self.monitor.wish = 0
+        self.monitor.request = 0
         try:
             threading.Thread(target=work, daemon=True).start()
             self._watch(done)
         except BaseException as error:
-            self.monitor.wish = loop.STOP
+            self.monitor.request = loop.STOP
             if claimed.acquire(blocking=False):
                 box.append(Status.STOPPED)  # it has not begun, and will not
             else:
@@ -368,7 +368,7 @@ class Driver:
             if ended:
                 return
             if self.checkpoint is not None and self.checkpoint.due():
-                self.monitor.wish = loop.PAUSE
+                self.monitor.request = loop.PAUSE
 
     # Events
 

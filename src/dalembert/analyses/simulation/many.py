@@ -253,7 +253,7 @@ class _LaneCrew(_Crew):
     def stop(self) -> None:
         super().stop()
         for monitor in self.monitors:
-            monitor.wish = loop.STOP
+            monitor.request = loop.STOP
 
     def look(self, i: int) -> SampleRun:
         n = int(self.written[i])
@@ -308,7 +308,7 @@ class _DriverCrew(_Crew):
             driver.lock, driver.out = self.lock, self.out[i]
             self.running[i] = driver
             if self.stopped:
-                driver.monitor.wish = loop.STOP
+                driver.monitor.request = loop.STOP
             outcome = driver.run()
             self.written[i] = driver.written
             statistics = driver.context.statistics.values()
@@ -324,7 +324,7 @@ class _DriverCrew(_Crew):
     def stop(self) -> None:
         super().stop()
         for one in [*self.running.values(), *self.benches]:
-            one.monitor.wish = loop.STOP
+            one.monitor.request = loop.STOP
 
     def look(self, i: int) -> SampleRun:
         found = self.runs.get(i)

@@ -251,10 +251,10 @@ def show_options(kind: type[Any]) -> Callable[[F], F]:
         own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
         function.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
         text = inspect.getdoc(function) or ""
-        told = {name for names, _ in _explained(text) for name in names}
+        explained = {name for names, _ in _explained(text) for name in names}
         lines: list[str] = []
         for names, meaning in _explained(inspect.getdoc(Options) or ""):
-            names = [name for name in names if name in kind.__annotations__ and name not in told]
+            names = [name for name in names if name in kind.__annotations__ and name not in explained]
             lines += [f"    {', '.join(names)}: {meaning}"] if names else []
         function.__doc__ = re.sub(r"^    …:.*$", lambda _: "\n".join(lines), text, flags=re.MULTILINE)
         return function

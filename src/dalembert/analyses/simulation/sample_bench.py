@@ -70,10 +70,10 @@ class Bench:
 
     def run(self, start: np.ndarray, parameters: np.ndarray, out: np.ndarray) -> BenchRun | None:
         """Outputs of a sample from its start; None if it did not reach its end: then a driver tells more."""
-        wish = self.monitor.wish
+        request = self.monitor.request
         for array, first in self._first:
             np.copyto(array, first)
-        self.monitor.wish = wish
+        self.monitor.request = request
         context, memory = self._context, self._memory
         context.parameters[:] = parameters
         context.rank, context.holonomic_rank = self.dynamics.rows.held.get(parameters.tobytes(), (0, 0))

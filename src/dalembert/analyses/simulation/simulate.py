@@ -20,10 +20,11 @@ from dalembert.analyses.simulation.give_inputs import give_inputs
 from dalembert.analyses.simulation.live_file import write_live
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.simulation.resample import resample
-from dalembert.analyses.simulation.simulate_with_fmus import has_fmus, simulate_with_fmus
+from dalembert.analyses.simulation.simulate_with_fmus import simulate_with_fmus
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
+from dalembert.model.model import has_fmus
 from dalembert.planar import Planar
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.record import record

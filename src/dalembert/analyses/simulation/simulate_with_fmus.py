@@ -33,16 +33,11 @@ from dalembert.trajectory import Trajectory
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import record
 
-__all__ = ["has_fmus", "simulate_with_fmus"]
+__all__ = ["simulate_with_fmus"]
 
 MOST_EXCHANGES = 1_000_000
 NEVER = 1e300  # s
 ORDER = 2
-
-
-def has_fmus(model: Model) -> bool:
-    """True if FMUs run beside a model or one of its sub-models."""
-    return bool(model.fmus) or any(has_fmus(sub.model) for sub in model.submodels if isinstance(sub.model, Model))
 
 
 def simulate_with_fmus(

@@ -91,7 +91,7 @@ class ReducedFormulation(AnalyticalFormulation):
     """A formalism that integrates fewer or other velocities w than q̇, and remembers constants G."""
 
     what: ClassVar[str]
-    choosing: ClassVar[bool] = False  # velocities are chosen, and chosen anew where they wear out
+    choosing: ClassVar[bool] = False  # velocities are chosen, and chosen again where they become ill-conditioned
     solver = native.reduced_solver
     own = native.ReducedBlocks
 

@@ -57,7 +57,7 @@ POOR = 1e-4
 
 class ReducedVariables(VariablesRecord):
     """n velocities w, s constants G, and rows of constraints that are kept with multipliers; whether the velocities are
-    to be chosen anew when they wear out."""
+    to be chosen again when they become ill-conditioned."""
 
     n = Int()
     s = Int()
@@ -72,7 +72,7 @@ class ReducedVariables(VariablesRecord):
 
 
 class ReducedState(Outputs):
-    """y or ẏ; known > 0 once G has been found: from then on it stays. The velocities w are worn out where they
+    """y or ẏ; known > 0 once G has been found: from then on it stays. The velocities w are ill-conditioned where they
     determine the rates less well than ``known``."""
 
     q = Vector("context.nq")
