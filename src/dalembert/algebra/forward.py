@@ -88,9 +88,7 @@ def formula_rates(values: Sequence[Any], speeds: Mapping[int, Any], order: Seque
     return [rate.get(id(value), 0.0) if type(value) is Traced else 0.0 for value in values]
 
 
-def formula_gradients(
-    values: Sequence[Any], names: Mapping[int, str], order: Sequence[Traced]
-) -> list[dict[str, Any]]:
+def formula_gradients(values: Sequence[Any], names: Mapping[int, str], order: Sequence[Traced]) -> list[dict[str, Any]]:
     """Derivatives of scalars by symbols, by name, those that are not zero as they stand.
 
     Args:

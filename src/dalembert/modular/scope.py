@@ -98,7 +98,7 @@ class Scope:
         return formula_rates(values, {id(self[name]): speed for name, (speed, _) in moving.items()}, order)
 
     def _order(self, values: list[Any]) -> list[Any] | None:
-        """All scalars in these, operands first; what was walked last need not be walked again while nothing is built."""
+        """All scalars in these, operands first; what was walked last is not walked again while nothing is built."""
         before, order = self._walked
         same = len(before) == len(values) and all(a is b for a, b in zip(before, values, strict=True))
         if not same or order is None or any(node.made is not None for node in order):
