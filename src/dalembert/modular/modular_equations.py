@@ -298,7 +298,17 @@ class ModularEquations(ModularSystem):
             def decide(B: Labelled, node: Node = node, placed: Choice | None = placed) -> Choice:
                 return placed or choose(node.name or self.name, [B], strategy)  # type: ignore[arg-type]
 
-            found[node.path] = compose(own, children, decide, depth=len(node.path))
+            try:
+                found[node.path] = compose(own, children, decide, depth=len(node.path))
+            except np.linalg.LinAlgError:
+                chosen = ", ".join(map(str, self.choice(node).independent))
+                raise ModelError(
+                    Problem(
+                        f"subsystem {(node.name or self.name)!r}: this state is singular for the independent variables "
+                        f"{chosen}",
+                        fix="at({…}, da.modular.Pivoted()), which chooses others",
+                    )
+                ) from None
         return found
 
     def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:

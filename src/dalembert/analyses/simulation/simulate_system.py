@@ -59,7 +59,7 @@ def simulate_system(
     data.attrs["reason"] = choice.reason
     judged = _judged(system, choice, outcome, options.accuracy) if options.certify else None
     certificate = _certificate(system, outcome, driver.context, data, (residual, judged))
-    run = SystemTrajectory(data, certificate, system.equations)
+    run = SystemTrajectory(data, certificate, system.equations, subsystem.drawings())
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
     return run
@@ -135,6 +135,7 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         attrs={
             "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.seconds,
             "order": system.equations.order, "events": json.dumps([asdict(event) for event in outcome.events]),
+            "parameters": json.dumps(outcome.segments),
         },
     )  # fmt: skip
     return data, float(np.max(residual, initial=0.0))
