@@ -25,6 +25,7 @@ from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import own_rows
 from dalembert.modular.readable import Explicit
 from dalembert.modular.symbolic import composed_symbolic
+from dalembert.modular.timing import timed
 from dalembert.modular.variables import local
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class ModularEquations(ModularSystem):
 
     @cached_property
     def _decided(self) -> tuple[dict[tuple[str, ...], Choice], dict[tuple[str, ...], Choice]]:
-        return decide_all(self)
+        with timed(self.name, f"independent variables of {len(self.nodes)} subsystems"):
+            return decide_all(self)
 
     @property
     def _choices(self) -> dict[tuple[str, ...], Choice]:
@@ -77,7 +79,9 @@ class ModularEquations(ModularSystem):
 
     @cached_property
     def composed(self) -> Composed:
-        return composed_symbolic(self.description, self.order, self._choices)
+        choices = self._choices
+        with timed(self.name, "matrices over SymPy"):
+            return composed_symbolic(self.description, self.order, choices)
 
     @property
     def B(self) -> Labelled:
