@@ -66,17 +66,22 @@ class Residual:
         self._places: list[Any] = [np.array(function.sparsity_out(i).get_triplet(), dtype=int) for i in range(2)]
         self._found = [np.empty(place.shape[-1]) for place in self._places]
         self._shapes = [function.size_out(i) for i in range(2)]
-        self._buffer, self._evaluate = function.buffer()
+        buffer, evaluate = function.buffer()
+        self._buffer: Any = buffer
+        self._evaluate: Any = evaluate
         for i in range(2):
-            self._buffer.set_arg(i, memoryview(self._arguments[i]))
-            self._buffer.set_res(i, memoryview(self._found[i]))
+            arguments: Any = self._arguments[i]
+            found: Any = self._found[i]
+            self._buffer.set_arg(i, memoryview(arguments))
+            self._buffer.set_res(i, memoryview(found))
 
     def __call__(self, state: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, Any]:
         self._arguments[0][:], self._arguments[1][:] = state, others
         self._evaluate()
         value = np.zeros(self._shapes[0][0])
         value[self._places[0][0]] = self._found[0]
-        return value, spread(*self._places[1], self._found[1], self._shapes[1])
+        rows, columns = self._places[1]
+        return value, spread(rows, columns, self._found[1], self._shapes[1])
 
 
 def spread(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> Any:
