@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import DalembertError, ModelError
 from dalembert.modular import Label, Labelled, assemble
+from dalembert.view import plot_matrix
 
 NAMES = [Label(("P",) if k % 2 else (), f"v{k}", 1) for k in range(7)]
 
@@ -81,3 +85,32 @@ def test_algebras_do_not_mix() -> None:
     a = NAMES[0]
     with pytest.raises(DalembertError, match="different algebras"):
         assemble(Labelled.identity(NUMPY, [a]), Labelled.identity(SYMPY, [a]))
+
+
+def test_pictures_of_matrices(tmp_path: Path) -> None:
+    S = da.Subsystem("S")
+    x, y = S.coordinates("x y")
+    S.invariant(x - 2 * y, "twice")
+    S.effective_forces({x: -x.dd, y: -y.dd})
+    equations = S.equations()
+    for k, matrix in enumerate((equations.A, equations.at({}).B, Labelled.empty(NUMPY))):
+        figure = plot_matrix(matrix, tmp_path / f"{k}.png", title="A")
+        assert (tmp_path / f"{k}.png").stat().st_size > 1000
+        texts = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+        assert texts == [str(label) for label in matrix.columns]
+    (image,) = plot_matrix(equations.at({}).B).axes[0].get_images()
+    assert sorted(np.asarray(image.get_array()).reshape(-1)) == [-2.0, 1.0]
+
+
+def test_what_deriving_costs_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    S = da.Subsystem("logged")
+    x, y = S.coordinates("x y")
+    S.invariant(x * y - 1, "product")
+    S.effective_forces({x: -x.dd, y: -y.dd})
+    with caplog.at_level("DEBUG", logger="dalembert.modular"):
+        assert S.equations().f_bar.rows
+    steps = [record.getMessage() for record in caplog.records]
+    assert [step.partition(" in ")[0] for step in steps] == [
+        "subsystem 'logged': rows of 1 subsystems as a graph", "subsystem 'logged': two consistent states",
+        "subsystem 'logged': independent variables of 1 subsystems", "subsystem 'logged': matrices over SymPy",
+    ]  # fmt: skip

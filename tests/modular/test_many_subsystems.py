@@ -14,14 +14,15 @@ from dalembert.modular.own_rows import COUNTS
 GROUP = 4
 
 
-def work(S: da.Subsystem) -> tuple[int, int, int]:
-    """Entries of all matrices of all subsystems, instructions and stores of the compiled blocks."""
+def work(S: da.Subsystem) -> tuple[int, ...]:
+    """Entries of all matrices of all subsystems, instructions and outputs of the compiled blocks and invariants."""
     eq = S.equations()
     entries = 0
     for one in eq.casadi.composed.values():
         entries += sum(len(line) for matrix in (one.own.A, one.B, one.C, one.f) for line in matrix.entries.values())
-    kernel = CompiledSystem(eq).blocks_kernel
-    return entries, kernel.instructions, len(kernel._tape.stored)
+    system = CompiledSystem(eq)
+    kernels = system.blocks_kernel, system.invariants_kernel
+    return entries, *(kernel.instructions for kernel in kernels), *(kernel.n_out for kernel in kernels)
 
 
 def test_cost_grows_as_the_number() -> None:

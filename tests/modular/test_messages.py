@@ -203,3 +203,15 @@ def test_multipliers_must_act_along_the_invariants() -> None:
         da.leaves.equations(
             "P", {"x": 0, "y": 0}, rows, invariants=["x + y - 1"], multipliers="lam", parameters={"m": 2, "g": 9.8}
         )
+
+
+def test_a_state_that_is_singular_for_the_chosen_variables_is_named() -> None:
+    S = da.Subsystem("S")
+    x, y = S.coordinates("x y")
+    S.effective_forces({x: -x.dd, y: -y.dd})
+    S.invariant(x**2 + y**2 - 1, "circle")
+    S.independent(x)
+    equations = S.equations()
+    with pytest.raises(da.DalembertError, match=r"'S': this state is singular for the independent variables x"):
+        equations.at({"x": 1.0, "y": 0.0})
+    assert abs(float(equations.at({"x": 1.0, "y": 0.0}, da.modular.Pivoted()).C["x", "y"])) < 1e-12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import dalembert as da
 from dalembert.modular.compiled_system import CompiledSystem
@@ -134,3 +135,20 @@ def test_a_variable_that_nothing_determines_is_named():
     S.effective_forces({x: -x.dd})
     with pytest.raises(da.ModelError, match=r"subsystem 'S': no equation determines y\.dd"):
         da.simulate(S, 1.0)
+
+
+def test_branches_that_are_evaluated_as_written_are_named():
+    """A force with sign and one with abs of a variable are named; abs of a parameter chooses nothing on the way."""
+    part = da.Subsystem("block")
+    m, k = part.parameters(m=1.0, k=-2.0)
+    x, z = part.coordinates("x z")
+    part.effective_forces({x: -m * x.dd - sp.Abs(k) * x, z: -m * z.dd - sp.sign(z.d)})
+    whole = da.Subsystem("whole")
+    whole.include(part)
+    y = whole.coordinates("y")
+    whole.effective_forces({y: -y.dd - 0.1 * sp.Abs(y)})
+    remarks = da.simulate(whole, 0.2, initial={"block.x": 1.0, "block.z.d": 3.0, "y": 0.5}).certificate.remarks
+    (named,) = [text for text in remarks if "branches" in text]
+    assert "formulas of the force on block.z, the force on y have branches" in named
+    calm = da.simulate(part, 0.1, initial={"x": 1.0}).certificate.remarks
+    assert any("force on z" in text for text in calm) and not any("force on x" in text for text in calm)

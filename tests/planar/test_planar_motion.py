@@ -8,6 +8,7 @@ from planar_cases import CASES, four_bar, ring_and_disc, slider_crank
 
 import dalembert as da
 from dalembert.planar.planar_tree import PlanarTree
+from dalembert.view.system_scene import system_scene
 
 DURATION = 0.4
 # The runs have tolerances of 1e-10.
@@ -203,3 +204,11 @@ def test_inverse_dynamics_of_rolling():
         np.testing.assert_allclose(found["u"].values, -(2 * 0.5 + 0.25 / 0.5) * 2, atol=1e-12)
         nodes = da.inverse_dynamics(w.to_subsystem(quantities=motion), motion, 1.0, output_step=0.1)
         np.testing.assert_allclose(nodes["u"].values, -3.0, atol=1e-9)
+
+
+def test_bars_of_the_node_model_are_drawn():
+    p = da.library.planar_pendulum()
+    run = da.simulate(p.to_subsystem(), 0.2, output_step=0.1, initial=p.node_values(da.assemble(p)))
+    scene = system_scene(run)
+    tip = next(body for body in scene.bodies if body.name == "bar[2]")
+    assert np.array_equal(tip.position[:, 0], run["bar.tip.x"].values) and len(scene.springs) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import sympy as sp
@@ -40,14 +40,22 @@ def margin_of(comparison: Any) -> Any:
     return comparison.gts - comparison.lts
 
 
-def switches_in(formula: sp.Expr) -> Iterator[sp.Expr]:
-    """All of a formula that time or motion can change, those within others first."""
+def switches_in(formula: sp.Expr, moves: Callable[[Any], bool] | None = None) -> Iterator[sp.Expr]:
+    """All of a formula that time or motion can change, those within others first.
+
+    Args:
+        moves: tells whether they can; by default what refers to the motion of a model, or to time, does.
+    """
+    moves = moves or _moves
     if not formula.has(*_BRANCHING):
         return
     seen: set[sp.Expr] = set()
     for node in cast(Any, sp).postorder_traversal(formula):
         for switch in switches_of(node):
-            moves = switch.atoms(AppliedUndef) or TIME in switch.free_symbols
-            if moves and switch not in seen:
+            if switch not in seen and moves(switch):
                 seen.add(switch)
                 yield switch
+
+
+def _moves(switch: Any) -> bool:
+    return bool(switch.atoms(AppliedUndef)) or TIME in switch.free_symbols

@@ -32,7 +32,7 @@ from dalembert.modular.system_functions import (
     system_rhs,
 )
 from dalembert.modular.traced import to_sx
-from dalembert.modular.witness import consistent, worst
+from dalembert.modular.witness import consistent, spread, worst
 from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
 from dalembert.values import NUMBER
@@ -198,8 +198,8 @@ class CompiledSystem:
 
     @cached_property
     def blocks_kernel(self) -> Kernel:
-        names = ("M", "k", "A", "b")
-        return self._compiled("blocks", ("t", "y", "p"), dict(zip(names, self._blocks, strict=True)))
+        minus_M, k, A, b = self._blocks
+        return self._compiled("blocks", ("t", "y", "p"), {"M": minus_M.nz[:], "k": k, "A": A.nz[:], "b": b})
 
     @cached_property
     def rates_kernel(self) -> Kernel:
@@ -207,9 +207,14 @@ class CompiledSystem:
 
     @cached_property
     def invariants_kernel(self) -> Kernel:
+        h, J = self._lower_graph
+        return self._compiled("invariants", ("t", "y", "p"), {"h": h, "J": J.nz[:]})
+
+    @cached_property
+    def _lower_graph(self) -> tuple[ca.SX, ca.SX]:
+        """Invariants of all orders below the highest, and their derivatives by the state."""
         h = CASADI.to_sx(np.array([value for _, value in self._lower], dtype=object))
-        y = self._arguments("y")["y"]
-        return self._compiled("invariants", ("t", "y", "p"), {"h": h, "J": ca.jacobian(h, y)})
+        return h, ca.jacobian(h, self._arguments("y")["y"])
 
     @property
     def event_owners(self) -> list[str]:
@@ -258,8 +263,10 @@ class CompiledSystem:
 
         def lower(state: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = self.invariants_kernel(t, np.asarray(state, dtype=float).reshape(-1), parameters)
-            return np.asarray(found.h), np.asarray(found.J)
+            return np.asarray(found.h), spread(rows, columns, np.asarray(found.J), shape)
 
+        graph = self._lower_graph[1]
+        (rows, columns), shape = _places(graph), graph.shape
         return lower
 
     @cached_property
@@ -314,8 +321,7 @@ class CompiledSystem:
         labels = [[label for label in eq.state if label.order == order] for order in range(2)]
         if self.is_prolonged or max(map(len, labels)) <= WIDE:
             return None
-        h = CASADI.to_sx(np.array([value for _, value in self._lower], dtype=object))
-        pattern = _pattern(ca.jacobian(h, self._arguments("y")["y"]))
+        pattern = _pattern(self._lower_graph[1])
         number = {node.path: k for k, node in enumerate(eq.nodes)}
         plans: list[Plan] = []
         for order, mine in enumerate(labels):
@@ -403,9 +409,9 @@ class CompiledSystem:
                 )
             )
         values = self.parameters(parameters)
-        orders = self.equations.order
+        orders, places = self.equations.order, self._places()
         context = SystemContext(
-            n=len(self.top), rows=self._blocks[2].shape[0], size=len(self.state), lower=len(self._lower),
+            **places, n=len(self.top), rows=self._blocks[2].shape[0], size=len(self.state), lower=len(self._lower),
             orders=orders, n_events=len(self.event_owners), n_parameters=len(values), parameters=values,
             row_start=_starts([label.order for label, _ in self._lower], orders),
             column_start=_starts([label.order for label in self.equations.state], orders),
@@ -417,6 +423,7 @@ class CompiledSystem:
             if self._ways_back is not None:
                 context.by_tree = 1
                 context.places, context.speeds = self._ways_back
+                np.fill_diagonal(context.unit, 1.0)
         context.rhs, context.retract = system_rhs.bind(context), system_retract.bind(context)
         problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract, n_events=context.n_events)
         if self.events:
@@ -426,6 +433,15 @@ class CompiledSystem:
             context.tangent = self.tangent_kernel
             problem.jacobian = system_jacobian.bind(context)
         return problem, context
+
+    def _places(self) -> dict[str, Any]:
+        """Where entries of −M, A and ∂h/∂y belong, and how large a unit matrix is needed."""
+        found: dict[str, Any] = {"wide": max(plan.n for plan in self._ways_back) if self._ways_back else 0}
+        matrices = {"M": self._blocks[0], "A": self._blocks[2]} | ({"J": self._lower_graph[1]} if self._lower else {})
+        for name, matrix in matrices.items():
+            rows, columns = _places(matrix)
+            found |= {f"n_{name}": len(rows), f"{name}_row": rows, f"{name}_column": columns}
+        return found
 
 
 def baumgarte_factors(levels: int, alpha: float, beta: float, gamma: float) -> list[float]:
@@ -475,6 +491,12 @@ def _starts(orders: list[int], count: int) -> np.ndarray:
 
 def _by(matrix: Labelled, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
     return to_sx(Labelled(CASADI, matrix.rows if rows is None else rows, columns, matrix.entries))
+
+
+def _places(matrix: ca.SX) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries of a matrix that are stored."""
+    rows, columns = matrix.sparsity().get_triplet()
+    return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 
 def _pattern(matrix: ca.SX) -> list[list[int]]:

@@ -10,10 +10,13 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.coordinates.moving import still
 from dalembert.derivation import Derivation, derive
 from dalembert.derivation.expression_graph import Definitions
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import difference
+from dalembert.model import Mechanism
+from dalembert.modular.drawings import Drawing
 from dalembert.modular.subsystem import Subsystem
 
 __all__ = ["leaf_of", "model"]
@@ -84,7 +87,23 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
         # Multipliers act along D, the constraints read A = D ∂q̇/∂w: so must the forces.
         forces = SYMPY.jacobian(qdot, np.array(m.w, dtype=object)).T @ forces
     leaf.effective_forces({swap[w]: value.xreplace(swap) for w, value in zip(m.w, forces, strict=True)})
+    _draw(leaf, found, swap)
     return leaf
+
+
+def _draw(leaf: Subsystem, found: Derivation, swap: dict[Any, Any]) -> None:
+    """Bodies of the model, where its coordinates say."""
+    setup = found._setup
+    flat = setup.coordinates.flat
+    tree = setup.coordinates.place(SYMPY, setup.parameters)
+    q, u = np.array(setup.q, dtype=object), SYMPY.zeros(setup.coordinates.nv)
+    poses = still(tree, setup.t, q, u, tree.states(q, u)).poses
+    gravity = np.array([float(value) for value in Mechanism.nominal(flat, {}).gravity])
+    up = tuple(-gravity / np.linalg.norm(gravity)) if gravity.any() else (0.0, 0.0, 1.0)
+    for name in setup.coordinates.bodies:
+        X = poses[name]
+        formulas: Any = [sp.sympify(value).xreplace(swap) for value in (*X.p, *X.R.reshape(-1))]
+        leaf._drawings[name] = Drawing(name, (tuple(formulas[:3]),), tuple(formulas[3:]), source=(flat, name), up=up)
 
 
 def _written(found: Derivation, definitions: Definitions | None) -> Callable[[Any], Any]:

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -89,7 +90,31 @@ def rigid_body(
     body.effective_forces({one: m * w - m * one.d for one, w in zip(v, weight, strict=True)})
     body.effective_forces(dict(zip(omega, torque, strict=True)))
     _place(body, coordinates, v, omega)
+    body._up = _up(gravity)
+    if coordinates is not None:
+        turned = coordinates != "position"
+        box = _box([body._values.get(key) for key in ("m", "Ixx", "Iyy", "Izz")]) if inertia == "central" else None
+        shape = {"kind": "box", "size": box} if turned and box is not None else None
+        body.draw("body", at=list(body.p), rotation=rotation(body) if turned else None, shape=shape)
     return body
+
+
+def _box(known: list[float | None]) -> Any:
+    """Edges of the box that has these principal moments of inertia; None where none has."""
+    if any(value is None for value in known):
+        return None
+    m, xx, yy, zz = (float(value) for value in known if value is not None)
+    squares = [6 * (yy + zz - xx) / m, 6 * (zz + xx - yy) / m, 6 * (xx + yy - zz) / m] if m > 0 else []
+    return tuple(math.sqrt(square) for square in squares) if squares and min(squares) > 0 else None
+
+
+def _up(gravity: Any) -> tuple[float, float, float] | None:
+    """Against gravity, where it is along an axis."""
+    if not isinstance(gravity, str):
+        return None
+    up = [0.0, 0.0, 0.0]
+    up[AXES[gravity.lstrip("+-")]] = 1.0 if gravity.startswith("-") else -1.0
+    return (up[0], up[1], up[2])
 
 
 def _place(body: Subsystem, coordinates: str | None, v: np.ndarray, omega: np.ndarray) -> None:
@@ -206,13 +231,19 @@ def planar_body(
     wx, wy = _gravity(body, gravity, 2)
     m, inertia = body.m, body.I
     body.effective_forces({vx: m * wx - m * vx.d, vy: m * wy - m * vy.d, omega: -inertia * omega.d})
+    body._up = _up(gravity)
     if nodes:
         _nodes(body, nodes, center, lengths or {})
+        corners = [(getattr(body, f"n{k}").x, getattr(body, f"n{k}").y) for k in range(1, nodes + 1)]
+        body.draw("body", line=[*corners, corners[0]] if nodes > 2 else corners)
     elif coordinates in ("position", "newton-euler"):
         x, y = body.coordinates("p.x p.y")
         body.kinematics({x.d: vx, y.d: vy})
+        turn = None
         if coordinates == "newton-euler":
             body.kinematics({body.coordinates("th").d: omega})
+            turn = _turn("z", body.th)
+        body.draw("body", at=(x, y), rotation=turn)
     elif coordinates is not None:
         raise ModelError(
             Problem(
@@ -256,6 +287,9 @@ def particle(name: str, gravity: Any = None, *, axes: str = "xyz", **values: flo
     place = [body.coordinates(axis) for axis in axes]
     pull = _gravity(body, gravity, len(axes), axes)
     body.effective_forces({x: body.m * w - body.m * x.dd for x, w in zip(place, pull, strict=True)})
+    known = dict(zip(axes, place, strict=True))
+    body._up = _up(gravity)
+    body.draw("mass", at=[known.get(axis, 0) for axis in "xyz"])
     return body
 
 

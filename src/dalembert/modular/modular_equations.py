@@ -25,6 +25,7 @@ from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import own_rows
 from dalembert.modular.readable import Explicit
 from dalembert.modular.symbolic import composed_symbolic
+from dalembert.modular.timing import timed
 from dalembert.modular.variables import local
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class ModularEquations(ModularSystem):
 
     @cached_property
     def _decided(self) -> tuple[dict[tuple[str, ...], Choice], dict[tuple[str, ...], Choice]]:
-        return decide_all(self)
+        with timed(self.name, f"independent variables of {len(self.nodes)} subsystems"):
+            return decide_all(self)
 
     @property
     def _choices(self) -> dict[tuple[str, ...], Choice]:
@@ -77,7 +79,9 @@ class ModularEquations(ModularSystem):
 
     @cached_property
     def composed(self) -> Composed:
-        return composed_symbolic(self.description, self.order, self._choices)
+        choices = self._choices
+        with timed(self.name, "matrices over SymPy"):
+            return composed_symbolic(self.description, self.order, choices)
 
     @property
     def B(self) -> Labelled:
@@ -298,7 +302,17 @@ class ModularEquations(ModularSystem):
             def decide(B: Labelled, node: Node = node, placed: Choice | None = placed) -> Choice:
                 return placed or choose(node.name or self.name, [B], strategy)  # type: ignore[arg-type]
 
-            found[node.path] = compose(own, children, decide, depth=len(node.path))
+            try:
+                found[node.path] = compose(own, children, decide, depth=len(node.path))
+            except np.linalg.LinAlgError:
+                chosen = ", ".join(map(str, self.choice(node).independent))
+                raise ModelError(
+                    Problem(
+                        f"subsystem {(node.name or self.name)!r}: this state is singular for the independent variables "
+                        f"{chosen}",
+                        fix="at({…}, da.modular.Pivoted()), which chooses others",
+                    )
+                ) from None
         return found
 
     def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:

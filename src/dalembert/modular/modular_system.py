@@ -16,6 +16,7 @@ from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order, force_order, working_order
 from dalembert.modular.labels import Label, match, split_rate
 from dalembert.modular.nodes import Node, tree_of
+from dalembert.modular.timing import timed
 from dalembert.modular.traced import TracedSystem
 from dalembert.modular.variables import generic_value, local
 from dalembert.modular.witness import Residual, consistent, worst
@@ -98,7 +99,8 @@ class ModularSystem:
     @cached_property
     def casadi(self) -> TracedSystem:
         """The same system over CasADi."""
-        return TracedSystem(self)
+        with timed(self.name, f"rows of {len(self.nodes)} subsystems as a graph"):
+            return TracedSystem(self)
 
     def values(
         self, given: Mapping[Any, float] | None = None, *, salt: str = "", guess: bool = False
@@ -154,6 +156,10 @@ class ModularSystem:
         """Consistent states at which ranks are looked at; states that are not, if rank needs none."""
         if not self.casadi.lower:
             return [self.values(), self.values(salt="other ")]
+        with timed(self.name, "two consistent states"):
+            return self._consistent_states()
+
+    def _consistent_states(self) -> list[dict[str, float]]:
         found: list[dict[str, float]] = []
         first = None
         for salt in ("", "other ", "third ", "fourth "):

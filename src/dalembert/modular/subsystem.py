@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from dalembert.expressions import evaluate, replaced
 from dalembert.modular.complement import STRATEGIES, Strategy
 from dalembert.modular.declarations import Declarations, Included, PartView
 from dalembert.modular.description import Description, Invariant, Part, interned
+from dalembert.modular.drawings import Drawing, drawing_of
 from dalembert.modular.inertia_forces import appell_forces, energy_forces, nielsen_forces
 from dalembert.modular.invariants import top_places
 from dalembert.modular.labels import split_rate
 from dalembert.modular.quasi import solve_kinematics
 from dalembert.modular.system_events import SIGNS, SystemEvent
 from dalembert.modular.variables import Family, check_name, generic_value, local
-from dalembert.values import MAPPING
+from dalembert.values import MAPPING, SEQUENCE
 
 __all__ = ["PartView", "Subsystem"]
 
@@ -53,6 +55,8 @@ class Subsystem(Declarations):
         self._described: tuple[Any, Description] | None = None
         self._sequence: str | None = None  # of the angles of a rigid body
         self._events: dict[str, SystemEvent] = {}
+        self._drawings: dict[str, Drawing] = {}
+        self._up: tuple[float, float, float] | None = None  # against gravity, of leaves that know it
 
     def __repr__(self) -> str:
         parts = f", {len(self._parts)} parts" if self._parts else ""
@@ -260,6 +264,39 @@ class Subsystem(Declarations):
                 found[f"{name}.{key}"] = SystemEvent(
                     f"{name}.{key}", d.seen(part, event.when), event.direction, event.stop, values
                 )
+        return found
+
+    def draw(self, name: str, at: Any = None, *, rotation: Any = None, shape: Any = None, line: Any = None) -> None:
+        """Show a body where formulas say, or a line through points, in animations of runs.
+
+            S.draw("bob", at=(x, y, z), shape={"kind": "sphere", "radius": 0.1})
+            S.draw("rod", line=[(0, 0, 0), (x, y, z)])
+
+        Args:
+            at: three formulas (m); two in the plane.
+            rotation: body axes to world axes, 3×3 formulas, e.g. ``da.leaves.rotation(body)``.
+            shape: fields of a shape as bodies of models have them, or several, in body axes; a small ball without.
+            line: points instead of a body.
+        """
+        check_name(self.name, name)
+        if (at is None) == (line is None):
+            raise ModelError(
+                Problem(f"subsystem {self.name!r}, drawing {name!r}: either at or line", fix="at=(x, y, z)")
+            )
+        shapes = () if shape is None else shape if isinstance(shape, SEQUENCE) else (shape,)
+        points = list(line) if line is not None else [at]
+        self._drawings[name] = drawing_of(self.name, name, self._formula, points, rotation, shapes)
+
+    def drawings(self) -> list[Drawing]:
+        """All that is drawn, of parts by their paths, in symbols of this subsystem."""
+        d = self.description()
+        found = [one if one.up is not None else replace(one, up=self._up) for one in self._drawings.values()]
+        for name, included in self._parts.items():
+            part = d.part[name]
+            found += [
+                one.seen(f"{name}.{one.name}", lambda formula, part=part: d.seen(part, formula))
+                for one in included.part.drawings()
+            ]
         return found
 
     # Parts

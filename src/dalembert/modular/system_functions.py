@@ -38,19 +38,19 @@ CONTRADICTION = 1e-6
 
 
 class SystemBlocks(Outputs):
-    """Blocks of the highest order: −M, k, A, b."""
+    """Blocks of the highest order: −M, k, A, b; of the matrices those entries that are not always zero."""
 
-    M = Matrix("n", "n")
+    M = Vector("n_M")
     k = Vector("n")
-    A = Matrix("rows", "n")
+    A = Vector("n_A")
     b = Vector("rows")
 
 
 class LowerInvariants(Outputs):
-    """Invariants at all orders below the highest, lowest first, and their derivatives by the state."""
+    """Invariants at all orders below the highest, lowest first, and their derivatives by the state, likewise."""
 
     h = Vector("lower")
-    J = Matrix("lower", "size")
+    J = Vector("n_J")
 
 
 class SystemTangent(Outputs):
@@ -68,6 +68,8 @@ class SystemContext(Record):
     Attributes:
         n, rows, size, lower: lengths of x, b, y and h;  orders: σ.
         row_start, column_start: where in h, and in y, each order begins.
+        M, A, J: −M, A and ∂h/∂y of the last evaluation. What is always zero is never written, so that many subsystems
+            cost what their entries cost;  M_row, M_column, …: where the others belong;  unit: a unit matrix.
         x, multipliers: of the last evaluation.
         blocks, rates, invariants: kernels of (t, y, p), (t, y, x, p) and (t, y, p); tangent: of (t, y, x, λ, p).
         event: kernel of (t, y, p), its values rise through zero where something happens.
@@ -86,6 +88,20 @@ class SystemContext(Record):
     parameters = Vector("n_parameters")
     x = Vector("n")
     multipliers = Vector("rows")
+    n_M = Int()
+    n_A = Int()
+    n_J = Int()
+    wide = Int()
+    M_row = Integers("n_M")
+    M_column = Integers("n_M")
+    A_row = Integers("n_A")
+    A_column = Integers("n_A")
+    J_row = Integers("n_J")
+    J_column = Integers("n_J")
+    M = Matrix("n", "n")
+    A = Matrix("rows", "n")
+    J = Matrix("lower", "size")
+    unit = Matrix("wide", "wide")
     row_start = Integers("orders + 1")
     column_start = Integers("orders + 1")
     statistics = Ref(Statistics)
@@ -108,10 +124,19 @@ class SystemContext(Record):
 
 
 @native
+def _spread(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
+    """Entries to their places."""
+    for k in range(values.shape[0]):
+        out[rows[k], columns[k]] = values[k]
+
+
+@native
 def _solve(c: SystemContext, t: float, y: np.ndarray) -> int:
     """x and λ at a state, into the context."""
     e, s = SystemBlocks.of(c, c.blocks(t, y, c.parameters)), c.statistics
-    status, rank, ratio, conflict = solve_hierarchy(c.plan, e.M, e.k, e.A, e.b, c.x, c.multipliers)
+    _spread(c.M_row, c.M_column, e.M, c.M)
+    _spread(c.A_row, c.A_column, e.A, c.A)
+    status, rank, ratio, conflict = solve_hierarchy(c.plan, c.M, e.k, c.A, e.b, c.x, c.multipliers)
     s.smallest_pivot = min(s.smallest_pivot, ratio)
     s.lowest_rank = min(s.lowest_rank, float(rank))
     s.highest_rank = max(s.highest_rank, float(rank))
@@ -139,14 +164,13 @@ def system_jacobian(c: SystemContext, t: float, y: np.ndarray, J: np.ndarray) ->
     if _solve(c, t, y) != OK:
         return FAILED
     d = SystemTangent.of(c, c.tangent(t, y, c.x, c.multipliers, c.parameters))
-    e = SystemBlocks.of(c, c.blocks.outputs)
     dx, unused, g, gamma = np.empty(c.n), np.empty(c.rows), np.empty(c.n), np.empty(c.rows)
     for j in range(c.size):
         for i in range(c.n):
             g[i] = d.G[i, j]
         for i in range(c.rows):
             gamma[i] = d.H[i, j]
-        status, _, _, _ = solve_hierarchy(c.plan, e.M, g, e.A, gamma, dx, unused)
+        status, _, _, _ = solve_hierarchy(c.plan, c.M, g, c.A, gamma, dx, unused)
         if status != OK:
             return give_up(c, NO_MASS)
         for i in range(c.size):
@@ -177,19 +201,20 @@ def system_retract(c: SystemContext, t: float, y: np.ndarray, quality: np.ndarra
             continue
         size = 1.0 + largest_size(y[begin:end])
         n, before = end - begin, np.inf
-        eye, zero, step, multipliers = np.eye(n), np.zeros(n), np.empty(n), np.empty(last - first)
+        zero, step, multipliers = np.zeros(n), np.empty(n), np.empty(last - first)
         for _ in range(NEWTON_STEPS):
             missed = largest_size(e.h[first:last])
             if not missed < before or missed <= TOLERANCE * size:
                 break
             before = missed
-            A, h = e.J[first:last, begin:end].copy(), e.h[first:last].copy()
+            _spread(c.J_row, c.J_column, e.J, c.J)
+            A, h = c.J[first:last, begin:end], e.h[first:last].copy()
             if c.by_tree == 1 and order == 0:
-                status, _, _, _ = solve_hierarchy(c.places, eye, zero, A, h, step, multipliers)
+                status, _, _, _ = solve_hierarchy(c.places, c.unit, zero, A, h, step, multipliers)
             elif c.by_tree == 1 and order == 1:
-                status, _, _, _ = solve_hierarchy(c.speeds, eye, zero, A, h, step, multipliers)
+                status, _, _, _ = solve_hierarchy(c.speeds, c.unit, zero, A, h, step, multipliers)
             else:
-                status, _, _, _ = solve_constrained(eye, zero, A, h, step, np.empty(0))
+                status, _, _, _ = solve_constrained(np.eye(n), zero, A.copy(), h, step, np.empty(0))
             if status != OK:
                 return give_up(c, NO_CONVERGENCE)
             for j in range(n):
@@ -209,11 +234,9 @@ def solve_tops(c: SystemContext, times: np.ndarray, states: np.ndarray, x: np.nd
         if _solve(c, times[k], states[k]) != OK:
             return FAILED
         x[k] = c.x
-        e, worst = SystemBlocks.of(c, c.blocks.outputs), 0.0
-        for i in range(c.rows):
-            s = e.b[i]
-            for j in range(c.n):
-                s += e.A[i, j] * c.x[j]
-            worst = max(worst, abs(s))
-        residual[k] = worst / (1.0 + largest_size(c.x))
+        e = SystemBlocks.of(c, c.blocks.outputs)
+        left = e.b.copy()
+        for i in range(c.n_A):
+            left[c.A_row[i]] += e.A[i] * c.x[c.A_column[i]]
+        residual[k] = largest_size(left) / (1.0 + largest_size(c.x))
     return OK

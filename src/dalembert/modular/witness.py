@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.modular.labels import Label
 
-__all__ = ["Residual", "consistent", "worst"]
+__all__ = ["Residual", "consistent", "spread", "worst"]
 
 CLOSE = 1e-11
 STEPS = 60
@@ -78,13 +78,18 @@ class Residual:
         value = np.zeros(self._shapes[0][0])
         value[self._places[0][0]] = self._found[0]
         rows, columns = self._places[1]
-        if max(self._shapes[1]) <= DENSE:
-            jacobian: Any = np.zeros(self._shapes[1])
-            jacobian[rows, columns] = self._found[1]
-            return value, jacobian
-        from scipy import sparse
+        return value, spread(rows, columns, self._found[1], self._shapes[1])
 
-        return value, sparse.csc_matrix((self._found[1].copy(), (rows, columns)), shape=self._shapes[1])
+
+def spread(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A matrix from its entries: dense if it is small, else sparse."""
+    if max(shape) <= DENSE:
+        dense = np.zeros(shape)
+        dense[rows, columns] = values
+        return dense
+    from scipy import sparse
+
+    return sparse.csc_matrix((values.copy(), (rows, columns)), shape=shape)
 
 
 def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarray:

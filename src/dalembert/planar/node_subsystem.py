@@ -75,6 +75,12 @@ def _filled(name: str, model: NodeModel) -> Subsystem:
     for table in (model.active, model.inertia):
         system.effective_forces({parameter(key): value.xreplace(laws) for key, value in table.items()})
     system.guess({parameter(key): model.drawn.value(value) for key, value in model.coordinates.items()})
+    for body in planar.bodies:
+        corners = [model.node(f"{body.name}.{node}") for node in body.nodes]
+        if len(corners) == 1:
+            system.draw(body.name, at=corners[0])
+        else:
+            system.draw(body.name, line=[*corners, corners[0]] if len(corners) > 2 else corners)
     return system
 
 

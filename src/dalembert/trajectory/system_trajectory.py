@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
+from dalembert.notebook import frame
 from dalembert.trajectory.certificate import Certificate
-from dalembert.trajectory.outcome import Happening
+from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.trajectory import read_certificate, understood
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dalembert.modular import ModularEquations
+    from dalembert.modular.drawings import Drawing
 
 __all__ = ["SystemTrajectory", "system_run_of"]
 
@@ -37,10 +40,18 @@ class SystemTrajectory:
     Attributes:
         certificate: how far to trust it.
         equations: those that were integrated; None if it was read from a file.
+        drawings: what is drawn of it; nothing if it was read from a file.
     """
 
-    def __init__(self, data: Recorded, certificate: Certificate, equations: ModularEquations | None):
+    def __init__(
+        self,
+        data: Recorded,
+        certificate: Certificate,
+        equations: ModularEquations | None,
+        drawings: Sequence[Drawing] = (),
+    ):
         self.recorded, self.certificate, self.equations = data, certificate, equations
+        self.drawings = tuple(drawings)
 
     def __repr__(self) -> str:
         time, attrs = self.values("time"), self.attrs
@@ -111,6 +122,36 @@ class SystemTrajectory:
         if path is not None:
             write_png(figure, path)
         return figure
+
+    def animate(self, path: str | Path) -> Path:
+        """One self-contained HTML file: bodies and lines of all parts, moving, with plots beside them.
+
+        Raises:
+            DalembertError: if nothing is drawn.
+        """
+        from dalembert.view import write_html
+        from dalembert.view.system_scene import system_scene
+
+        return write_html(system_scene(self), path)
+
+    def _repr_html_(self) -> str:
+        """The page of ``animate`` in a notebook; a line of text where nothing is drawn."""
+        from dalembert.view import html
+        from dalembert.view.system_scene import system_scene
+
+        return frame(html(system_scene(self))) if self.drawings else f"<pre>{escape(repr(self))}</pre>"
+
+    def known(self) -> dict[str, np.ndarray]:
+        """Values of every symbol over time: variables, inputs, parameters and t."""
+        time = self.values("time")
+        found = {"t": time} | {name: self.values(name) for name in self.names}
+        if self.equations is not None:
+            for name, value in self.equations.parameters.items():
+                found[name] = np.full(len(time), np.nan if value is None else value)
+        for part, changed in pieces(json.loads(str(self.attrs.get("parameters", "[[0, {}]]"))), len(time)):
+            for name, value in changed.items():
+                found[name][part] = value
+        return found
 
     def save(self, path: str | Path, attrs: dict[str, Any] | None = None) -> Path:
         """NetCDF with the data and the certificate; ``da.load`` reads it back.

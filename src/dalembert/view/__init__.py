@@ -10,6 +10,7 @@ from dalembert.errors import ViewError
 from dalembert.view.check import SceneError, check
 from dalembert.view.dots import plot_dots
 from dalembert.view.figures import plot_path, plot_series, write_png
+from dalembert.view.matrix_picture import plot_matrix
 from dalembert.view.page import html, write_html
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneJoint, SceneSpring, Shape
 
@@ -26,6 +27,7 @@ __all__ = [
     "check",
     "html",
     "plot_dots",
+    "plot_matrix",
     "plot_path",
     "plot_series",
     "write_html",

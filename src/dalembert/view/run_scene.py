@@ -25,7 +25,7 @@ from dalembert.view.scene import Shape as Drawn
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["Builder", "arrows", "facts_of", "moving_scene", "scene"]
+__all__ = ["Builder", "arrows", "facts_of", "moving_scene", "scene", "thinned"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
 GROUND_COLOR = "#8a8f98"
@@ -34,10 +34,10 @@ GROUND_COLOR = "#8a8f98"
 def scene(run: Trajectory, forces: bool = False) -> Scene:
     """The moving mechanism, with plots and what the certificate says; with the forces of joints and contacts too."""
     drawn = moving_scene(run, panels(run), facts_of(run))
-    return replace(drawn, arrows=arrows(run, _kept(run.values("time")))) if forces else drawn
+    return replace(drawn, arrows=arrows(run, thinned(run.values("time")))) if forces else drawn
 
 
-def _kept(time: np.ndarray) -> np.ndarray:
+def thinned(time: np.ndarray) -> np.ndarray:
     """The instants that are drawn."""
     return np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
 
@@ -74,7 +74,7 @@ def _pressed(run: Trajectory, name: str, keep: np.ndarray) -> np.ndarray:
 def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) -> Scene:
     """The moving mechanism: of a run only the times and places of the bodies are read."""
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
-    keep = _kept(time)
+    keep = thinned(time)
     builder = Builder(run)
     bodies: list[SceneBody] = []
     for i, name in enumerate(str(body) for body in run.values("body")):

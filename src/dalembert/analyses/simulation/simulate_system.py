@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.analyses.simulation.certify import CONDITION_LIMIT, ending_words
+from dalembert.analyses.simulation.certify import CONDITION_LIMIT, MOST_NAMED, REMARKS, ending_words
 from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
 from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
 from dalembert.analyses.simulation.drive import Driver
@@ -19,6 +19,7 @@ from dalembert.errors import DalembertError, SimulationError
 from dalembert.expressions import evaluate
 from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import CompiledSystem, compiled
+from dalembert.modular.system_branches import branches_as_written
 from dalembert.modular.system_functions import SystemContext, solve_tops
 from dalembert.trajectory import Certificate, Check, Estimate
 from dalembert.trajectory.outcome import Outcome, pieces
@@ -59,7 +60,7 @@ def simulate_system(
     data.attrs["reason"] = choice.reason
     judged = _judged(system, choice, outcome, options.accuracy) if options.certify else None
     certificate = _certificate(system, outcome, driver.context, data, (residual, judged))
-    run = SystemTrajectory(data, certificate, system.equations)
+    run = SystemTrajectory(data, certificate, system.equations, subsystem.drawings())
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
     return run
@@ -135,6 +136,7 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         attrs={
             "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.seconds,
             "order": system.equations.order, "events": json.dumps([asdict(event) for event in outcome.events]),
+            "parameters": json.dumps(outcome.segments),
         },
     )  # fmt: skip
     return data, float(np.max(residual, initial=0.0))
@@ -170,6 +172,9 @@ def _certificate(
     if seen.largest_conflict > TOP_LIMIT:
         remarks.append(f"redundant invariants contradict each other by up to {seen.largest_conflict:.1e}, relative")
         checks.append(Check("contradiction", seen.largest_conflict, TOP_LIMIT, "", "of redundant invariants, relative"))
+    if written := branches_as_written(system.equations):
+        names = ", ".join(written[:MOST_NAMED]) + (" …" if len(written) > MOST_NAMED else "")
+        remarks.append(REMARKS["written"].format(names=names))
     remarks.append("no energy balance: variables of a subsystem need not be mechanical")
     if estimate is not None:
         checks.insert(0, estimate.check)
