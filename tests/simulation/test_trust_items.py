@@ -8,14 +8,14 @@
 | A4 | values given at run time were not validated | `test_misuse` |
 | A5 | a model changed after `compile` was half used | `test_misuse` |
 | A6 | `out=` of integers truncated, imaginary parts were dropped | `test_misuse` |
-| A7 | limits did not follow rtol; false "conditioning"; lost options | `test_accuracy`, `test_worn_choices`, `test_recipe` |
+| A7 | limits that ignore rtol; false conditioning; lost options | `test_accuracy`, `test_worn_choices`, `test_recipe` |
 | B8 | Ctrl-C in a run ended in an IndexError | `test_interrupt` |
 | B9 | a full disk ended in a segmentation fault | `test_result_files`, `test_cache` |
 | B10 | `inspect` was steeper than linear | `test_misuse`, here |
 | B11 | chatter used all steps; a loop model held a run for minutes | `test_guard`, `test_branches` |
 | B12 | `start=nan` ran for 23 s; a massless body that can move was not noticed | `test_misuse`, here |
 | B13 | changed numbers in files loaded as trusted; parts were left behind | `test_result_files` |
-| C14 | tracebacks for damaged files and misuse, endless lists | `test_result_files`, `test_misuse`, `test_cache`, here |
+| C14 | tracebacks for damaged files, misuse, endless lists | `test_result_files`, `test_misuse`, `test_cache`, here |
 
 ``ITEMS`` names them one by one; a name that goes stale fails.
 """
