@@ -12,6 +12,7 @@ certificates cost over the library, by processor time.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import statistics
 import time
@@ -272,34 +273,45 @@ def kept(path: Path) -> list[Judged]:
 
 
 def cost(duration: float = 3.0, repeats: int = 2) -> None:
-    """Processor time of companion runs over that of the integration, in the same call, over the library."""
-    spent: list[float] = []
-    run = Driver.run
+    """Processor time of companion runs, and of whole certificates, over that of the integration, in the same call, over
+    the library."""
+    spent: dict[str, list[float]] = {"integrate": [], "certify": []}
 
-    def timed(driver: Driver) -> Any:
-        began = time.process_time()
-        found = run(driver)
-        spent.append(time.process_time() - began)
-        return found
+    def timed(what: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def measured(*given: Any) -> Any:
+            began = time.process_time()
+            found = call(*given)
+            spent[what].append(time.process_time() - began)
+            return found
 
-    Driver.run = timed  # type: ignore[method-assign]
+        return measured
+
+    Driver.run = timed("integrate", Driver.run)  # type: ignore[method-assign]
+    simulating = importlib.import_module("dalembert.analyses.simulation.simulate")
+    for name in ("estimate_motion", "certify"):
+        setattr(simulating, name, timed("certify", getattr(simulating, name)))
     models = {name: da.compile(da.library.build(name)) for name in CERTIFIED}
     for rtol in (1e-10, 1e-7, 1e-5, 1e-3):
-        shares: dict[str, float] = {}
+        companions: dict[str, float] = {}
+        whole: dict[str, float] = {}
         for name, dynamics in models.items():
-            found: list[float] = []
+            found: list[tuple[float, float]] = []
             for _ in range(repeats):
-                spent.clear()
+                for times in spent.values():
+                    times.clear()
                 made = da.simulate(dynamics, SHORT.get(name, duration), rtol=rtol, atol=rtol / 100)
-                found.append(sum(spent[1:]) / spent[0])
+                first, *others = spent["integrate"]
+                found.append((sum(others) / first, sum(spent["certify"]) / first))
             if made.certificate.finished:
-                shares[name] = min(found)
-        low, middle, high = statistics.quantiles(shares.values(), n=4)
-        dear = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share > 1.0)
-        print(
-            f"rtol {rtol:.0e}: {low:.2f} / {middle:.2f} / {high:.2f} of the integration (quartiles); above 1: {dear}",
-            flush=True,
-        )
+                companions[name], whole[name] = (min(share) for share in zip(*found, strict=True))
+        for what, shares in (("companions", companions), ("whole certificates", whole)):
+            low, middle, high = statistics.quantiles(shares.values(), n=4)
+            print(
+                f"rtol {rtol:.0e}: {what} {low:.2f} / {middle:.2f} / {high:.2f} of the integration (quartiles)",
+                flush=True,
+            )
+        dear = ", ".join(f"{name} {share:.2f}" for name, share in companions.items() if share > 1.0)
+        print(f"    companions above 1: {dear}", flush=True)
 
 
 def main() -> None:

@@ -93,6 +93,7 @@ FORBIDDEN_OWNERS = {
     "popen": {"os"},
 }
 REVIEWED: dict[tuple[str, str], str] = {
+    ("bench/peer_pendulum.py", "lambdify"): "a peer as its users run it: formulas of a pendulum written in that file",
     ("native/translate.py", "compile"): "source of a module that Python has imported; compared, never run",
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dalembert.bench import PROBLEMS, Ratio, bench, report, work_precision
+from dalembert.bench.peer_pendulum import against_sympy
 from dalembert.cli.app import app
 from dalembert.errors import DalembertError
 
@@ -54,3 +56,9 @@ def test_unknown_problems_and_folders_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DalembertError, match="cannot write to"):
         report([], [], [], tmp_path / "file" / "folder")
+
+
+def test_sympy_is_a_peer():
+    """Kane's equations of SymPy and our recursion: the same accelerations."""
+    theirs, ours = against_sympy(2)
+    np.testing.assert_allclose(theirs(), ours(), rtol=1e-11)

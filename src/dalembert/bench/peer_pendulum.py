@@ -1,4 +1,4 @@
-"""A chain of links in the plane for Exudyn and for us: the same numbers first, then times."""
+"""A chain of links in the plane for Exudyn, for SymPy and for us: the same numbers first, then times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.integrators import INTEGRATORS
 from dalembert.model import Model
 
-__all__ = ["STEPS", "Pair", "against_exudyn", "pendulum"]
+__all__ = ["STEPS", "Pair", "against_exudyn", "against_sympy", "pendulum"]
 
 LENGTH, MASS, INERTIA, GRAVITY = 0.5, 1.0, 0.02, 9.81
 STEP, STEPS = 1e-3, 200
@@ -86,3 +86,37 @@ def against_exudyn(links: int) -> Pair:
         return method.run(problem, start, times).states[-1, :links]
 
     return theirs, ours
+
+
+def against_sympy(links: int) -> Pair:
+    """Accelerations at one state: Kane's equations of ``sympy.physics.mechanics`` as a NumPy function, with common
+    subexpressions taken out, and a linear system solved by NumPy; ours by the recursive formulation."""
+    sp: Any = import_module("sympy")
+    me: Any = import_module("sympy.physics.mechanics")
+    angles, speeds = me.dynamicsymbols(f"q:{links}"), me.dynamicsymbols(f"u:{links}")
+    world, hung = me.ReferenceFrame("N"), me.Point("O")
+    hung.set_vel(world, 0)
+    frame, bodies, loads = world, list[Any](), list[Any]()
+    for i, (q, u) in enumerate(zip(angles, speeds, strict=True)):
+        turned = frame.orientnew(f"A{i}", "Axis", (q, frame.z))
+        turned.set_ang_vel(frame, u * frame.z)
+        center = hung.locatenew(f"C{i}", LENGTH / 2 * turned.x)
+        center.v2pt_theory(hung, world, turned)
+        inertia = me.inertia(turned, INERTIA, INERTIA, INERTIA)
+        bodies.append(me.RigidBody(f"b{i}", center, turned, MASS, (inertia, center)))
+        loads.append((center, -MASS * GRAVITY * world.y))
+        end = hung.locatenew(f"P{i}", LENGTH * turned.x)
+        end.v2pt_theory(hung, world, turned)
+        frame, hung = turned, end
+    rates = [u - q.diff() for q, u in zip(angles, speeds, strict=True)]
+    method = me.KanesMethod(world, q_ind=angles, u_ind=speeds, kd_eqs=rates)
+    method.kanes_equations(bodies, loads)
+    equations = sp.lambdify([angles, speeds], [method.mass_matrix, method.forcing], modules="numpy", cse=True)
+    q, u = _start(links)
+    dynamics, none = Dynamics(pendulum(links), "recursive", "relative"), np.zeros(links)
+
+    def theirs() -> np.ndarray:
+        M, f = equations(q, u)
+        return np.asarray(np.linalg.solve(M, f), dtype=float).reshape(-1)
+
+    return theirs, lambda: dynamics.acceleration(q, u, none)

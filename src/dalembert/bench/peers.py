@@ -1,4 +1,4 @@
-"""The same mechanism for dalembert, Pinocchio, MuJoCo and Exudyn, and honest timing."""
+"""The same mechanism for dalembert, Pinocchio, MuJoCo, Exudyn and SymPy, and honest timing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.bench.peer_pendulum import STEPS, against_exudyn
+from dalembert.bench.peer_pendulum import STEPS, against_exudyn, against_sympy
 from dalembert.dynamics import Dynamics
 from dalembert.joints import Revolute
 from dalembert.model import Model
@@ -159,6 +159,7 @@ class Ratio:
 
 
 ROUNDS, LINKS = 15, 8
+SYMBOLIC_LINKS = 5  # derived by SymPy within two seconds; every further link doubles that
 SAME = 1e-9  # largest relative difference of accelerations
 
 
@@ -225,4 +226,6 @@ def peers(bodies: int = 20) -> list[Ratio]:
         found.append(_ratio("Exudyn", what, *pair))
     except ImportError:
         found.append(Ratio("Exudyn", what, np.nan, np.nan, np.nan, "not installed"))
-    return found
+    pair = against_sympy(SYMBOLIC_LINKS)
+    _agree(pair[1](), pair[0](), "SymPy")
+    return [*found, _ratio("SymPy", f"accelerations of a pendulum of {SYMBOLIC_LINKS} links", *pair)]

@@ -24,10 +24,12 @@ class Constraint(Element):
 
     Attributes:
         eliminates: True if the coordinates that it ``gives`` are no unknowns of generalized coordinates.
+        pulls: its multiplier is a tension: where that is negative, what is real lets go.
     """
 
     kind: Any  # a Literal of its own in each class of the catalog
     eliminates: ClassVar[bool] = False
+    pulls: ClassVar[bool] = False
     active: bool = Field(True, description="acts from the start; events can switch it")
 
     def gives(self) -> list[tuple[str, int, sp.Expr]]:
@@ -38,6 +40,11 @@ class Constraint(Element):
     def places(self) -> str | None:
         """A massless body that is where it says, if it says so."""
         return None
+
+    @property
+    def wheels(self) -> list[int]:
+        """Which of its points are centers of wheels, which must stay in one plane with what is next to them."""
+        return []
 
     def position(self, motion: Motion) -> list[Any]:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -41,6 +41,8 @@ class Cable(Constraint):
     friction has no place on its wheel where it is in balance.
     """
 
+    pulls: ClassVar[bool] = True
+
     kind: Literal["cable"] = "cable"
     bodies: tuple[BodyName, ...] = Field(description="from end to end: the bodies that carry its ends, eyelets, wheels")
     at: tuple[Vector, ...] = Field(description="ends, eyelets and centers of wheels in the reference configuration (m)")
@@ -72,7 +74,6 @@ class Cable(Constraint):
 
     @property
     def wheels(self) -> list[int]:
-        """Which of its points are centers of wheels."""
         return [i for i, radius in enumerate(self.radii) if radius != 0]
 
     def path(self) -> list[tuple[str, Any, str]]:

@@ -207,7 +207,12 @@ def impulses(c: Context, t: float, given: np.ndarray, out: np.ndarray) -> int:
         if status != OK:
             return status
     x[nq:] = u + 0.5 * du
-    out[nq + nv] = given[nq + nv] + work[0] + h * c.dynamics(t + 0.5 * h, x, c.parameters, c.tau)[nq]
+    # q̇, then the power, at the middle of the step.
+    rate = c.dynamics(t + 0.5 * h, x, c.parameters, c.tau)[: nq + 1].copy()
+    out[nq + nv] = given[nq + nv] + work[0] + h * rate[nq]
     out[:nq] = c.move(x[:nq], 0.5 * h * (u + du), c.parameters)[:nq]
+    # Turns of cut joints are moved by no velocity of the tree.
+    for j in range(nq - c.n_tail, nq):
+        out[j] = given[j] + h * rate[j]
     out[nq : nq + nv] = u + du
     return finite(c, out)

@@ -84,7 +84,7 @@ def make_problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, rhs=context.rhs, retract=context.retract,
         n_events=n_events, events=project.events.bind(context) if n_events else None,
         n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
-        n_states=kernels.n_states, first_state=kernels.nq - kernels.tail,
+        n_states=kernels.tail, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
     for need in needs:
         if need in implicit.DAE:

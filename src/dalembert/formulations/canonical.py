@@ -10,7 +10,7 @@ from dalembert.equations import BlockEquations
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.native import Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.context import NO_MASS, OK, RESTART, Closure, Context, finite, watch
-from dalembert.numerics.integrated import Mixed, Motion, VariablesRecord, constraints_at
+from dalembert.numerics.integrated import Mixed, Motion, VariablesRecord, constraints_at, held_constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute, solve_constrained
 from dalembert.numerics.solver_steps import undetermined
 
@@ -85,7 +85,7 @@ def _velocities(o: VariablesRecord, t: float, y: np.ndarray, x: np.ndarray, sigm
     """u and σ:  M u + Aᵀσ = p,  A u + b = 0;  then W."""
     c, given, motion = o.context, Momenta.of(o, y), Motion.of(o.context, x)
     motion.q[:] = given.q
-    e = constraints_at(c, t, motion.q)
+    e = held_constraints_at(c, t, motion.q)
     status, rank, ratio, conflict = solve_constrained(e.M, given.m[0] * given.p_by_m, e.A, e.rate, motion.u, sigma)
     if status != OK:
         return undetermined(c, e.M, e.A, NO_MASS)
@@ -117,7 +117,7 @@ def write_momenta(c: Context, e: Closure, motion: Motion, state: Any) -> int:
 @native
 def _encode(o: VariablesRecord, t: float, x: np.ndarray, y: np.ndarray) -> int:
     motion = Motion.of(o.context, x)
-    return write_momenta(o.context, constraints_at(o.context, t, motion.q), motion, Momenta.of(o, y))
+    return write_momenta(o.context, held_constraints_at(o.context, t, motion.q), motion, Momenta.of(o, y))
 
 
 @native

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,7 +32,7 @@ __all__ = ["WAYS_AT_ONCE", "Finding", "Judged", "check_model"]
 TIME = 0.3
 # Rounding differs, amplified by the condition of masses and constraints; states beyond that condition tell nothing.
 AGREEMENT, WORST_CONDITION = 1e-9, 1e6
-# Penalty methods leave a part of the forces open; energies are differentiated along the motion by differences.
+# Penalty methods leave a part of the forces open, even extrapolated; energies are differentiated by differences.
 APPROXIMATE, DIFFERENCES = 1e-3, 1e-6
 WAYS_AT_ONCE = 3
 STEPS = (1, 2, 3, 4)
@@ -244,10 +245,16 @@ def _state_rates(at: _Instant) -> float:
 
 
 def _way(at: _Instant, formulation: str, coordinates: str) -> float:
-    dynamics = Dynamics(at.model, formulation, coordinates)
+    chosen = FORMULATIONS[formulation]()
+    dynamics = Dynamics(at.model, chosen, coordinates)
     if coordinates == "relative":
         q, u = at.q, at.u
     else:
         q, u = transfer(dynamics.coordinates, *at.motion, at.turns, at.states)
     du, _ = dynamics.solve(q, u, t=TIME, parameters=at.parameters)
+    if not chosen.supports().exact:
+        # What a penalty α leaves open is as 1/α: with ten times as much it is extrapolated away.
+        stiffer: Any = replace(cast(Any, chosen), alpha=10 * cast(Any, chosen).alpha)
+        other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=TIME, parameters=at.parameters)[0]
+        du = (10 * other - du) / 9
     return at.off(dynamics, q, u, du)

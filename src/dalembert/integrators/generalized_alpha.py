@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land
+from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
 from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.linear import lu_factor, lu_solve
 
@@ -169,7 +169,7 @@ def _finish(s: AlphaStep) -> int:
         m.v[j], m.dv[j] = z[nq + j], z[nq + nv + j]
     m.multipliers[:] = z[nq + 2 * nv :]
     # The velocities of the method obey the constraints to its own order; what is shown obeys them exactly.
-    if land(s) != GO_ON or p.rhs(s.t_new, new, s.rate) != 0:
+    if land(s) != GO_ON or wind(s, m.t, m.y) != GO_ON or p.rhs(s.t_new, new, s.rate) != 0:
         return FAILED
     new[nq + nv] = work + 0.5 * s.h * (m.power + s.rate[nq + nv])
     m.power = s.rate[nq + nv]

@@ -12,7 +12,8 @@ from dalembert.numerics.context import CHOOSE
 
 __all__ = [
     "EVENT", "FAILED", "FINISHED", "GO_ON", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED", "REJECTED",
-    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "WORN", "hermite", "integrate", "land", "write",
+    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "WORN", "hermite", "integrate", "land", "wind",
+    "write",
 ]  # fmt: skip
 
 # How a loop can end.
@@ -422,6 +423,21 @@ def land(s: Step) -> int:
     s.landed = True
     s.retracted = s.problem.retract(s.t_new, s.new, s.scratch)
     return FAILED if s.retracted > 0 else GO_ON
+
+
+@native
+def wind(s: Step, t: float, y: np.ndarray) -> int:
+    """Entries of q that no δ moves, such as turns of cut joints, follow their rates from (t, y), by the trapezoidal
+    rule."""
+    p = s.problem
+    if p.n_states == 0:
+        return GO_ON
+    f, f_new = np.empty_like(s.new), np.empty_like(s.new)
+    if p.rhs(t, y, f) != 0 or p.rhs(s.t_new, s.new, f_new) != 0:
+        return FAILED
+    for j in range(p.first_state, p.first_state + p.n_states):
+        s.new[j] = y[j] + 0.5 * (s.t_new - t) * (f[j] + f_new[j])
+    return GO_ON
 
 
 @native

@@ -19,7 +19,7 @@ class Problem(Record):
         size: length of y.
         varying: how many entries of y change within a step; the others do not count in norms of errors. 0: all.
         nq, nv, rows: y = (q, u, rest): lengths of q on its manifold, of u in its tangent space, of multipliers λ.
-        n_states, first_state: how many entries of q are states of first order, which no δ moves, and the first of them.
+        n_states, first_state: how many entries of q no δ moves, states and turns of cut joints, and the first of them.
         n_events: how many events there are.
         n_branches: how many of the last events choose branches of formulas: their functions are compared with zero.
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land
+from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
 from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
 from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
 
@@ -137,7 +137,7 @@ def _finish(s: VariationalStep) -> int:
     cholesky_substitute(L, u)
     new[nq : nq + nv] = u
     new[nq + nv] = y[nq + nv] + seen.work
-    if land(s) != GO_ON:
+    if land(s) != GO_ON or wind(s, m.t, m.y) != GO_ON:
         return FAILED
     # Without constraints the momentum goes on as it is; with them, as the projected velocity has it.
     if s.rows == 0:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dalembert.native import Bound, Function, Int, Native, Outputs, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Blocks, Closure, Context
+from dalembert.numerics.linear import hold_rank
 
 __all__ = [
     "BoundVariables",
@@ -28,6 +29,7 @@ __all__ = [
     "check_blocks",
     "check_outputs",
     "constraints_at",
+    "held_constraints_at",
 ]
 
 # Steps of differences, of variables of size one.
@@ -187,6 +189,17 @@ def _compare(kernel: Any, wanted: list[tuple[str, int]], usual: int) -> None:
 def constraints_at(c: Context, t: float, q: np.ndarray) -> Closure:
     """φ, b (as A u + b at rest), A and M at a position; valid until constraints are evaluated again."""
     return Closure.of(c, c.constraints(t, q, np.zeros(c.nv), c.parameters))
+
+
+@native
+def held_constraints_at(c: Context, t: float, q: np.ndarray) -> Closure:
+    """The same with A, and b, of the rank that is known: a stage off the constraints sees no more than they say."""
+    e = constraints_at(c, t, q)
+    if c.rank != 0:
+        sides = e.rate.copy().reshape(-1, 1)
+        hold_rank(e.A, c.rank, sides)
+        e.rate[:] = sides.reshape(-1)
+    return e
 
 
 @native

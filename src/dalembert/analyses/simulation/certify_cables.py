@@ -92,7 +92,7 @@ def cable_remarks(dynamics: Dynamics, data: Recorded, multipliers: np.ndarray) -
     said: list[str] = []
     for i, row in enumerate(dynamics.rows):
         found = dynamics.flat.constraints.get(row.owner)
-        if found is None or not isinstance(found[0], Cable):
+        if found is None or not found[0].pulls:
             continue
         pull = np.nan_to_num(multipliers[:, i])
         rounding = 1e-9 * np.abs(pull).max(initial=0.0)
@@ -104,8 +104,7 @@ def cable_remarks(dynamics: Dynamics, data: Recorded, multipliers: np.ndarray) -
 
 def _wheeled(dynamics: Dynamics) -> list[str]:
     """Cables with wheels."""
-    found = dynamics.flat.constraints.items()
-    return [name for name, (one, _) in found if isinstance(one, Cable) and one.wheels]
+    return [name for name, (one, _) in dynamics.flat.constraints.items() if one.wheels]
 
 
 def _worst(values: np.ndarray) -> float:
