@@ -33,6 +33,8 @@ class Instant:
         slip: velocities of all friction, in each of its directions: ``parts``.
     """
 
+    _free: np.ndarray | None
+
     def __init__(self, d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], impact: bool = False):
         self.d, self.t, self.q, self.u = d, t, x[: d.nq], x[d.nq : d.nq + d.nv]
         flat = d.flat
@@ -49,7 +51,7 @@ class Instant:
 
     def look(self) -> None:
         """Evaluate everything at the present velocities."""
-        d = self.d
+        d, self._free = self.d, None
         self.seen: Any = d.kernels.touch_kernel(self.t, self.q, self.u, d.parameters(self.parameters), np.zeros(d.nv))
         lost = ~np.isfinite(self.seen.gap + self.seen.gap_rate + self.seen.gap_jacobian.sum(axis=1))
         if lost.any():
@@ -85,9 +87,10 @@ class Instant:
 
     def free(self) -> np.ndarray:
         """u̇ with every contact open."""
-        s, du = self.seen, np.zeros(self.d.nv)
-        solve_constrained(s.mass_matrix, s.forcing, s.jacobian, s.gamma, du, np.zeros(len(s.jacobian)))
-        return du
+        if self._free is None:
+            s, self._free = self.seen, np.zeros(self.d.nv)
+            solve_constrained(s.mass_matrix, s.forcing, s.jacobian, s.gamma, self._free, np.zeros(len(s.jacobian)))
+        return self._free
 
     def rubs_at(self, at: np.ndarray) -> list[tuple[int, int]]:
         """Friction of those gaps: its number, and the place of its gap among them."""
