@@ -144,6 +144,27 @@ def test_what_is_wrong_is_said(more, words):
         incline(0.5, **{"mu": 0.3, **more}).validate()
 
 
+@pytest.mark.parametrize(
+    ("contact", "along", "words"),
+    [
+        ("foot", "z", "along must lie in the plane of 'foot'; 1 of it is along the normal"),
+        ("foot", (1, 0, 1), r"0\.707 of it is along the normal"),
+        ("boot", "x", "unknown constraint 'boot'"),
+        ("stop", "x", "'stop' is no rigid contact"),
+    ],
+)
+def test_friction_of_no_contact_or_along_its_normal_is_refused(contact, along, words):
+    model = da.Model("block")
+    block = model.body("block", mass=1.0, inertia=(1, 1, 1))
+    model.planar("plane", model.ground, block, point=(0, 0, 0), axis="y")
+    model.rigid_contact("foot", model.ground, block, surfaces=({"kind": "plane", "axis": "z"}, {"kind": "point"}))
+    model.limit("stop", "q(plane, 2)", lower=-1)
+    model.contact_friction("rub", contact, coefficient=0.25, along=along)
+    with pytest.raises(da.ModelError, match=words) as error:
+        da.simulate(model, 0.1)
+    assert "rub" not in str(error.value).partition("Fix:")[2]  # it is no remedy for itself
+
+
 def test_integrators_that_solve_for_accelerations_are_refused():
     with pytest.raises(da.ModelError, match="friction is solved for together with accelerations"):
         da.simulate(incline(0.5, 0.3), 0.1, integrator="generalized-alpha", step=1e-3)

@@ -108,6 +108,17 @@ def test_what_has_no_unique_answer_is_said():
     assert re.search(r"no value or more than one fits.*det.* = -0\.05", str(failed).replace("\n", " "))
 
 
+@pytest.mark.parametrize("mass", [1.0, 2.0])
+def test_any_value_that_fits_is_none(mass):
+    """m a = c a: with c = m all accelerations fit, the one assumed first among them; with c > m rest does, barely."""
+    model = da.Model("cart")
+    model.body("cart", mass=1.0, inertia=(1, 1, 1))
+    model.prismatic("slide", "ground", "cart", point=(0, 0, 0), axis="x")
+    model.joint_force("odd", "slide", f"{mass}*ax(cart)")
+    failed = da.simulate(model, 0.1).certificate
+    assert not failed.trusted and "no value or more than one fits" in str(failed)
+
+
 def test_what_cannot_be_named_where():
     for formula, words in (
         ('reaction(slide, "up")', "takes a joint and one of normal"),

@@ -7,14 +7,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, PrivateAttr
 
+from dalembert.algebra import NUMPY
 from dalembert.constraints.one_sided import RigidContact
 from dalembert.constraints.rubbing import Reactions, Rubbing
 from dalembert.elements import ConstraintName, Load, Motion, Site, Vector
 from dalembert.elements.surfaces import Touching, slipping, touching
 from dalembert.errors import ModelError, Problem
+from dalembert.expressions import evaluate
 from dalembert.spatial.so3 import cross
 
 __all__ = ["ContactFriction"]
+
+ACROSS = 1e-6  # cosine of the angle between a direction of sliding and the normal, which is none
 
 
 class ContactFriction(Rubbing):
@@ -48,9 +52,27 @@ class ContactFriction(Rubbing):
         if not isinstance(contact, RigidContact) or scope != flat.constraints[self.name][1]:
             problem = f"constraint {self.name!r}: {self.contact!r} is no rigid contact of the same model"
             raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
+        self._check_across(contact, flat)
         made = self.model_copy()
         made._touch = contact
         return made
+
+    def _check_across(self, contact: RigidContact, flat: Any) -> None:
+        """Along a plane of the ground: a direction that leaves it would rub by pushing apart."""
+        if self.along is None or contact.frame != "world":
+            return
+
+        def unit(vector: tuple[Any, ...]) -> np.ndarray:
+            values = np.array([float(evaluate(NUMPY, f, lambda atom: flat.parameters[str(atom)])) for f in vector])
+            return values / max(float(np.linalg.norm(values)), 1e-300)
+
+        for body, surface in zip(contact.bodies, contact.surfaces, strict=True):
+            if body == "ground" and surface.kind == "plane" and surface.axis is not None:
+                share = abs(float(unit(self.along) @ unit(surface.axis)))
+                if share > ACROSS:
+                    problem = f"constraint {self.name!r}: along must lie in the plane of {self.contact!r}; {share:.3g}"
+                    fix = "a direction across the plane's axis, or leave along out"
+                    raise ModelError(Problem(f"{problem} of it is along the normal", "constraints", fix))
 
     @property
     def touch(self) -> RigidContact:

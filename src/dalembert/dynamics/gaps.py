@@ -7,15 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.codegen import Kernel
 from dalembert.dynamics.dynamics import Dynamics
-from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.equations import Equations
+from dalembert.equations.touches import gap_names
 from dalembert.errors import DalembertError
 from dalembert.state import State
 
-__all__ = ["CLOSED", "Gap", "check_gaps", "gap_kernel", "open_gaps", "refuse_friction", "slip_kernel"]
+__all__ = ["CLOSED", "Gap", "check_gaps", "open_gaps", "refuse_friction"]
 
 CLOSED = 1e-9  # a gap as small as this (m or rad) is closed
 
@@ -35,9 +33,9 @@ def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
     if not off.intersection(flat.contacts):
         return []
     tree = dynamics.coordinates.place(NUMPY, {**flat.parameters, **state.parameters})
-    none = np.zeros(dynamics.nv)
-    found = Equations(tree, state.time, state.q, none).gaps(none)
-    return [Gap(name, side + 1.0, float(jet.x)) for name, side, jet in found if name in off]
+    found = Equations(tree, state.time, state.q, np.zeros(dynamics.nv)).gaps()
+    pairs = zip(gap_names(flat), found, strict=True)
+    return [Gap(name, side + 1.0, float(value)) for (name, side), value in pairs if name in off]
 
 
 def check_gaps(what: str, dynamics: Dynamics, state: State) -> None:
@@ -59,16 +57,3 @@ def refuse_friction(what: str, dynamics: Dynamics, parameters: dict[str, float],
             f"{what}: the model has friction that sticks and slips ({', '.join(slipping)}), which it does not know.  "
             f"Fix: {fix}model.remove({slipping[0]!r}) to leave it out"
         )
-
-
-def gap_kernel(kernels: MechanismKernels) -> Kernel:
-    """All gaps at many states, as ``Equations.gaps`` lists them."""
-    found = kernels.equations().gaps(CASADI.zeros(kernels.nv))
-    return kernels.compile("gaps", {"gaps": CASADI.array([jet.x for *_, jet in found])})
-
-
-def slip_kernel(kernels: MechanismKernels) -> Kernel:
-    """The velocity along which each friction acts, at many states."""
-    e = kernels.equations()
-    pairs = [e.flat.constraints[name] for name in e.flat.frictions]
-    return kernels.compile("slips", {"slips": CASADI.array([one.pace(e.motion.within(at)) for one, at in pairs])})

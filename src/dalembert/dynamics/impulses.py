@@ -19,7 +19,7 @@ from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import NO_IMPULSES, NO_MASS, OK, Context, finite, give_up, watch
 from dalembert.numerics.linear import constrained_factors, constrained_solution
 
-__all__ = ["impulses"]
+__all__ = ["impulse_responses", "impulses"]
 
 TURNS = 3  # forces know the velocity that impulses leave
 MOST_SWEEPS = 20_000
@@ -216,3 +216,15 @@ def impulses(c: Context, t: float, given: np.ndarray, out: np.ndarray) -> int:
         out[j] = given[j] + h * rate[j]
     out[nq : nq + nv] = u + du
     return finite(c, out)
+
+
+@native
+def impulse_responses(M: np.ndarray, A: np.ndarray, rows: np.ndarray, found: np.ndarray):
+    """By what velocities jump along A u = 0, for each row of impulses; 0 if some have neither mass nor constraint."""
+    found[:] = 0.0
+    status, _, _, Q, R, free = constrained_factors(M, A)
+    if status == OK:
+        du, none, multipliers = np.empty(A.shape[1]), np.zeros(A.shape[0]), np.empty(A.shape[0])
+        for i in range(rows.shape[0]):
+            constrained_solution(M, rows[i], none, Q, R, free, du, multipliers)
+            found[i] = du

@@ -89,6 +89,16 @@ class MechanismKernels(KernelSet):
         blocks["velocity_bias"] = e.velocity_bias
         return self.compile("touch", {**touches(e), **blocks}, tau=self.tau)
 
+    @made_once
+    def gap_kernel(self) -> Kernel:
+        """All gaps."""
+        return self.compile("gaps", {"gaps": CASADI.array(self.equations().gaps())})
+
+    @made_once
+    def slip_kernel(self) -> Kernel:
+        """The velocities of all friction, in each of its directions."""
+        return self.compile("slips", {"slips": CASADI.array(self.equations().slips())})
+
     @property
     def friction_gaps(self) -> list[int | None]:
         """The gap of each friction, or None of one in a joint."""

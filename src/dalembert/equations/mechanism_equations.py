@@ -445,14 +445,15 @@ class Equations:
             found[name] = (self.al.array(parameters), self.al.array(rates))
         return found
 
-    def gaps(self, du: np.ndarray) -> list[tuple[str, int, Any]]:
-        """Contact, side, and the gap as a jet along the motion with rates du, for all gaps of one-sided constraints."""
-        motion = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
-        found: list[tuple[str, int, Any]] = []
-        for name in self.flat.contacts:
-            contact, scope = self.flat.constraints[name]
-            found += [(name, side, gap) for side, gap in enumerate(contact.gaps(motion.within(scope)))]
-        return found
+    def gaps(self, motion: TreeMotion | None = None) -> list[Any]:
+        """All gaps of one-sided constraints (see ``touches.gap_names``), of this motion or another."""
+        motion, contacts = motion or self.motion, [self.flat.constraints[name] for name in self.flat.contacts]
+        return [gap for contact, scope in contacts for gap in contact.gaps(motion.within(scope))]
+
+    def slips(self, motion: TreeMotion | None = None) -> list[Any]:
+        """The velocities of all friction, in each of its directions (see ``touches.slip_parts``)."""
+        motion, frictions = motion or self.motion, [self.flat.constraints[name] for name in self.flat.frictions]
+        return [part for friction, scope in frictions for part in friction.slip(motion.within(scope))]
 
     def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
         """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""

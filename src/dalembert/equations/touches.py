@@ -5,6 +5,7 @@ With the gaps g of one-sided constraints and the velocities s of all that rubs: 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dalembert.coordinates.moving import moving
 from dalembert.equations.mechanism_equations import Equations, part_of
 from dalembert.model.flatten import Flat
 
-__all__ = ["gap_names", "touches"]
+__all__ = ["gap_names", "slip_parts", "touches"]
 
 
 class _Load:
@@ -34,6 +35,12 @@ def gap_names(flat: Flat) -> list[tuple[str, int]]:
     return [(name, side) for name in flat.contacts for side in range(flat.constraints[name][0].sides)]
 
 
+def slip_parts(flat: Flat) -> list[slice]:
+    """Where the directions of each friction are among all of them."""
+    ends = np.cumsum([0, *(flat.constraints[name][0].directions for name in flat.frictions)])
+    return [slice(first, last) for first, last in pairwise(ends.tolist())]
+
+
 def touches(e: Equations) -> dict[str, np.ndarray]:
     """Gaps, their rates, J and β; slips in all directions, S and σ; restitution of each gap; for each friction the
     forces at which it slips and by which it sticks, over the multiplier of its contact (0 in joints), and what it is
@@ -42,10 +49,7 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
 
     def seen(du: np.ndarray) -> tuple[list[Any], list[Any]]:
         motion = moving(e.tree, e.t, e.q, e.u, du, e.tree.states(e.q, e.u, du))
-        within = {name: motion.within(e.flat.constraints[name][1]) for name in (*e.flat.contacts, *e.flat.frictions)}
-        gaps = [gap for name in e.flat.contacts for gap in e.flat.constraints[name][0].gaps(within[name])]
-        slips = [part for name in e.flat.frictions for part in e.flat.constraints[name][0].slip(within[name])]
-        return gaps, slips
+        return e.gaps(motion), e.slips(motion)
 
     def accelerations(du: np.ndarray) -> np.ndarray:
         gaps, slips = seen(du)

@@ -27,7 +27,8 @@ def check_element(place: Place, path: str, title: str, element: Element) -> None
             place.check_joint(f"{path}.{at}", title, name)
         elif kind == "constraint":
             if name not in place.constraints and "constraints" not in place.unsure:
-                place.report(f"{path}.{at}", f"{title}: unknown constraint {name!r}", hint(name, place.constraints))
+                others = [known for known in place.constraints if known != element.name]
+                place.report(f"{path}.{at}", f"{title}: unknown constraint {name!r}", hint(name, others))
         elif kind == "body" or name not in ("world", "body"):
             place.check_body(f"{path}.{at}", title, name)
     for at, record in records_in(element):

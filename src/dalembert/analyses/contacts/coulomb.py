@@ -115,20 +115,16 @@ class Rubs:
             return np.concatenate([floor, np.zeros(m)])
         N, T, E = slice(0, n), slice(n, n + m), np.eye(m)
         V, r, scale = W / unit, start / rate, rate / unit
-        Z = np.zeros
-        problem = np.block(
-            [
-                [V[N, N], V[N, T], -V[N, T], Z((n, m))],
-                [V[T, N], V[T, T], -V[T, T], E],
-                [-V[T, N], -V[T, T], V[T, T], E],
-                [C, -E, -E, Z((m, m))],
-            ]
-        )
+        plus, minus, rest = T, slice(n + m, n + 2 * m), slice(n + 2 * m, n + 3 * m)
+        problem = np.zeros((n + 3 * m, n + 3 * m))
+        problem[: n + m, : n + m], problem[N, minus], problem[plus, minus] = V, -V[N, T], -V[T, T]
+        problem[minus, N], problem[minus, plus], problem[minus, minus] = -V[T, N], -V[T, T], V[T, T]
+        problem[plus, rest] = problem[minus, rest] = E
+        problem[rest, N], problem[rest, plus], problem[rest, minus] = C, -E, -E
         found = lemke(problem, np.concatenate([r[N], r[T], -r[T], C @ floor / scale]))
         if found is None:
             return None
-        n_, plus, minus = found[N], found[T], found[n + m : n + 2 * m]
-        z = np.concatenate([n_, plus - minus])
+        z = np.concatenate([found[N], found[plus] - found[minus]])
         return self._polished(V, r, C, floor / scale, z) * scale + np.concatenate([floor, np.zeros(m)])
 
     def _polished(self, V: np.ndarray, r: np.ndarray, C: np.ndarray, floor: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from dalembert.analyses.contacts.coulomb import Rubs
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
-from dalembert.equations.touches import gap_names
+from dalembert.dynamics.impulses import impulse_responses
+from dalembert.equations.touches import gap_names, slip_parts
 from dalembert.errors import SimulationError
-from dalembert.numerics.context import OK
 from dalembert.numerics.linear import solve_constrained
 
 __all__ = ["STILL", "Instant"]
@@ -34,6 +33,8 @@ class Instant:
         slip: velocities of all friction, in each of its directions: ``parts``.
     """
 
+    _free: np.ndarray | None
+
     def __init__(self, d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], impact: bool = False):
         self.d, self.t, self.q, self.u = d, t, x[: d.nq], x[d.nq : d.nq + d.nv]
         flat = d.flat
@@ -44,14 +45,13 @@ class Instant:
             if touched is not None or impact:
                 friction, _ = flat.constraints[name]
                 self.parameters |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
-        ends = np.cumsum([0, *(flat.constraints[name][0].directions for name in flat.frictions)])
-        self.parts: list[np.ndarray] = [np.arange(first, last) for first, last in pairwise(ends.tolist())]
+        self.parts: list[np.ndarray] = [np.arange(at.start, at.stop) for at in slip_parts(flat)]
         self.names = gap_names(flat)
         self.look()
 
     def look(self) -> None:
         """Evaluate everything at the present velocities."""
-        d = self.d
+        d, self._free = self.d, None
         self.seen: Any = d.kernels.touch_kernel(self.t, self.q, self.u, d.parameters(self.parameters), np.zeros(d.nv))
         lost = ~np.isfinite(self.seen.gap + self.seen.gap_rate + self.seen.gap_jacobian.sum(axis=1))
         if lost.any():
@@ -81,19 +81,16 @@ class Instant:
 
     def responses(self, rows: np.ndarray) -> np.ndarray:
         """M⁻¹ rowsᵀ along what the other constraints allow, one row for each."""
-        M, A, found = self.seen.mass_matrix, self.seen.jacobian, np.zeros((len(rows), self.d.nv))
-        nothing, room = np.zeros(len(A)), np.zeros(len(A))
-        for row, out in zip(rows, found, strict=True):
-            status, *_ = solve_constrained(M, row, A, nothing, out, room)
-            if status != OK:
-                out[:] = 0.0
+        found = np.zeros((len(rows), self.d.nv))
+        impulse_responses(self.seen.mass_matrix, self.seen.jacobian, np.ascontiguousarray(rows), found)
         return found
 
     def free(self) -> np.ndarray:
         """u̇ with every contact open."""
-        s, du = self.seen, np.zeros(self.d.nv)
-        solve_constrained(s.mass_matrix, s.forcing, s.jacobian, s.gamma, du, np.zeros(len(s.jacobian)))
-        return du
+        if self._free is None:
+            s, self._free = self.seen, np.zeros(self.d.nv)
+            solve_constrained(s.mass_matrix, s.forcing, s.jacobian, s.gamma, self._free, np.zeros(len(s.jacobian)))
+        return self._free
 
     def rubs_at(self, at: np.ndarray) -> list[tuple[int, int]]:
         """Friction of those gaps: its number, and the place of its gap among them."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
 from dalembert.constraints.rubbing import STOPPED
 from dalembert.dynamics import Dynamics
-from dalembert.equations import Equations
+from dalembert.equations.touches import slip_parts
 from dalembert.errors import DalembertError
 
 __all__ = ["settle_friction"]
@@ -31,15 +30,15 @@ def settle_friction(
         loose: friction that just broke loose.
     """
     flat, q, u = d.flat, x[: d.nq], x[d.nq : d.nq + d.nv]
-    motion = Equations(d.coordinates.place(NUMPY, {**flat.parameters, **parameters}), t, q, u).motion
+    slips = np.atleast_1d(d.kernels.slip_kernel(t, q, u, d.parameters(parameters)))
     values, still = dict(parameters), list[str]()
     least = STILL * (1.0 + np.abs(u).max(initial=0.0))
-    for name in flat.frictions:
-        friction, scope = flat.constraints[name]
+    for name, own in zip(flat.frictions, slip_parts(flat), strict=True):
+        friction, _ = flat.constraints[name]
         if friction.touches is not None and not values.get(flat.switches[friction.touches]):
             values |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
             continue
-        slip = np.asarray(friction.slip(motion.within(scope)), dtype=float)
+        slip = slips[own]
         if name in (stopped, loose) or np.linalg.norm(slip) <= (least if len(slip) == 1 else max(least, 2 * STOPPED)):
             still.append(name)
             values |= {flat.switches[name]: 1.0, **dict.fromkeys(friction.parameters(), 0.0)}

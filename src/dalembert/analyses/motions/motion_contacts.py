@@ -8,17 +8,15 @@ both together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
-from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED, gap_kernel, slip_kernel
-from dalembert.equations.touches import gap_names
+from dalembert.dynamics.gaps import CLOSED
+from dalembert.equations.touches import gap_names, slip_parts
 from dalembert.errors import SimulationError
 from dalembert.numerics.broyden import learn_along, steps_along
 from dalembert.trajectory import Check
@@ -53,13 +51,9 @@ class MotionContacts:
 
     # Gaps
 
-    @cached_property
-    def _gap_kernel(self) -> Kernel:
-        return gap_kernel(self.dynamics.kernels)
-
     def gaps_at(self, times: Any, q: np.ndarray, u: np.ndarray, parameters: dict[str, float]) -> np.ndarray:
         """The gaps at some instants, one row for each."""
-        found = self._gap_kernel(times, q, u, self.dynamics.parameters(parameters))
+        found = self.dynamics.kernels.gap_kernel(times, q, u, self.dynamics.parameters(parameters))
         return np.asarray(found).reshape(-1, len(self.gaps))
 
     def checks(self, times: np.ndarray, followed: Followed, parameters: dict[str, float], forces: bool) -> list[Check]:
@@ -86,10 +80,6 @@ class MotionContacts:
 
     # Friction
 
-    @cached_property
-    def _slip_kernel(self) -> Kernel:
-        return slip_kernel(self.dynamics.kernels)
-
     def settle(
         self, times: np.ndarray, followed: Followed, p: np.ndarray, solve: Callable[[np.ndarray], Allocation]
     ) -> tuple[Allocation, np.ndarray, Rubbed | None]:
@@ -102,8 +92,7 @@ class MotionContacts:
         n, count = len(self.frictions), len(times)
         columns, k = [*self.columns, *self.felt.tolist()], self.dynamics.kernels
         motion = times, followed.q, followed.u
-        v = np.asarray(self._slip_kernel(*motion, p)).reshape(count, n) if n else np.zeros((count, 0))
-        signs, standing = _signs(v)
+        signs, standing = _signs(self._paces(*motion, p))
 
         def missing(x: np.ndarray) -> tuple[np.ndarray, Allocation, np.ndarray]:
             values = np.tile(p, (count, 1))
@@ -123,6 +112,14 @@ class MotionContacts:
             felt = k.watched_kernel(*motion, values, followed.du, found.multipliers)
             values[:, self.watched] = np.asarray(felt).reshape(count, -1)
         return found, values, Rubbed(self.frictions, x[:, :n], signs, standing) if n else None
+
+    def _paces(self, *given: np.ndarray) -> np.ndarray:
+        """The velocity along which each friction acts, at all instants: |v| where it can slip in several directions."""
+        if not self.frictions:
+            return np.zeros((len(given[0]), 0))
+        v = np.asarray(self.dynamics.kernels.slip_kernel(*given)).reshape(len(given[0]), -1)
+        parts = [v[:, at] for at in slip_parts(self.dynamics.flat)]
+        return np.stack([p[:, 0] if p.shape[1] == 1 else np.linalg.norm(p, axis=1) for p in parts], axis=1)
 
     def _no_answer(self, times: np.ndarray, stands: np.ndarray) -> SimulationError:
         bad = np.flatnonzero(~stands)
