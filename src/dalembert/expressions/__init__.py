@@ -3,6 +3,7 @@
 from dalembert.expressions.branches import switches_in
 from dalembert.expressions.curves import Curve, TableCall, tables_in
 from dalembert.expressions.evaluation import evaluate, is_number, number
+from dalembert.expressions.grids import Grid, GridCall
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import STATE, TIME, Reference, parameter, reference, references
@@ -11,6 +12,8 @@ __all__ = [
     "STATE",
     "TIME",
     "Curve",
+    "Grid",
+    "GridCall",
     "Reference",
     "TableCall",
     "evaluate",
