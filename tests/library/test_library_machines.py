@@ -22,7 +22,7 @@ def test_a_belt_drive_comes_up_to_speed_exponentially():
     np.testing.assert_allclose(run.joint("motor shaft").u.values, speed, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(run.joint("idler shaft").u.values, -speed * r / idler, rtol=1e-9, atol=1e-9)
     # What the belt does to the load: it speeds that up, against the drag.
-    pull = np.asarray(run.reaction("belt").values)[:, 0] * R
+    pull = np.asarray(run.reaction("belt").values)[:, 1] * R
     rate = i * M / J * np.exp(-t * d * i**2 / J)
     np.testing.assert_allclose(pull, 4.0 * R**2 / 2 * rate + d * i * speed, rtol=1e-8)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import sympy as sp
 from pydantic import Field, field_validator
 
 from dalembert.constraints.base import Constraint
@@ -57,9 +58,10 @@ class Cable(Constraint):
             self._check_drawing(site, radii)
 
     def path(self) -> list[tuple[str, Any, str]]:
-        if any(radius != 0 for radius in self.radii):
-            return []  # what lies on wheels is not straight
         return [(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
+
+    def wraps(self) -> tuple[Sequence[sp.Expr], Sequence[sp.Expr]] | None:
+        return (self.radii, self.axis) if any(radius != 0 for radius in self.radii) else None
 
     def _check_drawing(self, site: Site, radii: list[float]) -> None:
         points = [site.vector(point) for point in self.at]
@@ -126,7 +128,7 @@ class Belt(Constraint):
     """
 
     kind: Literal["belt"] = "belt"
-    joints: tuple[JointName, ...] = Field(description="the joints of the wheels")
+    joints: tuple[JointName, ...] = Field(description="the joints of the wheels, in the order in which it is drawn")
     radii: tuple[Formula, ...] = Field(description="their radii (m); negative where the belt runs the other way around")
 
     @field_validator("joints")
@@ -144,6 +146,9 @@ class Belt(Constraint):
         for i, radius in enumerate(self.radii):
             if site.value(radius) == 0:
                 site.report(f"radii[{i}]", "radius must not be zero, got 0", "e.g. 0.1")
+
+    def loop(self) -> list[tuple[str, sp.Expr]]:
+        return list(zip(self.joints, self.radii, strict=True))
 
     def position(self, motion: Motion) -> list[Any]:
         run = [

@@ -33,13 +33,13 @@ def belt_drive(
     r, R, M, d, m = model.parameters(radius=radius, load_radius=load_radius, torque=torque, drag=drag, mass=mass)
     model.shape(model.ground, "box", size=(0.75, 0.4, 0.01), pose=(0.22, 0, -0.03))
     idler = 0.03
-    wheels = (("motor", (0, 0, 0), r, 0.6), ("load", (0.5, 0, 0), R, m), ("idler", (0.2, -0.08, 0), idler, 0.1))
+    wheels = (("motor", (0, 0, 0), r, 0.6), ("idler", (0.2, -0.08, 0), idler, 0.1), ("load", (0.5, 0, 0), R, m))
     shafts: list[JointData] = []
     for name, at, size, weight in wheels:
         wheel = model.disc(name, at, size, thickness=0.02, mass=weight)
         shafts.append(model.revolute(f"{name} shaft", model.ground, wheel, point=at, axis="z"))
-    model.belt("belt", shafts, radii=[r, R, -idler])
+    model.belt("belt", shafts, radii=[r, -idler, R])
     model.joint_force("motor torque", shafts[0], M)
-    model.joint_force("brake", shafts[1], -d * shafts[1].u)
-    model.output("speed of the load", shafts[1].u, unit="rad/s")
+    model.joint_force("brake", shafts[2], -d * shafts[2].u)
+    model.output("speed of the load", shafts[2].u, unit="rad/s")
     return model
