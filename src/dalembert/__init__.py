@@ -69,6 +69,7 @@ _HOMES = {
     "load": "dalembert.analyses.saved",
     "mesh_body": "dalembert.io",
     "read": "dalembert.io",
+    "read_grid": "dalembert.io",
     "read_table": "dalembert.io",
     "write": "dalembert.io",
     "DalembertError": "dalembert.errors",
@@ -134,6 +135,7 @@ __all__ = [
     "mesh_body",
     "parts",
     "read",
+    "read_grid",
     "read_table",
     "redundancy",
     "simulate",
@@ -178,7 +180,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics import Dynamics, Recipe, compile
     from dalembert.elements import Placement
     from dalembert.errors import DalembertError, ExpressionError, ModelError, ModelWarning, ReadWarning, SimulationError
-    from dalembert.io import mesh_body, read, read_table, write
+    from dalembert.io import mesh_body, read, read_grid, read_table, write
     from dalembert.model import Model, System
     from dalembert.model import machine_parts as parts
     from dalembert.modular import Subsystem, leaves

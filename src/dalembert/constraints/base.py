@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import sympy as sp
@@ -57,7 +58,15 @@ class Constraint(Element):
         return multiplier
 
     def path(self) -> list[tuple[str, Any, str]]:
-        """Points (body, point, frame) between which it is drawn as straight lines."""
+        """Points (body, point, frame) between which it is drawn: straight, or over the wheels that it ``wraps``."""
+        return []
+
+    def wraps(self) -> tuple[Sequence[sp.Expr], Sequence[sp.Expr]] | None:
+        """Signed radii of wheels at the points of its path, and their axis; None if there are none."""
+        return None
+
+    def loop(self) -> list[tuple[str, sp.Expr]]:
+        """Joints of the wheels, with signed radii, around which it is drawn as a closed belt."""
         return []
 
     def switched(self, residuals: list[Any], on: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import sympy as sp
 from pydantic import Field, field_validator
 
 from dalembert.constraints.base import Constraint
@@ -77,9 +78,10 @@ class Cable(Constraint):
         return [i for i, radius in enumerate(self.radii) if radius != 0]
 
     def path(self) -> list[tuple[str, Any, str]]:
-        if self.wheels:
-            return []  # what lies on wheels is not straight
         return [(body, at, self.frame) for body, at in zip(self.bodies, self.at, strict=True)]
+
+    def wraps(self) -> tuple[Sequence[sp.Expr], Sequence[sp.Expr]] | None:
+        return (self.radii, self.axis) if self.wheels else None
 
     def _check_drawing(self, site: Site, radii: list[float]) -> None:
         points = [site.vector(point) for point in self.at]
@@ -175,7 +177,7 @@ class Belt(Constraint):
     """
 
     kind: Literal["belt"] = "belt"
-    joints: tuple[JointName, ...] = Field(description="the joints of the wheels")
+    joints: tuple[JointName, ...] = Field(description="the joints of the wheels, in the order in which it is drawn")
     radii: tuple[Formula, ...] = Field(description="their radii (m); negative where the belt runs the other way around")
 
     @field_validator("joints")
@@ -193,6 +195,9 @@ class Belt(Constraint):
         for i, radius in enumerate(self.radii):
             if site.value(radius) == 0:
                 site.report(f"radii[{i}]", "radius must not be zero, got 0", "e.g. 0.1")
+
+    def loop(self) -> list[tuple[str, sp.Expr]]:
+        return list(zip(self.joints, self.radii, strict=True))
 
     def position(self, motion: Motion) -> list[Any]:
         run = [

@@ -28,7 +28,7 @@ def geometry_kernel(run: Trajectory, scene: Scene) -> tuple[Kernel | None, list[
     builder = Builder(run, kernels.tree.mechanism)
     traced = list(
         _numbers([builder.shapes(body.name) for body in scene.bodies], builder.shapes("ground"),
-                 builder.joints(), builder.springs())
+                 builder.joints(), builder.springs(), builder.belts())
     )  # fmt: skip
     fixed = list(drawn_numbers(scene))
     if len(traced) != len(fixed):
@@ -42,10 +42,12 @@ def geometry_kernel(run: Trajectory, scene: Scene) -> tuple[Kernel | None, list[
 
 def drawn_numbers(scene: Scene) -> Iterator[Any]:
     """All numbers of what is drawn, in the order in which a page reads them."""
-    return _numbers([body.shapes for body in scene.bodies], scene.ground_shapes, scene.joints, scene.springs)
+    return _numbers(
+        [body.shapes for body in scene.bodies], scene.ground_shapes, scene.joints, scene.springs, scene.belts
+    )
 
 
-def _numbers(bodies: Any, ground: Any, joints: Any, springs: Any) -> Iterator[Any]:
+def _numbers(bodies: Any, ground: Any, joints: Any, springs: Any, belts: Any) -> Iterator[Any]:
     for shapes in [*bodies, ground]:
         for shape in shapes:
             yield from _of_shape(shape)
@@ -53,6 +55,10 @@ def _numbers(bodies: Any, ground: Any, joints: Any, springs: Any) -> Iterator[An
         yield from [*joint.position, *joint.axis]
     for spring in springs:
         yield from [*spring.point_1, *spring.point_2]
+    for belt in belts:
+        for _, point, radius in belt.wheels:
+            yield from [*point, radius]
+        yield from belt.axis
 
 
 def _of_shape(shape: Shape) -> Iterator[Any]:

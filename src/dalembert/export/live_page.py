@@ -116,7 +116,7 @@ def live_html(
     data = payload(glimpse)
     del data["facts"]  # those of the run in the page take their place
     # Sizes that depend on parameters come from the engine; seven digits are more than a screen shows.
-    data |= {name: _short(data[name]) for name in ("bodies", "ground", "joints", "springs", "trace")}
+    data |= {name: _short(data[name]) for name in ("bodies", "ground", "joints", "springs", "belts", "trace")}
     for k, plot in enumerate(data["plots"]):
         for series in plot["series"]:
             series["source"] = sources[k, series["name"]]

@@ -3,6 +3,7 @@
 from dalembert.expressions.branches import switches_in
 from dalembert.expressions.curves import Curve, TableCall, tables_in
 from dalembert.expressions.evaluation import evaluate, is_number, number, values_by_name
+from dalembert.expressions.grids import Grid, GridCall
 from dalembert.expressions.parse import parse
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import (
@@ -23,6 +24,8 @@ __all__ = [
     "STATE",
     "TIME",
     "Curve",
+    "Grid",
+    "GridCall",
     "Reference",
     "TableCall",
     "derivative",

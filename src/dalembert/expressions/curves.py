@@ -17,7 +17,7 @@ import sympy as sp
 
 from dalembert.algebra import Algebra
 
-__all__ = ["MOST_POINTS", "Curve", "Outline", "TableCall", "call", "tables_in"]
+__all__ = ["MOST_POINTS", "Curve", "Outline", "TableCall", "call", "check_rising", "starts", "tables_in", "through"]
 
 MOST_POINTS = 200_000
 MOST_KINKS = 40  # of a curve that a run steps onto; one with more is evaluated as it is
@@ -66,28 +66,10 @@ class Curve(sp.AtomicExpr):
         """
         _check(x, y, kind)
         knots, values = np.array(x, dtype=float), np.array(y, dtype=float)
-        if kind == "linear" or len(knots) == 2:
-            slopes = np.diff(values) / np.diff(knots)
-            none = np.zeros(len(slopes))
-            inner = np.stack([knots[:-1], values[:-1], slopes, none, none], axis=1)
-        else:
-            from scipy.interpolate import CubicSpline
-
-            ends = "periodic" if kind == "periodic" else "not-a-knot"
-            closed = np.append(values[:-1], values[0]) if kind == "periodic" else values
-            rows: Any = CubicSpline(knots, closed, bc_type=ends).c[::-1].T
-            inner = np.concatenate([knots[:-1, None], rows], axis=1)
+        pieces = np.concatenate([starts(knots, kind)[:, None], through(knots, values, kind, outside).T], axis=1)
         if kind == "periodic":
-            return cls(name, knots[1:-1], inner, float(knots[-1] - knots[0]), outside)
-        first, last, end = inner[0], inner[-1], float(knots[-1])
-        if outside == "error":
-            sides = ((math.nan, 0.0), (math.nan, 0.0))
-        else:
-            grows = outside == "extrapolate"
-            slope = _slopes(last, end)
-            sides = ((values[0], first[2] * grows), (last[1] + _risen(last, end), slope * grows))
-        before, behind = ((k, *side, 0.0, 0.0) for k, side in zip((knots[0], knots[-1]), sides, strict=True))
-        return cls(name, knots, np.concatenate([[before], inner, [behind]]), 0.0, outside)
+            return cls(name, knots[1:-1], pieces, float(knots[-1] - knots[0]), outside)
+        return cls(name, knots, pieces, 0.0, outside)
 
     def _hashable_content(self) -> tuple[Any, ...]:
         return (self.name, self.digest, self.period, self.outside)
@@ -151,6 +133,54 @@ class Curve(sp.AtomicExpr):
         return found
 
 
+def check_rising(name: str, values: Sequence[float]) -> None:
+    """Raises:
+    ValueError: naming the first number that does not rise, or is not finite.
+    """
+    _check_finite(name, values)
+    for i, (a, b) in enumerate(pairwise(values)):
+        if not a < b:
+            detail = f"{b:g} comes twice" if a == b else f"{b:g} comes after {a:g}"
+            raise ValueError(
+                f"{name} must rise from point to point, but {name}[{i + 1}] does not: {detail}; sort the points"
+            )
+
+
+def _check_finite(name: str, values: Sequence[float]) -> None:
+    for i, value in enumerate(values):
+        if not math.isfinite(value):
+            raise ValueError(f"expected finite numbers, got {name}[{i}] = {value}")
+
+
+def starts(knots: np.ndarray, kind: str) -> np.ndarray:
+    """From where the pieces count: of what does not repeat there is one before the first knot, too."""
+    return knots[:-1] if kind == "periodic" else np.append(knots[0], knots)
+
+
+def through(knots: np.ndarray, values: np.ndarray, kind: str, outside: str) -> np.ndarray:
+    """Coefficients c₀ … c₃ (rows) of all pieces through values; of several functions at once, in further axes."""
+    widths = np.diff(knots).reshape(-1, *[1] * (values.ndim - 1))
+    if kind == "linear" or len(knots) == 2:
+        slopes = np.diff(values, axis=0) / widths
+        inner = np.stack([values[:-1], slopes, 0 * slopes, 0 * slopes])
+    else:
+        from scipy.interpolate import CubicSpline
+
+        ends = "periodic" if kind == "periodic" else "not-a-knot"
+        closed = np.concatenate([values[:-1], values[:1]]) if kind == "periodic" else values
+        inner = np.asarray(CubicSpline(knots, closed, bc_type=ends).c)[::-1]
+    if kind == "periodic":
+        return inner
+    c0, c1, c2, c3 = inner[:, -1]
+    w = widths[-1]
+    last, slope = c0 + w * (c1 + w * (c2 + w * c3)), c1 + w * (2 * c2 + 3 * w * c3)
+    sides = np.zeros((2, 4, *values.shape[1:]))
+    sides[0, 0], sides[1, 0] = (math.nan, math.nan) if outside == "error" else (values[0], last)
+    if outside == "extrapolate":
+        sides[0, 1], sides[1, 1] = inner[1, 0], slope
+    return np.concatenate([sides[0][:, None], inner, sides[1][:, None]], axis=1)
+
+
 class Outline(Curve):
     """A coordinate of a curve through points, which is evaluated many times over where its nearest point is found."""
 
@@ -163,24 +193,10 @@ def _check(x: Sequence[float], y: Sequence[float], kind: str) -> None:
     least = 4 if kind == "periodic" else 2
     if len(x) < least:
         raise ValueError(f"expected at least {least} points, got {len(x)}")
-    for name, values in (("x", x), ("y", y)):
-        for i, value in enumerate(values):
-            if not math.isfinite(value):
-                raise ValueError(f"expected finite numbers, got {name}[{i}] = {value}")
-    for i, (a, b) in enumerate(pairwise(x)):
-        if not a < b:
-            what = "twice" if a == b else "after"
-            detail = f"{b:g} comes twice" if what == "twice" else f"{b:g} comes after {a:g}"
-            raise ValueError(f"x must rise from point to point, but x[{i + 1}] does not: {detail}; sort the points")
+    check_rising("x", x)
+    _check_finite("y", y)
     if kind == "periodic" and abs(y[-1] - y[0]) > CLOSED * max(map(abs, y)):
         raise ValueError(f"what repeats must end as it begins, got y[0] = {y[0]:g} and y[-1] = {y[-1]:g}")
-
-
-def _risen(piece: Any, x: Any) -> Any:
-    """What a piece adds to its first value at x; pieces in rows too."""
-    start, _, c1, c2, c3 = piece.T
-    s = x - start
-    return c1 * s + c2 * s * s + c3 * s**3
 
 
 def _slopes(piece: Any, x: Any) -> Any:

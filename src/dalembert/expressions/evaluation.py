@@ -13,6 +13,7 @@ from dalembert.algebra import NUMPY, Algebra
 from dalembert.errors import ExpressionError
 from dalembert.expressions.branches import margin_of, switches_of
 from dalembert.expressions.curves import Curve, TableCall
+from dalembert.expressions.grids import Grid, GridCall
 from dalembert.expressions.printing import to_text
 from dalembert.expressions.symbols import Reference, as_reference
 
@@ -73,6 +74,8 @@ def _node(al: Algebra, node: Any, value: Callable[[Any], Any], lookup: Callable[
         return _product(al, value, node)
     if node.is_Pow:
         return _power(al, node.base, node.exp, value)
+    if isinstance(node, GridCall):
+        return _grid(al, node, value(node.args[1]), value(node.args[2]))
     if isinstance(node, TableCall):
         return _table(al, node, value(node.args[1]))
     name = str(node.func.__name__)
@@ -128,6 +131,14 @@ def _curve(node: TableCall) -> Curve:
     if not isinstance(curve, Curve):
         raise ExpressionError(f"unknown function {node.table!r}: no table of this name is known here")
     return curve
+
+
+def _grid(al: Algebra, node: GridCall, x: Any, y: Any) -> Any:
+    """The value of a table of two variables; over SymPy it stays a function with a name."""
+    grid: Any = node.args[0]
+    if not isinstance(grid, Grid):
+        raise ExpressionError(f"unknown function {node.table!r}: no table of two variables has this name here")
+    return node.func(grid, x, y, *node.args[3:]) if al.name == "sympy" else grid.value(al, x, y, node.orders)
 
 
 def _table(al: Algebra, node: TableCall, x: Any, below: Callable[[float, Any], Any] | None = None) -> Any:

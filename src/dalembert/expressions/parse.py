@@ -17,6 +17,7 @@ import sympy.core.traversal
 
 from dalembert.errors import ExpressionError
 from dalembert.expressions.curves import call
+from dalembert.expressions.grids import call_grid
 from dalembert.expressions.symbols import (
     COMPONENTS,
     JOINT_ACCELERATION,
@@ -51,7 +52,7 @@ def parse(text: str, tables: bool = False) -> sp.Expr:
     """A SymPy expression from a formula such as ``"-k*q(knee) + T0*sin(2*pi*t)"``.
 
     Args:
-        tables: an unknown function of one argument is the call of a table, which whoever knows the tables must check.
+        tables: an unknown function of one or two arguments is the call of a table; whoever knows them must check it.
 
     Raises:
         ExpressionError: naming the part that is not understood or not allowed.
@@ -230,8 +231,9 @@ class _Reader:
             return self.reference(name, node)
         if name == DISTANCE:
             return self.distance(node)
-        if name not in FUNCTIONS and self.tables and len(node.args) == 1:
-            return call(parameter(name), self.read(node.args[0], depth))
+        if name not in FUNCTIONS and self.tables and 1 <= len(node.args) <= 2:
+            at = [self.read(argument, depth) for argument in node.args]
+            return call(parameter(name), at[0]) if len(at) == 1 else call_grid(parameter(name), *at)
         if name not in FUNCTIONS:
             known = ", ".join([*FUNCTIONS, DISTANCE, *QUANTITIES])
             raise self.fail(f"unknown function {name!r}; known: {known}")

@@ -39,6 +39,10 @@ class _Printer(StrPrinter):
     def _print_TableCall(self, expr: Any) -> str:
         return f"{expr.table}{chr(39) * expr.order}({self._print(expr.args[1])})"
 
+    def _print_GridCall(self, expr: Any) -> str:
+        mark = "_" * bool(expr.order) + "x" * expr.orders[0] + "y" * expr.orders[1]
+        return f"{expr.table}{mark}({self._print(expr.args[1])}, {self._print(expr.args[2])})"
+
     def _print_Abs(self, expr: sp.Abs) -> str:
         return f"abs({self._print(expr.args[0])})"
 

@@ -5,7 +5,7 @@ from dalembert.io.mesh_bodies import mesh_body
 from dalembert.io.planar_schema import planar_json_schema, planar_markdown
 from dalembert.io.robot_files import loads_robot
 from dalembert.io.schema import json_schema, reference_markdown
-from dalembert.io.table_files import read_table
+from dalembert.io.table_files import read_grid, read_table
 from dalembert.io.yaml_files import dumps, loads
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "planar_json_schema",
     "planar_markdown",
     "read",
+    "read_grid",
     "read_table",
     "reference_markdown",
     "register",

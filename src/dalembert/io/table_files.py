@@ -10,7 +10,7 @@ from typing import Any
 from dalembert.errors import InputError
 from dalembert.expressions.curves import MOST_POINTS
 
-__all__ = ["read_table"]
+__all__ = ["read_grid", "read_table"]
 
 MAX_BYTES = 2_000_000
 SEPARATORS = (";", "\t", ",")  # in this order: where ; separates, a comma may be a decimal sign
@@ -37,6 +37,68 @@ def read_table(path: str | Path, columns: tuple[int | str, int | str] = (0, 1)) 
         raise InputError(f"{path}: {len(rows)} points; a table takes at most {MOST_POINTS}.  Fix: every tenth line")
     x, y = (_column(path, rows, names, column) for column in columns)
     return {"x": x, "y": y}
+
+
+def read_grid(path: str | Path) -> dict[str, Any]:
+    """A height map, or any function of two variables, from a file: ``model.table("hill", **da.read_grid("hill.csv"))``.
+
+    Two forms. Numbers in columns: the first line holds y (its first cell does not count), each further line an x and
+    the values there. Or the ASCII grid of maps (.asc): lines ``ncols``, ``nrows``, ``xllcorner`` or ``xllcenter``,
+    ``yllcorner`` or ``yllcenter``, ``cellsize``, then rows from north to south; x runs east and y north.
+
+    Args:
+        path: of the file, at most 2 MB.
+
+    Returns:
+        ``x``, ``y`` and ``z``.
+    """
+    rows = _rows(Path(path))
+    if rows[0][1][0].strip().lower() == "ncols":
+        return _map_grid(path, rows)
+    if len(rows) < 3 or len(rows[0][1]) < 3:
+        raise InputError(
+            f"{path}: a grid needs two lines and two columns of values at least.  Fix: y in the first line"
+        )
+    y = [_finite(path, rows[0][0], cell) for cell in rows[0][1][1:]]
+    table = [_numbers_in(path, line, cells, len(y) + 1) for line, cells in rows[1:]]
+    return {"x": tuple(row[0] for row in table), "y": tuple(y), "z": tuple(row[1:] for row in table)}
+
+
+def _map_grid(path: Any, rows: list[tuple[int, list[str]]]) -> dict[str, Any]:
+    """The ASCII grid of maps: north on top, so that its rows are turned into those of x."""
+    head: dict[str, float] = {}
+    while rows and not _is_number(rows[0][1][0]):
+        line, cells = rows.pop(0)
+        head[cells[0].strip().lower()] = _numbers_in(path, line, cells[1:], 1)[0]
+    wide, high, size = (head.get(key, math.nan) for key in ("ncols", "nrows", "cellsize"))
+    corners = [head.get(f"{axis}llcenter", head.get(f"{axis}llcorner", math.nan) + size / 2) for axis in "xy"]
+    if not all(map(math.isfinite, (wide, high, size, *corners))):
+        needed = "ncols, nrows, xllcorner, yllcorner and cellsize"
+        raise InputError(f"{path}: the head of a map needs {needed}; got {', '.join(head)}")
+    if len(rows) != high:
+        raise InputError(f"{path}: expected nrows = {high:g} rows of heights, got {len(rows)}")
+    heights = [_numbers_in(path, line, cells, int(wide)) for line, cells in rows]
+    missing = head.get("nodata_value")
+    for (line, _), row in zip(rows, heights, strict=True):
+        if missing in row:
+            raise InputError(
+                f"{path}:{line}: no height in column {row.index(missing)}.  Fix: a part of the map without gaps"
+            )
+    x = tuple(corners[0] + size * k for k in range(int(wide)))
+    y = tuple(corners[1] + size * k for k in range(int(high)))
+    return {"x": x, "y": y, "z": tuple(zip(*heights[::-1], strict=True))}
+
+
+def _numbers_in(path: Any, line: int, cells: list[str], count: int) -> tuple[float, ...]:
+    if len(cells) != count:
+        raise InputError(f"{path}:{line}: expected {count} numbers, got {len(cells)}")
+    return tuple(_finite(path, line, cell) for cell in cells)
+
+
+def _finite(path: Any, line: int, cell: str) -> float:
+    if not _is_number(cell) or not math.isfinite(float(cell.replace(",", "."))):
+        raise InputError(f"{path}:{line}: expected a finite number, got {cell.strip()[:40]!r}")
+    return float(cell.replace(",", "."))
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:

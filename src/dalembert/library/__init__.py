@@ -18,6 +18,7 @@ from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
+    from dalembert.library.mechanisms.belt_drive import belt_drive
     from dalembert.library.mechanisms.bennett import bennett
     from dalembert.library.mechanisms.bicycle import bicycle
     from dalembert.library.mechanisms.bouncing_ball import bouncing_ball
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.five_bar import five_bar
     from dalembert.library.mechanisms.four_bar import four_bar
     from dalembert.library.mechanisms.geneva_drive import geneva_drive
+    from dalembert.library.mechanisms.hopping_leg import hopping_leg
     from dalembert.library.mechanisms.knife_edge import knife_edge
     from dalembert.library.mechanisms.n_four_bar import n_four_bar
     from dalembert.library.mechanisms.n_pendulum import n_pendulum
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from dalembert.library.mechanisms.stick_slip import stick_slip
     from dalembert.library.mechanisms.three_rrr import three_rrr
     from dalembert.library.mechanisms.tricycle import tricycle
+    from dalembert.library.mechanisms.wheelset import wheelset
     from dalembert.library.mechanisms.whitworth import whitworth
     from dalembert.library.mechanisms.woodpecker import woodpecker
     from dalembert.model import Model
@@ -61,6 +64,7 @@ __all__ = [
     "LIBRARY",
     "PLANAR",
     "andrews",
+    "belt_drive",
     "bennett",
     "bicycle",
     "bouncing_ball",
@@ -77,6 +81,7 @@ __all__ = [
     "five_bar",
     "four_bar",
     "geneva_drive",
+    "hopping_leg",
     "knife_edge",
     "n_four_bar",
     "n_pendulum",
@@ -99,6 +104,7 @@ __all__ = [
     "stick_slip",
     "three_rrr",
     "tricycle",
+    "wheelset",
     "whitworth",
     "woodpecker",
 ]
@@ -159,6 +165,9 @@ LIBRARY: dict[str, Callable[..., Model]] = {
         "woodpecker",
         "clutch",
         "geneva-drive",
+        "belt-drive",
+        "hopping-leg",
+        "wheelset",
         "n-four-bar",
         "sarrus",
         "bennett",
@@ -176,16 +185,19 @@ PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-
 # How long a run of them is worth watching (s), where it is not ten seconds.
 DURATIONS = {
     "andrews": 0.03,
+    "belt-drive": 2.0,
     "bouncing-ball": 4.0,
     "cam-follower": 1.0,
     "clutch": 3.0,
     "delta-robot": 2.0,
     "five-bar": 3.0,
     "geneva-drive": 4.0,
+    "hopping-leg": 4.0,
     "quarter-car": 2.5,
     "rocking-block": 4.0,
     "stewart-platform": 5.0,
     "stick-slip": 20.0,
+    "wheelset": 3.0,
     "woodpecker": 1.0,
 }
 USUAL_DURATION = 10.0

@@ -200,11 +200,13 @@ class Model(ElementMethods):
         given = checked(InputSignal, f"input {name!r}", name=name, default=default, unit=unit)
         return parameter(self.append("inputs", given).name)
 
-    def table(self, name: str, x: Any, y: Any, *, kind: str = "cubic", outside: str = "hold") -> Table:
+    def table(self, name: str, x: Any, y: Any, z: Any = (), *, kind: str = "cubic", outside: str = "hold") -> Table:
         """Add a function given by points: ``model.table("road", x=[…], y=[…])``; formulas call it, ``road(x(wheel))``.
 
         Args:
             x, y: the points, x rising; ``da.read_table`` gets them from a file.
+            z: of a function of two variables: its values, a row for each x with a number for each y;
+                ``da.read_grid`` gets all three from a file.
             kind: ``cubic``, a spline with continuous second derivative; ``linear``; or ``periodic``, a cubic spline
                 that repeats.
             outside: beyond the ends ``hold`` the last value, ``extrapolate`` along a straight line, or ``error``.
@@ -212,7 +214,7 @@ class Model(ElementMethods):
         Returns:
             the table, which is a function for use in formulas.
         """
-        given = checked(Table, f"table {name!r}", name=name, x=x, y=y, kind=kind, outside=outside)
+        given = checked(Table, f"table {name!r}", name=name, x=x, y=y, z=z, kind=kind, outside=outside)
         return self.append("tables", given)
 
     # Outputs, events, initial state, sub-models

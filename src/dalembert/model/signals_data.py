@@ -12,6 +12,7 @@ from dalembert.elements import MOTION, Element, Formula
 from dalembert.elements.base import formula_of
 from dalembert.expressions import parameter
 from dalembert.expressions.curves import MOST_POINTS, Curve, call
+from dalembert.expressions.grids import Grid, call_grid
 from dalembert.values import SEQUENCE
 
 __all__ = ["InputSignal", "StateVariable", "Table"]
@@ -61,14 +62,29 @@ def _numbers(value: Any) -> Any:
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_numbers)]
 
 
-class Table(Element):
-    """A function of one variable given by points: a road, a cam, a motor's characteristic, a measured force.
+def _rows(value: Any) -> Any:
+    """Rows of plain floats; arrays too."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, SEQUENCE) or any(not isinstance(row, SEQUENCE) for row in value):
+        raise ValueError(f"expected rows of numbers, got {type(value).__name__}")
+    rows: list[tuple[Any, ...]] = [tuple(row) for row in value]
+    if (count := sum(map(len, rows))) > MOST_POINTS:
+        raise ValueError(f"expected at most {MOST_POINTS} numbers, got {count}; take fewer lines")
+    return tuple(rows)
 
-    Formulas call it by its name: ``road(x(wheel))``.
+
+Rows = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_rows)]
+
+
+class Table(Element):
+    """A function of one or two variables given by points: a road, a cam, a motor's characteristic, a terrain.
+
+    Formulas call it by its name: ``road(x(wheel))``, ``hill(x, y)``.
     """
 
     x: Numbers = Field(description="where it is given, rising")
-    y: Numbers = Field(description="its values there")
+    y: Numbers = Field(description="its values there; with z: its second variable, rising")
+    z: Rows = Field((), description="of two variables: its values, a row for each x with a number for each y")
     kind: Literal["cubic", "linear", "periodic"] = Field(
         "cubic",
         description="'cubic': a spline with continuous second derivative; 'linear': straight lines; 'periodic': a "
@@ -85,10 +101,14 @@ class Table(Element):
         self.curve()
         return self
 
-    def curve(self, name: str = "") -> Curve:
+    def curve(self, name: str = "") -> Curve | Grid:
         """The function itself."""
+        if self.z:
+            return Grid.of(name or self.name, self.x, self.y, self.z, self.kind, self.outside)
         return Curve.of(name or self.name, self.x, self.y, self.kind, self.outside)
 
-    def __call__(self, x: Any) -> sp.Expr:
-        """Its value at a formula, for use in formulas."""
-        return call(parameter(self.name), formula_of(x))
+    def __call__(self, x: Any, y: Any = None) -> sp.Expr:
+        """Its value at a formula, or at two, for use in formulas."""
+        if y is None:
+            return call(parameter(self.name), formula_of(x))
+        return call_grid(parameter(self.name), formula_of(x), formula_of(y))

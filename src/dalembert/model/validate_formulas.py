@@ -16,7 +16,7 @@ from dalembert.elements import Allowed, Record
 from dalembert.elements.allowed import DEFLECTION, OF_FORCES, OF_POSITION, OF_VELOCITY, PARAMETERS
 from dalembert.elements.base import formulas_in
 from dalembert.errors import ExpressionError
-from dalembert.expressions import STATE, TIME, Reference, evaluate, tables_in, to_text
+from dalembert.expressions import STATE, TIME, GridCall, Reference, evaluate, tables_in, to_text
 from dalembert.expressions.parse import FUNCTIONS
 from dalembert.expressions.symbols import (
     ACCELERATION_QUANTITIES,
@@ -109,8 +109,13 @@ def _check_names(place: Place, path: str, title: str, formula: Any, allowed: All
         elif name == "t":
             fix = "time is the symbol model.t, or 't' in a text"
         place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)
-    for table in sorted({call.table for call in tables_in(formula)}):
-        if place.signals.get(table) != "table":
+    for table, count in sorted({(call.table, 2 if isinstance(call, GridCall) else 1) for call in tables_in(formula)}):
+        if place.signals.get(table) == "table":
+            found = place.named_in("tables").get(table)
+            if found is not None and count != (2 if found.z else 1):
+                message = f"{title}: table {table!r} takes {3 - count} argument{'s' * (count < 2)}, got {count}"
+                place.report(path, f"{message}, in {_short(formula)!r}", f"{table}({'x, y' if count < 2 else 'x'})")
+        else:
             known = [*FUNCTIONS, *QUANTITIES]
             known += [name for name, kind in place.signals.items() if kind == "table"]
             message = f"{title}: unknown function {table!r} in {_short(formula)!r}"

@@ -12,12 +12,13 @@ from dalembert.view.dots import plot_dots
 from dalembert.view.figures import plot_path, plot_series, write_png
 from dalembert.view.matrix_picture import plot_matrix
 from dalembert.view.page import html, write_html
-from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneJoint, SceneSpring, Shape
+from dalembert.view.scene import PALETTE, Plot, Scene, SceneBelt, SceneBody, SceneJoint, SceneSpring, Shape
 
 __all__ = [
     "PALETTE",
     "Plot",
     "Scene",
+    "SceneBelt",
     "SceneBody",
     "SceneError",
     "SceneJoint",

@@ -171,6 +171,10 @@ def _check_attachments(scene: Scene, names: set[str], problems: _Problems) -> No
     for i, spring in enumerate(scene.springs):
         attached(spring.body_1, spring.point_1, f"springs[{i}] ({spring.name!r}), end 1")
         attached(spring.body_2, spring.point_2, f"springs[{i}] ({spring.name!r}), end 2")
+    for i, belt in enumerate(scene.belts):
+        attached(belt.body, belt.axis, f"belts[{i}] ({belt.name!r}).axis")
+        for k, (body, point, _) in enumerate(belt.wheels):
+            attached(body, point, f"belts[{i}] ({belt.name!r}).wheels[{k}]")
     for i, arrow in enumerate(scene.arrows):
         attached(arrow.body, arrow.point, f"arrows[{i}] ({arrow.name!r})")
         problems.array(arrow.force, (len(scene.time), 3), f"arrows[{i}] ({arrow.name!r}).force")

@@ -14,6 +14,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.spatial import quaternion
+from dalembert.view.belts import belt_line
 from dalembert.view.figures import INK, MUTED, title_of
 from dalembert.view.plane import motion_plane, up_vector
 from dalembert.view.run_scene import moving_scene
@@ -122,7 +123,15 @@ def _draw(panel: Axes, scene: Scene, view: np.ndarray) -> None:
             view @ (poses[body][1] + poses[body][0] @ np.asarray(point, dtype=float))
             for body, point in ((spring.body_1, spring.point_1), (spring.body_2, spring.point_2))
         ]
-        _coil(panel, *ends)
+        if spring.straight:
+            panel.plot(*np.array(ends).T[:2], color=MUTED, linewidth=2.0, zorder=4)
+        else:
+            _coil(panel, *ends)
+    for belt in scene.belts:
+        centers = np.array([poses[body][1] + poses[body][0] @ np.asarray(at, float) for body, at, _ in belt.wheels])
+        radii, axis = np.array([radius for *_, radius in belt.wheels]), poses[belt.body][0] @ np.asarray(belt.axis)
+        seen = belt_line(centers, radii, axis, belt.closed) @ view.T
+        panel.plot(seen[:, 0], seen[:, 1], color=INK, linewidth=1.6, zorder=4)
 
 
 def _outline(panel: Axes, shape: Shape, pose: tuple[np.ndarray, np.ndarray], view: np.ndarray, color: str) -> None:

@@ -58,6 +58,19 @@ def payload(scene: Scene) -> dict[str, Any]:
             }
             for spring in scene.springs
         ],
+        "belts": [
+            {
+                "name": str(belt.name),
+                "wheels": [
+                    {"body": str(body), "point": _numbers(point), "radius": float(radius)}
+                    for body, point, radius in belt.wheels
+                ],
+                "body": str(belt.body),
+                "axis": _numbers(belt.axis),
+                "closed": bool(belt.closed),
+            }
+            for belt in scene.belts
+        ],
         "arrows": [
             {
                 "name": str(arrow.name),

@@ -19,8 +19,9 @@ from dalembert.model.flatten import Scope
 from dalembert.spatial import Pose, quaternion
 from dalembert.view.meshes import read_mesh
 from dalembert.view.run_plots import panels
-from dalembert.view.scene import Plot, Scene, SceneArrow, SceneBody, SceneJoint, SceneSpring
+from dalembert.view.scene import Plot, Scene, SceneArrow, SceneBelt, SceneBody, SceneJoint, SceneSpring
 from dalembert.view.scene import Shape as Drawn
+from dalembert.view.stops import stops
 
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
@@ -89,6 +90,7 @@ def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) 
         ground_shapes=builder.shapes("ground"),
         joints=builder.joints(),
         springs=builder.springs(),
+        belts=builder.belts(),
         plots=kept,
         up=builder.up(),
         facts=facts,
@@ -164,6 +166,10 @@ class Builder:
         return points
 
     def shapes(self, body: str) -> list[Drawn]:
+        """What a body looks like, and the marks of limits on it."""
+        return self._solids(body) + stops(self.flat, self.mechanism, self.placed, body, self.thickness)
+
+    def _solids(self, body: str) -> list[Drawn]:
         """The body's own shapes, else links from joint to joint (or to the center of mass)."""
         fixed = [(shape, scope, GROUND_COLOR) for shape, scope, base in self.flat.ground_shapes if base == body]
         if body == "ground":
@@ -250,12 +256,41 @@ class Builder:
                 ends = [placed.first, tuple(placed.X_1P.p), placed.second, tuple(placed.X_2S.p)]
                 found.append(SceneSpring(name, *ends, straight=True))
         for name, (constraint, scope) in self.flat.constraints.items():
-            path = [
-                (body, tuple(self.placed.local(body, Pose.translation(al, self.placed.vector(at)), frame, scope).p))
-                for body, at, frame in constraint.path()
-            ]
+            path = self._path(constraint, scope) if constraint.wraps() is None else []
             found += [SceneSpring(name, *one, *other, straight=True) for one, other in pairwise(path)]
         return found
+
+    def _path(self, constraint: Any, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
+        """Bodies, and points in their frames."""
+        al = self.placed.al
+        return [
+            (body, tuple(self.placed.local(body, Pose.translation(al, self.placed.vector(at)), frame, scope).p))
+            for body, at, frame in constraint.path()
+        ]
+
+    def belts(self) -> list[SceneBelt]:
+        """Cables over wheels, and belts around those of joints whose first body is one, such as the ground."""
+        found: list[SceneBelt] = []
+        for name, (constraint, scope) in self.flat.constraints.items():
+            wraps = constraint.wraps()
+            if wraps is not None:
+                radii = [self.placed.evaluate(radius) for radius in wraps[0]]
+                path = self._path(constraint, scope)
+                k = next(i for i, radius in enumerate(wraps[0]) if radius != 0)
+                axis = self._axis_on(path[k][0], constraint.frame, scope, wraps[1])
+                wheels = [(body, at, radius) for (body, at), radius in zip(path, radii, strict=True)]
+                found.append(SceneBelt(name, wheels, path[k][0], axis))
+            joints = [(self.placed.joint(joint), self.placed.evaluate(radius)) for joint, radius in constraint.loop()]
+            if joints and len({placed.first for placed, _ in joints}) == 1:
+                wheels = [(placed.first, tuple(placed.X_1P.p), radius) for placed, radius in joints]
+                found.append(SceneBelt(name, wheels, joints[0][0].first, tuple(joints[0][0].X_1P.R[:, 2]), closed=True))
+        return found
+
+    def _axis_on(self, body: str, frame: str, scope: Scope, axis: Any) -> tuple[Any, ...]:
+        """A direction of the drawing in the frame of a body."""
+        al, vector = self.placed.al, self.placed.vector(axis)
+        ends = [self.placed.local(body, Pose.translation(al, at), frame, scope).p for at in (0 * vector, vector)]
+        return tuple(ends[1] - ends[0])
 
 
 def _hub(points: list[np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PALETTE", "Plot", "Scene", "SceneArrow", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
+__all__ = ["PALETTE", "Plot", "Scene", "SceneArrow", "SceneBelt", "SceneBody", "SceneJoint", "SceneSpring", "Shape"]
 
 # Color-blind-safe order (after Okabe and Ito), readable as thin lines on white and on near-black.
 PALETTE = ("#0072b2", "#de8f05", "#009e73", "#d55e00", "#cc78bc", "#56b4e9", "#a6761d", "#7f7f7f")
@@ -104,6 +104,24 @@ class SceneSpring:
 
 
 @dataclass(frozen=True, eq=False)
+class SceneBelt:
+    """A belt or a cable over wheels, that follows them as they move.
+
+    Attributes:
+        wheels: (body, center in its frame, signed radius) in its order; zero radii for points.
+        body: whose frame the axis of the wheels is in.
+        axis: about which positive radii run counterclockwise.
+        closed: True for a belt.
+    """
+
+    name: str
+    wheels: Sequence[tuple[str, Vector, float]]
+    body: str
+    axis: Vector
+    closed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class SceneArrow:
     """A force on a body over time.
 
@@ -145,6 +163,7 @@ class Scene:
         ground_shapes: what does not.
         joints: markers.
         springs: coils and rods.
+        belts: belts and cables over wheels.
         arrows: forces, which the page shows at the push of a button.
         plots: panels beside the animation, in order.
         up: ``x``, ``y``, ``z`` or three numbers: the world direction that points up on the screen.
@@ -158,6 +177,7 @@ class Scene:
     ground_shapes: Sequence[Shape] = ()
     joints: Sequence[SceneJoint] = ()
     springs: Sequence[SceneSpring] = ()
+    belts: Sequence[SceneBelt] = ()
     arrows: Sequence[SceneArrow] = ()
     plots: Sequence[Plot] = ()
     up: str | Vector = "z"

@@ -30,6 +30,13 @@ function drawnSetters(payload) {
     list(joint, "axis");
   }
   for (const end of payload.springs.flatMap((spring) => spring.ends)) list(end, "point");
+  for (const belt of payload.belts) {
+    for (const wheel of belt.wheels) {
+      list(wheel, "point");
+      setters.push((value) => { wheel.radius = value; });
+    }
+    list(belt, "axis");
+  }
   return setters;
 }
 

@@ -17,7 +17,7 @@ function landmarks(model) {
   }
   addShapes("ground", model.ground.filter((shape) => shape.kind !== "plane"));
   for (const joint of model.joints) points.get(joint.body).push(vector(joint.position));
-  for (const end of [...model.springs.flatMap((spring) => spring.ends), ...model.trace]) {
+  for (const end of [...model.springs.flatMap((spring) => spring.ends), ...model.belts.flatMap((belt) => belt.wheels), ...model.trace]) {
     points.get(end.body).push(vector(end.point));
   }
   return points;
@@ -173,6 +173,7 @@ class Stage {
       this.labels.add(carrier, marker.position, joint.name, null);
     }
     this.springs = model.springs.map((spring) => this.addSpring(spring));
+    this.belts = model.belts.map((belt) => this.addBelt(belt));
     this.arrows = this.addArrows(model.arrows);
     this.traces = model.trace.map((trace) => this.addTrace(trace));
   }
@@ -232,6 +233,12 @@ class Stage {
     return { coil, ends: spring.ends };
   }
 
+  addBelt({ wheels, body, axis, closed }) {
+    const belt = new Belt(0.3 * this.unit, wheels, closed);
+    this.scene.add(belt.tube.mesh);
+    return { belt, wheels, body, axis };
+  }
+
   addTrace(trace) {
     const { count } = this.model.timeline;
     const picks = Math.min(count, TRACE_SAMPLES);
@@ -285,7 +292,7 @@ class Stage {
 
   /** The model moves otherwise now: paths and springs are drawn anew, and the bodies if `drawn` differently. */
   renew(drawn) {
-    if (drawn || this.traces.length || this.springs.length || this.arrows.length) this.rebuild();
+    if (drawn || this.traces.length || this.springs.length || this.belts.length || this.arrows.length) this.rebuild();
     this.onChange();
   }
 
@@ -383,6 +390,13 @@ class Stage {
         const object = this.objects.get(body);
         return vector(point).applyQuaternion(object.quaternion).add(object.position);
       }));
+    }
+    for (const { belt, wheels, body, axis } of this.belts) {
+      const centers = wheels.map((wheel) => {
+        const object = this.objects.get(wheel.body);
+        return vector(wheel.point).applyQuaternion(object.quaternion).add(object.position);
+      });
+      belt.wrap(centers, vector(axis).applyQuaternion(this.objects.get(body).quaternion).normalize());
     }
     for (const { arrow, body, point, force, scale } of this.arrows) {
       const object = this.objects.get(body);
