@@ -18,7 +18,6 @@ import sympy as sp
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import hold_rank
-from dalembert.constraints import Drive
 from dalembert.dynamics import kept_dynamics
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, to_text
@@ -51,19 +50,20 @@ def with_typed_motions(run: Trajectory, names: Sequence[str]) -> tuple[Trajector
         raise DalembertError(f"motions: expected names, got {names!r}.  Fix: motions=[name of a drive]")
     if not names:
         return run, []
-    model = run.dynamics.model
-    laws = _laws(model)
+    other, typed = run.dynamics.model.snapshot(), list[Typed]()
+    other.derived, laws = [], _laws(other)
     unknown = [name for name in names if name not in laws]
     if unknown:
         raise DalembertError(f"motions: unknown {unknown}; drives and inputs that are formulas of time: "
                              f"{', '.join(laws) or 'none'}")  # fmt: skip
-    other, typed = model.snapshot(), list[Typed]()
-    other.derived = []
     for k, name in enumerate(dict.fromkeys(names)):
         own = [f"{PREFIX}{k}_{i}" for i in range(NUMBERS)]
         other.parameter_values |= dict.fromkeys(own, 0.0)
-        typed.append(Typed(name, to_text(laws[name]), own))
-        _replace(other, name, _family(laws[name], [parameter(one) for one in own]))
+        elements, place, field = laws[name]
+        formula = getattr(elements[place], field)
+        typed.append(Typed(name, to_text(formula), own))
+        family = _family(formula, [parameter(one) for one in own])
+        elements[place] = elements[place].model_copy(update={field: family})
     recipe, made = run.dynamics.recipe, copy(run)
     made.dynamics = kept_dynamics(other, recipe.formulation, recipe.coordinates)
     given = dict(run.segments[0][1])
@@ -72,20 +72,16 @@ def with_typed_motions(run: Trajectory, names: Sequence[str]) -> tuple[Trajector
     return made, typed
 
 
-def _laws(model: Model) -> dict[str, sp.Expr]:
-    """Drives, and inputs that are formulas of time alone, of the model itself; those of sub-models are theirs."""
-    found: dict[str, sp.Expr] = {one.name: one.motion for one in model.constraints if isinstance(one, Drive)}
-    found |= {one.name: one.default for one in model.inputs
-              if not one.default.is_number and not depends_on_motion(model, one.default)}  # fmt: skip
-    return found
-
-
-def _replace(model: Model, name: str, formula: sp.Expr) -> None:
-    lists: list[tuple[list[Any], str]] = [(model.constraints, "motion"), (model.inputs, "default")]
-    for elements, field in lists:
-        for k, one in enumerate(elements):
-            if one.name == name and (field == "default" or isinstance(one, Drive)):
-                elements[k] = one.model_copy(update={field: formula})
+def _laws(model: Model) -> dict[str, tuple[list[Any], int, str]]:
+    """Where the formulas are, as (elements, which, field): those of drives, and of inputs that are formulas of time
+    alone. Those of sub-models are theirs."""
+    found = {
+        one.name: (model.inputs, k, "default")
+        for k, one in enumerate(model.inputs)
+        if not one.default.is_number and not depends_on_motion(model, one.default)
+    }
+    drives = ((k, one) for k, one in enumerate(model.constraints) if "motion" in type(one).model_fields)
+    return found | {one.name: (model.constraints, k, "motion") for k, one in drives}
 
 
 def _family(own: sp.Expr, p: list[sp.Symbol]) -> sp.Expr:
