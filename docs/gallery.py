@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = "gallery"
+LONGEST = 40  # formula of a drive that a page offers to change
 METHODS = ("tsit5", "rk4", "radau")  # in the menus of the pages, besides the method that each run chose
 
 
@@ -40,7 +41,16 @@ def _page(run: Any, path: Path) -> Path:
     """The page that simulates; of what needs Python, such as rigid contacts, the run that was recorded."""
     from dalembert.export.portable import needs_python
 
-    return run.animate(path) if needs_python(run.dynamics.flat) else run.live(path, integrators=METHODS)
+    return (
+        run.animate(path)
+        if needs_python(run.dynamics.flat)
+        else run.live(path, integrators=METHODS, motions=_motions(run.dynamics.model))
+    )
+
+
+def _motions(model: Any) -> list[str]:
+    """Drives with formulas that are short enough to be read in a page."""
+    return [one.name for one in model.constraints if one.kind == "drive" and len(str(one.motion)) <= LONGEST]
 
 
 def on_post_build(config: Any, **_: Any) -> None:

@@ -193,6 +193,12 @@ def test_a_module_with_its_memory(name, parameter, values, options):
         ({"integrator": "bdf"}, {}, "run without Python"),
         ({}, {"integrators": ["radau", "bdf"]}, r"integrators: \['bdf'\] do not run without Python; dopri8, tsit5"),
         ({}, {"integrators": "radau"}, "integrators: expected names"),
+        (
+            {},
+            {"motions": ["pivot"]},
+            r"motions: unknown \['pivot'\]; drives and inputs that are formulas",
+        ),
+        ({}, {"motions": "pivot"}, "motions: expected names"),
     ],
 )
 def test_what_cannot_be_done_is_said(options, sliders, message, tmp_path):

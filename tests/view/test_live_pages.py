@@ -10,6 +10,7 @@ import pytest
 
 import dalembert as da
 from dalembert import library
+from dalembert.expressions import parse
 from dalembert.view.page import asset
 
 RENDERER = ("space.js", "solids.js", "renderer.js")
@@ -203,3 +204,95 @@ def test_integrators_of_a_menu_are_those_of_python(name, sliders, tmp_path, open
         browser.evaluate("document.querySelector('[data-live=reset]').click()")
         assert browser.evaluate(f"{chosen}.value") == "dopri8" and browser.evaluate("location.hash") == ""
         assert not browser.console and not browser.requests and not browser.evaluate("dalembert.errors")
+
+
+# Formulas as they are typed, and what they are; a = 0.3 unless its slider is moved.
+MOTIONS = {
+    "a*t": lambda t, a: a * t,
+    "2": lambda t, a: 2 + 0 * t,
+    "0.5*sin(3*t - 0.4) + a": lambda t, a: 0.5 * np.sin(3 * t - 0.4) + a,
+    "(1 - cos(2*pi*t))/2 * a**2": lambda t, a: (1 - np.cos(2 * np.pi * t)) / 2 * a**2,
+    "exp(-t/2)*sin(5*t)*t": lambda t, a: np.exp(-t / 2) * np.sin(5 * t) * t,
+    "10*t**3 - 15*t**4 + 6*t**5": lambda t, a: 10 * t**3 - 15 * t**4 + 6 * t**5,
+    "-sin(t)**3 - sqrt(2)*1e-1": lambda t, a: -(np.sin(t) ** 3) - 0.1 * np.sqrt(2),
+    "+cosh(.5*t)/2": lambda t, a: np.cosh(t / 2) / 2,
+    "cos(-2*t + 1)*sin(a*t)": lambda t, a: np.cos(1 - 2 * t) * np.sin(a * t),
+}
+REFUSED = {
+    "sin(t**2)": "sin of anything but a*t + b needs Python",
+    "sqrt(t)": "sqrt of t needs Python",
+    "1/t": "a division by something with t needs Python",
+    "t**0.5": "powers of t other than 0 to 12 need Python",
+    "t**6": "powers above t**5 need Python",
+    "sin(t) + sin(2*t) + sin(3*t) + sin(4*t) + sin(5*t)": "more than 4 different frequencies",
+    "2*(t + 1": "a bracket is not closed",
+    "t^2": "powers are written **",
+    "alert(1)": "there is no function alert here",
+    "constructor": "there is no parameter constructor",
+    "1/0": "it divides by zero",
+    "": "the formula is not complete",
+}
+
+
+@pytest.mark.slow
+def test_a_motion_is_typed_anew(tmp_path, open_browser):
+    """The coordinate that is driven is the formula, to the last digits; what is no motion of the family is refused."""
+    model = da.Model("slide", gravity=(0, 0, 0))
+    model.parameters(a=0.3)
+    body = model.body("slide", mass=1, inertia=(1, 1, 1))
+    rail = model.prismatic("rail", model.ground, body, point=(0, 0, 0), axis="x")
+    model.drive(rail, "a*t**2", name="motor")
+    path = da.simulate(model, 2.0, output_step=0.02).live(tmp_path / "live.html", motions=["motor"])
+    with open_browser() as browser:
+        browser.open(path, "#f%3Amotor=2*t%20%2B%20a")
+        browser.evaluate("dalembert.live.ready()")
+        run = browser.evaluate("dalembert.live.run()")
+        t = np.array(run["time"])
+        assert np.abs(np.reshape(run["states"], (len(t), -1))[:, 0] - (2 * t + 0.3)).max() < 1e-12
+        assert "a*t**2" not in dict(run["facts"])["needs Python"]
+        for a in (0.3, 0.4):
+            for text, formula in MOTIONS.items():
+                run = moved(browser, {"f:motor": text, "p:a": a})
+                q, u = np.reshape(run["states"], (len(t), -1))[:, :2].T
+                assert np.abs(q - formula(t, a)).max() < 1e-11, text
+                h = 1e-4  # fourth order: errors of h⁴ and of rounding over h
+                rate = (8 * (formula(t + h, a) - formula(t - h, a)) - formula(t + 2 * h, a) + formula(t - 2 * h, a)) / (
+                    12 * h
+                )
+                assert np.abs(u - rate).max() < 1e-9, text
+                assert run["trusted"], text
+        before = moved(browser, {})
+        for text, why in REFUSED.items():
+            browser.evaluate(
+                f"(() => {{ const field = document.querySelector('.slider-menu'); field.value = {json.dumps(text)};"
+                "field.dispatchEvent(new Event('change')); })()"
+            )
+            assert why in browser.evaluate("document.querySelector('.live-note').textContent"), text
+            assert browser.evaluate("document.querySelector('[aria-invalid=true]') !== null")
+        assert moved(browser, {})["states"] == before["states"]
+        browser.evaluate("document.querySelector('[data-live=reset]').click()")
+        run = moved(browser, {})
+        assert np.abs(np.reshape(run["states"], (len(t), -1))[:, 0] - 0.3 * t**2).max() < 1e-12
+        assert browser.evaluate("location.hash") == ""
+        assert not browser.console and not browser.requests and not browser.evaluate("dalembert.errors")
+
+
+@pytest.mark.slow
+def test_a_linkage_with_another_motor(tmp_path, open_browser):
+    """A loop that is driven otherwise, at other parameters: the numbers of Python."""
+    model = library.build("crank-rocker")
+    path = da.simulate(model, 2.0).live(tmp_path / "live.html", motions=["motor"])
+    text = "speed*t + 0.2*sin(3*t)*exp(-0.1*t)"
+    other = library.build("crank-rocker")
+    at = next(k for k, one in enumerate(other.constraints) if one.name == "motor")
+    other.constraints[at] = other.constraints[at].model_copy(update={"motion": parse(text)})
+    wanted = da.simulate(other, 2.0, parameters={"speed": 4.5})
+    with open_browser() as browser:
+        browser.open(path)
+        browser.evaluate("dalembert.live.ready()")
+        after = moved(browser, {"f:motor": text, "p:speed": 4.5})
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+    expected = np.hstack([wanted.values("q"), wanted.values("u")])
+    states = np.reshape(after["states"], (len(expected), -1))[:, :-1]
+    assert np.abs(states - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+    assert after["trusted"] and wanted.certificate.trusted

@@ -111,6 +111,9 @@ def live(
     menu: Annotated[
         list[str] | None, typer.Option(help="Integrator in a menu of the page, such as radau; repeat for more.")
     ] = None,
+    motion: Annotated[
+        list[str] | None, typer.Option(help="Drive whose formula can be typed anew in the page; repeat for more.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The page; default NAME-live.html in this folder.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -118,7 +121,7 @@ def live(
     from dalembert.cli.live_command import live_model
 
     sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
-    if not live_model(model, _duration(model, duration), options, sliders, menu or [], out, quiet):
+    if not live_model(model, _duration(model, duration), options, sliders, (menu or [], motion or []), out, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 

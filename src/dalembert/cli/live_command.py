@@ -20,11 +20,15 @@ def live_model(
     duration: float,
     options: dict[str, Any],
     sliders: dict[str, list[str] | None],
-    menu: list[str],
+    more: tuple[list[str], list[str]],
     path: Path | None,
     quiet: bool = False,
 ) -> bool:
-    """Simulate once, write the page, print where it is; True if the certificate of the run is good."""
+    """Simulate once, write the page, print where it is; True if the certificate of the run is good.
+
+    Args:
+        more: integrators in a menu of the page, and motions that can be typed anew there.
+    """
     aside, ranges = messages(quiet), {what: _ranges(what, given) for what, given in sliders.items()}
     with working(f"simulating {escape(name)}", aside):
         from dalembert.analyses.simulation.simulate import simulate
@@ -34,7 +38,7 @@ def live_model(
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
     path = Path(f"{stem}-live.html") if path is None else path
     with working(f"compiling {escape(name)} for the page", aside):
-        run.live(path, integrators=menu, **ranges)
+        run.live(path, integrators=more[0], motions=more[1], **ranges)
     verdict = "[green]trusted[/]" if run.certificate.trusted else "[bold red]NOT TRUSTED[/]"
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  {verdict}: {escape(run.certificate.message)}")

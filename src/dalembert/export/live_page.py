@@ -123,7 +123,8 @@ def live_html(
             series["values"] = encode_array(glimpse.plots[k].series[series["name"]], "<f4")
     data["live"] = {**live, "sliders": [asdict(slider) for slider in sliders], "engine": engine}
     scripts = [asset("dalembert.view", name) for name in PLAYER]
-    scripts += [asset(_ROOM, name) for name in ("engine.js", "live.js")]
+    parts = ("engine.js", "motions.js", "live.js") if "motions" in live else ("engine.js", "live.js")
+    scripts += [asset(_ROOM, name) for name in parts]
     verdict = (
         '\n  <button type="button" class="verdict" title="What the run says of itself"><span class="verdict-text">'
         'computing …</span><span class="effort"></span></button>'

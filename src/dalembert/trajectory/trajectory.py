@@ -318,6 +318,7 @@ class Trajectory(Labeled):
         initial: Ranges = None,
         initial_rates: Ranges = None,
         integrators: Sequence[str] = (),
+        motions: Sequence[str] = (),
     ) -> Path: ...
     @overload
     def live(
@@ -328,6 +329,7 @@ class Trajectory(Labeled):
         initial: Ranges = None,
         initial_rates: Ranges = None,
         integrators: Sequence[str] = (),
+        motions: Sequence[str] = (),
     ) -> Page: ...
     def live(
         self,
@@ -337,6 +339,7 @@ class Trajectory(Labeled):
         initial: Ranges = None,
         initial_rates: Ranges = None,
         integrators: Sequence[str] = (),
+        motions: Sequence[str] = (),
     ) -> Path | Page:
         """One self-contained HTML file that simulates: the page of ``animate`` with sliders. Equations, solver, time
         loop, assembly and certificate are in it as WebAssembly; it asks for nothing from anywhere.
@@ -347,11 +350,13 @@ class Trajectory(Labeled):
             initial, initial_rates: joints whose coordinates and velocities at the start get sliders, likewise.
             integrators: names of integrators that a menu in the page offers besides that of the run: ``dopri8``,
                 ``tsit5``, ``rk4``, ``euler``, ``radau``, each as ``da.simulate(…, integrator=name)`` takes it.
+            motions: names of drives, and of inputs that are formulas of time, whose formulas can be typed anew in the
+                page: sums and products of t, parameters, and exp, sin and cos of a*t + b.
         """
         if self._writer is None:
             raise DalembertError("this motion was not made by da.simulate, so that it cannot be made again.  "
                                  "Fix: da.simulate(…).live(…)")  # fmt: skip
-        return self._writer(self, path, parameters, initial, initial_rates, integrators)
+        return self._writer(self, path, parameters, initial, initial_rates, integrators, motions)
 
     def save(self, path: str | Path) -> Path:
         """NetCDF with the data, the certificate and the model; ``load`` reads it back."""

@@ -14,6 +14,7 @@ from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.drive import ENDLESS, OVERLOOKED
 from dalembert.analyses.simulation.live import Living, Runner, column_offsets, make_living, start_place
+from dalembert.analyses.simulation.live_motions import DEGREE, PREFIX, TERMS, Typed, with_typed_motions
 from dalembert.analyses.simulation.options import LIVE_METHODS
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError
@@ -66,8 +67,10 @@ def write_live(
     initial: Ranges = None,
     initial_rates: Ranges = None,
     integrators: Sequence[str] = (),
+    motions: Sequence[str] = (),
 ) -> Path | Page:
     """Write the page, or return it (see ``Trajectory.live``)."""
+    run, typed = with_typed_motions(run, motions)
     drawing = scene_of(run)
     kernel, places = geometry_kernel(run, drawing)
     numbers, starts = parameter_ranges(run, parameters), _starts(run, initial, initial_rates)
@@ -75,9 +78,10 @@ def write_live(
     living = make_living(run, named, kernel, others=_others(run, integrators))
     engine, packed = engine_data(living.live, [one for runner in living.runners[1:] for one in runner[1:]])
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
-    methods = _methods(run, living, packed)
+    methods = _methods(run, living, packed, [one.name for one in typed])
     live = {**_layout(living, places, drawing), **_words(run, living), **methods[0]["words"]}
     live |= {"methods": methods} if len(methods) > 1 else {}
+    live |= {"motions": _motions(run, living, packed, typed)} if typed else {}
     page = Page(live_html(drawing, _sources(run, drawing), live, sliders, engine), run.dynamics.model.name)
     return page if path is None else page.save(path)
 
@@ -109,7 +113,7 @@ def parameter_ranges(run: Trajectory, given: Ranges) -> list[tuple[int, str, flo
     """(index, name, low, high) of every parameter that has a slider."""
     kernels, hidden = run.dynamics.kernels, set(run.dynamics.flat.switches.values())
     own = kernels.parameter_names[: len(kernels.parameter_names) - kernels.n_branches]
-    names = [name for name in own if name not in hidden]
+    names = [name for name in own if name not in hidden and not name.startswith(PREFIX)]
     values = run.dynamics.parameters(run.segments[0][1])
     found: list[tuple[int, str, float, float]] = []
     signals = [name for name in run.dynamics.flat.inputs if name in names]
@@ -243,7 +247,17 @@ def _others(run: Trajectory, names: Sequence[str]) -> list[Any]:
     return [INTEGRATORS[name]() for name in dict.fromkeys(names) if name != used]
 
 
-def _methods(run: Trajectory, living: Living, packed: Packed) -> list[dict[str, Any]]:
+def _motions(run: Trajectory, living: Living, packed: Packed, typed: Sequence[Typed]) -> dict[str, Any]:
+    """Motions that can be typed anew: where their numbers stand, and the parameters that formulas may name."""
+    names, first = list(run.dynamics.parameter_names), packed.address(living.parameters)
+    values = dict(zip(names, living.parameters.tolist(), strict=True))
+    own = {name: values[name] for name in run.dynamics.model.parameter_values if not name.startswith(PREFIX)}
+    rows = [{"name": one.name, "text": one.text, "address": first + 8 * names.index(one.parameters[0])}
+            for one in typed]  # fmt: skip
+    return {"list": rows, "values": own, "terms": TERMS, "degree": DEGREE}
+
+
+def _methods(run: Trajectory, living: Living, packed: Packed, typed: Sequence[str]) -> list[dict[str, Any]]:
     """The integrators of a page: what puts each into the run, and what is to be said of it."""
     live, found = living.live, list[dict[str, Any]]()
     asked = json.loads(run.attrs["options"])["accuracy"]
@@ -252,7 +266,7 @@ def _methods(run: Trajectory, living: Living, packed: Packed) -> list[dict[str, 
                   for name in Runner._fields[1:]]  # fmt: skip
         writes.append((field_address(packed, live, "stiff"), "i", 0))
         accuracy = companion.accuracy_of(runner.method, asked)
-        words = _method_words(run, living, runner, accuracy)
+        words = _method_words(run, living, runner, accuracy, typed)
         words["companion"] = _companion(living, packed, runner, accuracy)
         found.append({"name": runner.method.name, "writes": writes if k else [], "words": words})
     return found
@@ -297,18 +311,20 @@ def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tupl
     return found
 
 
-def _fixed(d: Dynamics, more: bool) -> str:
+def _fixed(d: Dynamics, more: bool, typed: Sequence[str]) -> str:
     """What cannot be changed in a page, in words."""
     laws = [f"{name}: {to_text(formula)}" for name, (constraint, _) in d.flat.constraints.items()
-            for *_, formula in constraint.gives()]  # fmt: skip
+            for *_, formula in constraint.gives() if name not in typed]  # fmt: skip
     laws += [f"{name}: {to_text(given.default)}" for name, (given, _) in d.flat.inputs.items()
-             if not given.default.is_number]  # fmt: skip
+             if not given.default.is_number and name not in typed]  # fmt: skip
     known = f" ({', '.join(laws[:MOST_LAWS])}{', …' if len(laws) > MOST_LAWS else ''})" if laws else ""
     methods = "methods that are not in the menu" if more else "other methods"
     return f"other bodies, joints and formulas{known}, {methods}, longer runs"
 
 
-def _method_words(run: Trajectory, living: Living, runner: Runner, accuracy: float) -> dict[str, Any]:
+def _method_words(
+    run: Trajectory, living: Living, runner: Runner, accuracy: float, typed: Sequence[str]
+) -> dict[str, Any]:
     """Checks with their limits, and what is to be said of one integrator."""
     name, own = runner.method.name, runner is living.runners[0]
     checks = [
@@ -321,7 +337,7 @@ def _method_words(run: Trajectory, living: Living, runner: Runner, accuracy: flo
     stiff += f"{other} went on from there" if other else f"{name} went on with short steps"
     how = f"{run.attrs['formulation']}, {run.attrs['coordinate_kind']} coordinates"
     more = len(living.runners) > 1
-    facts = [["formulation", how], ["integrator", name], ["needs Python", _fixed(living.dynamics, more)]]
+    facts = [["formulation", how], ["integrator", name], ["needs Python", _fixed(living.dynamics, more, typed)]]
     return {"checks": checks, "facts": facts, "stiff": stiff}
 
 

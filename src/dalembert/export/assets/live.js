@@ -339,6 +339,7 @@ class LivePage {
       heading.textContent = title;
       find(".sliders").append(heading, ...elements);
     }
+    this.fillMotions();
     if (this.methods.length) {
       const change = (k) => {
         this.keepGhost();
@@ -368,6 +369,25 @@ class LivePage {
     });
   }
 
+  fillMotions() {
+    const { list, ...shared } = this.live.motions || { list: [] };
+    const change = () => {
+      this.keepGhost();
+      this.ask();
+      this.writeAddress();
+    };
+    this.motions = list.map((entry) => new MotionField(entry, shared, change, (text) => this.say(text, 12000)));
+    if (!list.length) return;
+    const heading = Object.assign(document.createElement("h3"), { textContent: "Prescribed, as formulas of t" });
+    find(".sliders").append(heading, ...this.motions.map(({ element }) => element));
+  }
+
+  /** Parameters by name, as they are now. */
+  get parameterValues() {
+    const own = this.sliders.filter(({ key }) => key.startsWith("p:")).map(({ key, value }) => [key.slice(2), value]);
+    return { ...this.live.motions.values, ...Object.fromEntries(own) };
+  }
+
   /** Another integrator, with what is to be said of it. */
   setMethod(k) {
     this.method = k;
@@ -388,6 +408,7 @@ class LivePage {
         joints.get(slider.joint).push(slider);
       }
     }
+    for (const motion of this.motions) if (motion.touched) list.push(...motion.writes(this.parameterValues));
     // The coordinates of a joint are given together, those of the others follow from the model.
     for (const sliders of joints.values()) {
       if (!sliders.some((slider) => slider.touched)) continue;
@@ -575,6 +596,7 @@ class LivePage {
   reset() {
     this.keepGhost();
     for (const slider of this.sliders) slider.set(slider.start);
+    for (const motion of this.motions) motion.set(motion.start);
     if (this.method) this.setMethod(0);
     this.ask();
     this.writeAddress();
@@ -585,30 +607,33 @@ class LivePage {
     const parts = this.sliders
       .filter((slider) => slider.touched)
       .map((slider) => `${encodeURIComponent(slider.key)}=${slider.value}`);
+    for (const { key, text, touched } of this.motions) {
+      if (touched) parts.push(`${encodeURIComponent(key)}=${encodeURIComponent(text)}`);
+    }
     if (this.method) parts.push(`integrator=${this.methods[this.method].name}`);
     return parts.join("&");
   }
 
   readAddress() {
     for (const part of location.hash.slice(1).split("&")) {
-      const [name, value] = part.split("=");
-      let key = "";
       try {
-        key = decodeURIComponent(name);
+        const [key, value = ""] = part.split("=").map(decodeURIComponent);
+        this.setBy(key, value);
       } catch {
         continue; // not written by a page of ours
       }
-      this.setBy(key, value || "");
     }
   }
 
-  /** Set what a key names, a slider or the integrator; false if there is no such thing. */
+  /** Set what a key names, a slider, a motion or the integrator; false if there is no such thing. */
   setBy(key, value) {
     const slider = this.sliders.find((one) => one.key === key);
     const method = key === "integrator" ? this.methods.findIndex(({ name }) => name === value) : -1;
+    const motion = this.motions.find((one) => one.key === key);
     if (slider && value !== "") slider.set(Number(value));
     if (method >= 0) this.setMethod(method);
-    return Boolean(slider) || method >= 0;
+    if (motion && value !== "") motion.set(value);
+    return Boolean(slider || motion) || method >= 0;
   }
 
   writeAddress(time = null) {
@@ -630,10 +655,10 @@ class LivePage {
     this.say(text);
   }
 
-  say(text) {
+  say(text, time = 4000) {
     find(".live-note").textContent = text;
     clearTimeout(this.noteTimer);
-    this.noteTimer = setTimeout(() => { find(".live-note").textContent = ""; }, 4000);
+    this.noteTimer = setTimeout(() => { find(".live-note").textContent = ""; }, time);
   }
 
   fileName() {
