@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dalembert.codegen.emit_kernel import emit_module
 from dalembert.codegen.helpers import libm_functions
+from dalembert.codegen.interpret import can_run, load_program
 from dalembert.codegen.plan import Plan, plan_pieces
 from dalembert.codegen.tape import Tape
 from dalembert.errors import CompileError
@@ -50,6 +51,10 @@ class Code:
     from_cache: bool
 
 
+_DECIDING = (
+    "tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build", "lookup", "interpret",
+)  # fmt: skip
+
 # Kernels with the same instructions share one copy of the code.
 _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 
@@ -58,7 +63,17 @@ _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 def _sources() -> str:
     """SHA-256 of the modules that decide on the code, so that a new version never meets an old cache."""
     sha = hashlib.sha256()
-    for name in ("tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build", "lookup"):
+    for name in (
+        "tape",
+        "emit_kernel",
+        "emit_products",
+        "helpers",
+        "plan",
+        "products",
+        "kernel_build",
+        "lookup",
+        "interpret",
+    ):
         sha.update(Path(__file__).with_name(name + ".py").read_bytes())
     sha.update(Path(jit.__file__).read_bytes())
     return sha.hexdigest()
@@ -105,8 +120,14 @@ class Build:
         return int(wanted) if wanted else 1 if len(self.tape.ops) < LONG else 0
 
     def _in_haste(self) -> bool:
-        """Level 0 because somebody asked for it, not because the tape is long: then nothing is inlined either."""
+        """Level 0 because somebody asked for it, not because the tape is long.
+
+        Then one state at a time is not compiled but run by ``interpret``; in what is compiled nothing is inlined.
+        """
         return self.optimization() == 0 and len(self.tape.ops) < LONG
+
+    def _interpreted(self) -> bool:
+        return not self.batch and self._in_haste() and can_run(self.tape)
 
     def plan(self) -> Plan:
         """How the tape is cut."""
@@ -144,6 +165,15 @@ class Build:
         code = _loaded.get(key)
         if code is not None:
             return code
+        code = _loaded[key] = self._run() if self._interpreted() else self._compile(key, cache)
+        return code
+
+    def _run(self) -> Code:
+        """The code that runs the tape without compiling it."""
+        address, n_work, engine = load_program(self.tape, f"{_sources()} {host().key()}")
+        return Code(address, n_work, engine, False)
+
+    def _compile(self, key: str, cache: bool) -> Code:
         plan = self.plan()
         data = read_object(key) if cache else None
         from_cache = data is not None
@@ -153,6 +183,4 @@ class Build:
                 write_object(key, data)
         address, engine = load_object(data, self.symbol, _mathematics(self.tape))
         n_work = (plan.n_work + self.tape.products.n_work) * self.width
-        code = Code(address, n_work, engine, from_cache)
-        _loaded[key] = code
-        return code
+        return Code(address, n_work, engine, from_cache)
