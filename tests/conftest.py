@@ -17,7 +17,10 @@ import pytest
 
 from dalembert.native import checking
 
-MANY_MECHANISMS = {"agreement", "analyses", "io_robots", "library", "model", "modular", "planar", "signals", "solids"}
+MANY_MECHANISMS = {
+    "agreement", "analyses", "conventions", "io", "io_robots", "library", "model", "modular", "planar", "properties",
+    "signals", "solids", "view",
+}  # fmt: skip
 LONG = (
     "test_twins", "test_docs_examples", "test_examples", "test_rolled", "test_checkpoint", "test_view_browser",
     "test_derivation_textbook", "test_derivation_object", "test_verification_benchmarks", "test_loops",
