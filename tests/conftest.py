@@ -1,7 +1,8 @@
 """Tests marked ``checked`` run twice: as they are, and with native code that checks every index and fresh memory.
 
-In folders that look at many mechanisms, each a few times, kernels are compiled quickly, for the same bits
-(tests/codegen compares them); those of tests marked slow, and of all other folders, are optimized as users have them.
+In folders that look at many mechanisms, each a few times, kernels are not compiled but run as tables, for the same bits
+(tests/codegen compares them). Compiled as users have them are those of all other folders, of tests marked ``compiled``,
+which evaluate more often, of tests marked slow, and of one in eight of the thousands in tests/agreement marked slow.
 
 Files with long tests come first, so that no worker is left with one of them when the others have nothing to do.
 
@@ -10,12 +11,16 @@ looks at the rest seldom, as most of what tests make is gone soon without it.
 """
 
 import gc
+import zlib
 
 import pytest
 
 from dalembert.native import checking
 
-MANY_MECHANISMS = {"agreement", "analyses", "io_robots", "library", "model", "modular", "planar", "signals", "solids"}
+MANY_MECHANISMS = {
+    "agreement", "analyses", "conventions", "io", "io_robots", "library", "model", "modular", "planar", "properties",
+    "signals", "solids", "view",
+}  # fmt: skip
 LONG = (
     "test_twins", "test_docs_examples", "test_examples", "test_rolled", "test_checkpoint", "test_view_browser",
     "test_derivation_textbook", "test_derivation_object", "test_verification_benchmarks", "test_loops",
@@ -37,12 +42,22 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def _is_compiled(item) -> bool:
+    """Whether a test has kernels as users have them."""
+    folder = item.path.parent.name
+    if folder not in MANY_MECHANISMS or item.get_closest_marker("compiled") is not None:
+        return True
+    if item.get_closest_marker("slow") is None:
+        return False
+    # By name, so that the same tests are compiled everywhere.
+    return folder != "agreement" or zlib.crc32(item.nodeid.encode()) % 8 == 0
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Around a test and all fixtures that are made for it; a fixture would come after those of its module."""
-    quick = item.path.parent.name in MANY_MECHANISMS and item.get_closest_marker("slow") is None
     with pytest.MonkeyPatch.context() as patch:
-        if quick:
+        if not _is_compiled(item):
             patch.setenv("DALEMBERT_OPTIMIZE", "0")
         return (yield)
 

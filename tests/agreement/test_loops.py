@@ -111,6 +111,7 @@ def test_rolled_loops_come_back_onto_the_constraints(all_rolled):
     assert np.abs(left.velocity).max() < 1e-11
 
 
+@pytest.mark.compiled
 def test_a_large_mechanism_runs_by_itself():
     """Twelve windows, 25 bodies: a pendulum with θ̈ = a sin θ."""
     n = 12

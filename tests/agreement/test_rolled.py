@@ -215,6 +215,7 @@ def test_a_thousand_bodies_with_springs():
     assert _close(dynamics.energy(q, u)[1], elastic + weight)
 
 
+@pytest.mark.compiled
 def test_a_thousand_bodies_balance_their_energy():
     rates = {f"j{i}": 0.5 * (-1) ** i for i in range(1000)}
     run = da.simulate(_chain(1000), 0.05, output_step=0.01, initial_rates=rates)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dalembert.codegen import Kernel, compile_function
-from dalembert.codegen.kernel_build import PIECE, UNCUT, Build
+from dalembert.codegen.kernel_build import LONG, PIECE, PIECE_LEVEL_0, UNCUT, Build
 from dalembert.codegen.plan import plan_pieces
 
 
@@ -80,3 +80,15 @@ def test_long_function_is_cut_and_compiled_in_seconds():
     expected = np.array([np.array(reference(state)).ravel() for state in states])
     np.testing.assert_allclose(kernel(states), expected, rtol=0, atol=1e-14)
     np.testing.assert_allclose(kernel(states[1]), expected[1], rtol=0, atol=1e-14)
+
+
+def test_very_long_functions_are_compiled_at_level_0_in_small_pieces():
+    inputs, outputs = chain(30, 5200)
+    kernel = compile_function("very_long", inputs, outputs, cache=False)
+    single, batch = Build(kernel._tape, False), Build(kernel._tape, True)
+    assert len(kernel._tape.ops) > LONG
+    assert (single.optimization(), batch.optimization()) == (0, 1)
+    assert max(len(piece) for piece in single.plan().pieces) < 2 * PIECE_LEVEL_0
+    state = np.random.default_rng(1).normal(size=30)
+    expected = np.array(ca.Function("f", [inputs["x"]], [outputs["y"]])(state)).ravel()
+    np.testing.assert_allclose(kernel(state), expected, rtol=0, atol=1e-14)

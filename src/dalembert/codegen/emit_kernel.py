@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from array import array
 
 from dalembert.codegen.emit_products import contraction, emit_products
 from dalembert.codegen.helpers import LIBM, helper_text, table_text
 from dalembert.codegen.plan import Plan
-from dalembert.codegen.tape import Tape
+from dalembert.codegen.tape import BINARY, Tape
 
-__all__ = ["emit_module"]
+__all__ = ["emit_module", "operation_text"]
 
 # Nothing that assumes finite or reorderable numbers. One state at a time every operation is rounded by itself, so that
 # all targets give the same bits; in batches a*b + c may be contracted into one rounding.
@@ -48,6 +49,17 @@ def emit_module(tape: Tape, plan: Plan, symbol: str, width: int, *, batch: bool)
     loops = emit_products(tape.products, symbol, width, plan.n_work)
     helpers = helper_text(emitter.used, width, inline_sincos=emitter.inline_sincos)
     return "\n".join([table, *pieces, loops, main, table_text(emitter.used, tape.tables), helpers])
+
+
+def operation_text(op: str, used: set[str]) -> str:
+    """One operation of the tape as a function ``op.name`` of two numbers, for one state; ``used`` gathers helpers."""
+    operands = Tape(2, ["input", "input", op], array("q", [0, 1, 0]), array("q", [-1, -1, 1]), array("d"), array("q"))
+    emitter = _Emitter(operands, Plan([], {}, 0, [], []), 1, inline_sincos=False)
+    emitter.name = {0: "%x", 1: "%y"}
+    emitter.instruction(2, op, 0, 1 if op in BINARY else -1)
+    used |= emitter.used
+    head = f"define internal double @op.{op}(double %x, double %y) alwaysinline #0 {{"
+    return "\n".join([head, *emitter.lines, "  ret double %v2", "}"])
 
 
 def _sincos_count(tape: Tape) -> int:
@@ -140,7 +152,7 @@ class _Emitter:
         for k in self.plan.pieces[p]:
             op = ops[k]
             if op != "input" and op != "const" and k not in self.name:
-                self._instruction(k, op, a[k], b[k])
+                self.instruction(k, op, a[k], b[k])
                 if k in self.plan.slot:
                     self._store("work", self.plan.slot[k], self.name[k])
                 if k + 1 in self.name and k + 1 in self.plan.slot:
@@ -257,7 +269,8 @@ class _Emitter:
         self.lines.append(f"  %c{k} = {expression}")
         self.lines.append(f"  %v{k} = uitofp {self.bool} %c{k} to {self.type}")
 
-    def _instruction(self, k: int, op: str, a: int, b: int) -> None:
+    def instruction(self, k: int, op: str, a: int, b: int) -> None:
+        """Write instruction k."""
         T, out = self.type, f"%v{k}"
         if op in _ARITHMETIC:
             x, y = self._operand(a), self._operand(b)

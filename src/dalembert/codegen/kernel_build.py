@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dalembert.codegen.emit_kernel import emit_module
 from dalembert.codegen.helpers import libm_functions
+from dalembert.codegen.interpret import can_run, load_program
 from dalembert.codegen.plan import Plan, plan_pieces
 from dalembert.codegen.tape import Tape
 from dalembert.errors import CompileError
@@ -24,13 +25,14 @@ __all__ = ["Build", "Code"]
 # Measured on kernels of 2000 to 13 000 instructions (AVX2, LLVM 22): in pieces of 1000 they run 3 to 15 % faster than
 # as one function, up to 45 % from 10 000 instructions on, and compile in half the time, which for one function grows
 # faster than its length. Batches are cut later: a product and a sum in two pieces cannot be contracted. Level 1 is as
-# fast as 2 and 3, because the tape has no repeats left to find; level 0 compiles four times faster and runs 1.5 times
-# slower.
+# fast as 2 and 3, because the tape has no repeats left to find. Level 0, best in pieces of 125, compiles six to eight
+# times faster; it runs 1.7 times slower at 4000 instructions, 1.15 times at 25 000, and as fast at 40 000.
 UNCUT, PIECE = 1500, 1000
+PIECE_LEVEL_0 = 125
 UNCUT_BATCH, PIECE_BATCH = 6000, 2000
 # The compiler compares every store of a function with the others: sparse matrices of many entries are cut more finely.
 MANY_STORES, PIECE_OF_STORES = 500, 500
-LONG = 200_000
+LONG, LONG_BATCH = 40_000, 200_000  # from here on level 0
 
 
 @dataclass(eq=False)
@@ -50,6 +52,11 @@ class Code:
     from_cache: bool
 
 
+_DECIDING = (
+    "tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build", "lookup", "interpret",
+    "instructions",
+)  # fmt: skip
+
 # Kernels with the same instructions share one copy of the code.
 _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 
@@ -58,7 +65,17 @@ _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 def _sources() -> str:
     """SHA-256 of the modules that decide on the code, so that a new version never meets an old cache."""
     sha = hashlib.sha256()
-    for name in ("tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build", "lookup"):
+    for name in (
+        "tape",
+        "emit_kernel",
+        "emit_products",
+        "helpers",
+        "plan",
+        "products",
+        "kernel_build",
+        "lookup",
+        "interpret",
+    ):
         sha.update(Path(__file__).with_name(name + ".py").read_bytes())
     sha.update(Path(jit.__file__).read_bytes())
     return sha.hexdigest()
@@ -102,11 +119,17 @@ class Build:
         wanted = os.environ.get("DALEMBERT_OPTIMIZE", "")
         if wanted not in ("", "0", "1", "2", "3"):
             raise CompileError(f"DALEMBERT_OPTIMIZE must be 0, 1, 2 or 3, got {wanted!r}.  Fix: unset it")
-        return int(wanted) if wanted else 1 if len(self.tape.ops) < LONG else 0
+        return int(wanted) if wanted else 1 if len(self.tape.ops) < (LONG_BATCH if self.batch else LONG) else 0
 
     def _in_haste(self) -> bool:
-        """Level 0 because somebody asked for it, not because the tape is long: then nothing is inlined either."""
-        return self.optimization() == 0 and len(self.tape.ops) < LONG
+        """Level 0 because somebody asked for it, not because the tape is long.
+
+        Then one state at a time is not compiled but run by ``interpret``; in what is compiled nothing is inlined.
+        """
+        return self.optimization() == 0 and (self.level == 0 or os.environ.get("DALEMBERT_OPTIMIZE") == "0")
+
+    def _interpreted(self) -> bool:
+        return not self.batch and self._in_haste() and can_run(self.tape)
 
     def plan(self) -> Plan:
         """How the tape is cut."""
@@ -115,6 +138,8 @@ class Build:
     def _piece(self) -> int:
         if self.piece is not None:
             return self.piece
+        if not self.batch and self.optimization() == 0:
+            return PIECE_LEVEL_0
         if len(self.tape.stored) > max(MANY_STORES, self.tape.instructions // 4):
             return PIECE_OF_STORES
         uncut, piece = (UNCUT_BATCH, PIECE_BATCH) if self.batch else (UNCUT, PIECE)
@@ -144,6 +169,15 @@ class Build:
         code = _loaded.get(key)
         if code is not None:
             return code
+        code = _loaded[key] = self._run() if self._interpreted() else self._compile(key, cache)
+        return code
+
+    def _run(self) -> Code:
+        """The code that runs the tape without compiling it."""
+        address, n_work, engine = load_program(self.tape, f"{_sources()} {host().key()}")
+        return Code(address, n_work, engine, False)
+
+    def _compile(self, key: str, cache: bool) -> Code:
         plan = self.plan()
         data = read_object(key) if cache else None
         from_cache = data is not None
@@ -153,6 +187,4 @@ class Build:
                 write_object(key, data)
         address, engine = load_object(data, self.symbol, _mathematics(self.tape))
         n_work = (plan.n_work + self.tape.products.n_work) * self.width
-        code = Code(address, n_work, engine, from_cache)
-        _loaded[key] = code
-        return code
+        return Code(address, n_work, engine, from_cache)
