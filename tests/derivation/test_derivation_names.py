@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
+import dalembert as da
 from dalembert.derivation.names import NameBook, typeset
 from dalembert.derivation.typeset_document import Document, Formula, Heading, Table, Text, aligned, math
 from dalembert.derivation.typesetter import Typesetter, width
+from dalembert.derivation.units import parameter_units, unit_text
+from dalembert.model import flatten
 
 
 @pytest.mark.parametrize(
@@ -21,7 +24,7 @@ from dalembert.derivation.typesetter import Typesetter, width
         ("I_xx", "I_{xx}"),
         ("upper_mass", r"m_{\mathrm{upper}}"),
         ("mass", "m"),
-        ("thickness", r"\mathrm{thickness}"),
+        ("thickness", "b"),
         ("k_spring", r"k_{\mathrm{spring}}"),
     ],
 )
@@ -122,3 +125,43 @@ def test_a_page_needs_no_network_and_no_script():
 
 def test_words_stay_together_in_mathml():
     assert "<mtext>hinge</mtext>" in math(r"q_{\mathrm{hinge}}")
+
+
+def test_words_get_letters_and_units():
+    """θ and s carry the names of joints, m and l those of parameters that are masses and lengths."""
+    d = da.derive(da.library.four_bar(), method="graph")
+    assert [str(q) for q in d.coordinates] == ["theta_A", "theta_D", "theta_B"]
+    latex = d._setup.book.latex
+    assert latex[d.symbol("crank")] == r"l_{\mathrm{crank}}" and latex[d.symbol("density")] == r"\rho"
+    page = d.to_markdown()
+    assert r"| $\rho$ | 2 | kg/m | density |" in page
+    assert r"| $\theta_{A}$ |  | rad | angle of joint A |" in page
+    assert r"| $g$ | 9.81 | m/s² | acceleration of free fall |" in page
+
+
+def test_no_name_is_explained_by_itself():
+    page = da.derive(da.library.rolling_disc(), "hamilton", method="graph").to_markdown()
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| $")]
+    assert all(cells[0].strip("$") != cells[-1] for cells in lines)
+    assert len({cells[0] for cells in lines}) == len(lines)
+    assert r"| $p_{\theta}$ |  | kg m²/s | momentum of angle of joint contact |" in page
+    assert page.count("multipliers of the constraints") == 1
+
+
+@pytest.mark.parametrize(
+    ("dimension", "text"),
+    [((1, 2, -2), "kg m²/s²"), ((0, 0, -1), "1/s"), ((0, 1, 0), "m"), ((1, -1, -2), "kg/(m s²)"), ((0, 0, 0), "")],
+)
+def test_units_in_words(dimension, text):
+    assert unit_text(dimension) == text
+
+
+def test_a_number_may_hide_a_unit():
+    """0.09 m as a moment of inertia does not make m a moment of inertia, and 7850 V no mass of V."""
+    model = da.Model("hidden")
+    m, V = model.parameters(m=2.0, V=1e-3)
+    a = model.body("a", mass=m, inertia=(0.09 * m, 0.09 * m, 0.09 * m))
+    b = model.body("b", mass=7850 * V, inertia=(1, 1, 1))
+    model.revolute("first", model.ground, a, point=(0, 0, 0), axis="z")
+    model.revolute("second", a, b, point=(0, 0, 0), axis="z")
+    assert parameter_units(flatten(model)) == {"m": "kg"}

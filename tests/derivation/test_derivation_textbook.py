@@ -145,6 +145,45 @@ def test_top_by_hamilton_and_routh():
     assert [e.lhs.name for e in reduced.constants] == ["G_psi", "G_phi"]
 
 
+def test_hamilton_of_the_cart_is_reduced():
+    """H is the kinetic energy in momenta over det M, and the potential apart; ṗ reads by the rates that stand above."""
+    d = da.derive(da.library.cart_pendulum(), "hamilton")
+    s = symbols(d)
+    M, m, l, g, theta = (s[n] for n in ("cart_mass", "pole_mass", "length", "g", "theta"))
+    p, w = s["p_s"], s["p_theta"]
+    below = m * l**2 * (4 * M + m + 3 * m * sin(theta) ** 2)
+    T = 2 * (m * l**2 * p**2 - 3 * m * l * p * w * cos(theta) + 3 * (M + m) * w**2) / below
+    assert is_zero(d.functions["H"] - T + m * g * l * cos(theta) / 2) is True
+    assert -m * g * l * cos(theta) / 2 in d.functions["H"].args
+    assert rows(d)[2:] == [
+        r"\dot{p}_{s} = 0",
+        r"\dot{p}_{\theta} = -\frac{1}{2} m_{\mathrm{pole}} l \dot{s} \dot{\theta} \sin \theta "
+        r"- \frac{1}{2} m_{\mathrm{pole}} g l \sin \theta",
+    ]
+    # The same in momenta: −∂H/∂θ
+    assert is_zero(d.forcing[1] + sp.diff(d.functions["H"], theta)) is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "longest"), [("spinning_top", 700), ("rolling_disc", 700)])
+def test_hamilton_of_top_and_disc_needs_no_abbreviations(name, longest):
+    """They ended in 88 and 366 abbreviations. What is printed is checked against the machine code of the graph."""
+    d = da.derive(getattr(da.library, name)(), "hamilton")
+    assert not d.definitions and not d.abbreviations
+    assert max(map(len, rows(d))) < longest
+    rng = np.random.default_rng(4)
+    q, w = rng.uniform(0.3, 0.9, len(d.coordinates)), rng.normal(size=len(d.velocities))
+    values = dict(zip([*d.coordinates, *d.velocities], [*q, *w], strict=True)) | d.parameters
+    blocks = d.to_kernel().kernel(0.0, q, w, np.zeros(0), np.array(list(d._setup.values.values())))
+    qdot = [float(e.rhs.subs(values)) for e in d.kinematics]
+    np.testing.assert_allclose(qdot, blocks.qdot, rtol=1e-10, atol=1e-12)
+    if not d.multipliers:
+        shown = [float(e.rhs.subs(values | dict(zip(d.rates, qdot, strict=True)))) for e in d.equations]
+        np.testing.assert_allclose(shown, blocks.wdot, rtol=1e-10, atol=1e-10)
+        return
+    np.testing.assert_allclose([float(e.subs(values)) for e in d.forcing], blocks.k, rtol=1e-10, atol=1e-10)
+
+
 def test_rolling_disc():
     """Kane's equations of a disc that rolls; the contact force does not appear."""
     d = da.derive(textbook.rolling_disc(), "kane")

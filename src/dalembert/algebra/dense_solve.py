@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dalembert.algebra.base import Algebra
 
 __all__ = ["solve", "solve_spd"]
 
+Tidy = Callable[[np.ndarray], np.ndarray]
+
 MOST_BY_MINORS = 3
 LEAST_PIVOT = 1e-3  # of the largest constant entry: smaller ones may be rounding
 
 
-def solve_spd(al: Algebra, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def solve_spd(al: Algebra, A: np.ndarray, B: np.ndarray, tidy: Tidy | None = None) -> np.ndarray:
     """A⁻¹ B for a symmetric positive definite A, by A = L D Lᵀ.
 
     B may be a vector or a matrix.
+
+    Args:
+        tidy: what is done to every number as soon as it is there: over expressions, quotients that cancel do not grow.
     """
-    n = len(A)
+    n, tidy = len(A), tidy or _as_it_is
     L, D = al.eye(n), al.zeros(n)
     for j in range(n):
-        D[j] = A[j, j] - sum(L[j, k] * L[j, k] * D[k] for k in range(j))
+        D[j : j + 1] = tidy(A[j : j + 1, j] - sum(L[j, k] * L[j, k] * D[k] for k in range(j)))
         for i in range(j + 1, n):
-            L[i, j] = (A[i, j] - sum(L[i, k] * L[j, k] * D[k] for k in range(j))) / D[j]
+            L[i : i + 1, j] = tidy((A[i : i + 1, j] - sum(L[i, k] * L[j, k] * D[k] for k in range(j))) / D[j])
     x = np.array(B, copy=True)
     for i in range(n):
         for k in range(i):
             x[i] = x[i] - L[i, k] * x[k]
     for i in range(n):
-        x[i] = x[i] / D[i]
+        x[i : i + 1] = tidy(x[i : i + 1] / D[i])
     for i in reversed(range(n)):
         for k in range(i + 1, n):
             x[i] = x[i] - L[k, i] * x[k]
+        x[i : i + 1] = tidy(x[i : i + 1])
     return x
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return values
 
 
 def solve(al: Algebra, A: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -17,26 +17,30 @@ from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.codegen.tape import trace
 from dalembert.coordinates import Coordinates
 from dalembert.derivation.expression_graph import Definitions, define
-from dalembert.derivation.letters import coordinate_names
-from dalembert.derivation.names import NameBook
+from dalembert.derivation.letters import coordinate_names, parameter_letter
+from dalembert.derivation.names import NameBook, is_letter
 from dalembert.derivation.roots import readable
 from dalembert.derivation.simplify import each_entry
+from dalembert.derivation.units import parameter_units
 from dalembert.equations.quasi_velocities import mechanics_of, plan_of
 from dalembert.equations.sampled import symbolic
 from dalembert.formulations import Formulation
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
 
-__all__ = ["Graph", "Mathematics", "Setup", "build_symbolic"]
+__all__ = ["GRAVITY", "Graph", "Mathematics", "Setup", "build_symbolic"]
+
+GRAVITY = "g"  # what gravity given in numbers is called
 
 
 @dataclass
 class Mathematics:
     """Equations of motion as arrays of SymPy expressions (see ``formulations.shared.analytical.Derived``).
 
-        q̇ = q̇(t, q, w, G),      K ẇ = k + Dᵀλ,      A ẇ + γ = 0
+        q̇ = q̇(t, q, w, G),      K ẇ = k + Dᵀλ,      a q̇ + b = 0
 
     Attributes:
         w, dw: velocities and their rates.  G: constants, with ``constant_definitions``.
+        by_rates: k with q̇ left standing, where the formalism knows such a form; a row that is shorter so is shown so.
         given: w as functions of (t, q, q̇).
         Q: forces without potential, where the formalism keeps them apart; else None.
         a, b: constraints  a q̇ + b = 0;  position: φ, where there is one, in the order of the rows.
@@ -50,8 +54,6 @@ class Mathematics:
     qdot: np.ndarray
     K: np.ndarray
     k: np.ndarray
-    A: np.ndarray
-    gamma: np.ndarray
     D: np.ndarray
     given: np.ndarray
     G: list[sp.Symbol]
@@ -59,6 +61,7 @@ class Mathematics:
     a: np.ndarray
     b: np.ndarray
     position: list[sp.Expr | None]
+    by_rates: np.ndarray | None = None
     Q: np.ndarray | None = None
     functions: dict[str, Any] = field(default_factory=lambda: {})
     definitions: Definitions | None = None
@@ -67,8 +70,8 @@ class Mathematics:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that can be simplified, by name."""
-        names = ("qdot", "K", "k", "A", "gamma", "D", "given", "constant_definitions", "a", "b")
-        return {name: getattr(self, name) for name in names}
+        names = ("qdot", "K", "by_rates", "k", "D", "given", "constant_definitions", "a", "b")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class Setup:
@@ -82,14 +85,22 @@ class Setup:
         self.coordinates, self.formulation = coordinates, formulation
         chooses = isinstance(formulation, AnalyticalFormulation)
         self.plan = formulation.choice(coordinates) if chooses else plan_of(coordinates)
-        book = self.book = NameBook(own)
         self.values = dict(coordinates.flat.parameters)
-        self.parameters = {name: book.parameter(name, name) for name in self.values}
+        names = coordinate_names(coordinates, set(self.values))
+        book = self.book = NameBook({**own, **{name.name: own[name.given] for name in names if name.given in own}})
+        units = {**parameter_units(coordinates.flat), GRAVITY: "m/s²"}
+        self.parameters = {
+            name: book.parameter(name, _words(name), letter=parameter_letter(units.get(name, "")))
+            for name in self.values
+        }
         self.labels = coordinates.labels()[0]
-        triples = [book.coordinate(n, meaning) for n, meaning in coordinate_names(coordinates, set(self.values))]
+        triples = [book.coordinate(name.name, name.meaning) for name in names]
         self.q, self.qd, self.qdd = ([triple[k] for triple in triples] for k in range(3))
         n = coordinates.nv
         self.qd, self.qdd = self.qd[:n], self.qdd[:n]
+        self.units = {symbol: units.get(name, "") for name, symbol in self.parameters.items()}
+        self.units |= {q: name.unit for q, name in zip(self.q, names, strict=True)}
+        self._momenta = {q: name.momentum for q, name in zip(self.q, names, strict=True)}
         self.fixed = frozenset(self.parameters.values())
         self._velocities: dict[str, tuple[sp.Symbol, sp.Symbol]] = {}
         self._others: dict[str, sp.Symbol] = {}
@@ -135,12 +146,17 @@ class Setup:
             head, label = name[:2], name[2:]
             if head == f"{letter}_" and label in self.labels:
                 q = self.q[self.labels.index(label)]
-                return self.book.momentum(q, words.format(self.book.meaning[q]), letter)
+                found = self.book.momentum(q, words.format(self.book.meaning[q]), letter)
+                rate = f"{self.units[q]}/s" if self.units[q] else ""
+                self.units[found[0]] = self._momenta[q] if letter == "p" else rate
+                return found
         match = re.fullmatch(r"([wv])([xyz])_(.*)", name)
         if match:
             letter = {"w": "omega", "v": "v"}[match[1]]
             words = {"w": "angular velocity of {} about its axis {}", "v": "velocity of {} along its axis {}"}[match[1]]
-            return self.book.velocity(f"{letter}_{match[2]}_{match[3]}", words.format(match[3], match[2]))
+            pair = self.book.velocity(f"{letter}_{match[2]}_{match[3]}", words.format(match[3], match[2]))
+            self.units[pair[0]] = {"w": "rad/s", "v": "m/s"}[match[1]]
+            return pair
         return self.book.velocity(name, f"quasi-velocity {name}")
 
     def constant(self, label: str) -> sp.Symbol:
@@ -150,6 +166,7 @@ class Setup:
             q = self.q[self.labels.index(label)]
             subscript = self.book.momentum_subscript(q)
             self._others[key] = self.book.other(f"G_{q}", f"G_{{{subscript}}}", f"constant momentum of {q}")
+            self.units[self._others[key]] = self._momenta[q]
         return self._others[key]
 
     def abbreviation(self, k: int) -> sp.Symbol:
@@ -172,6 +189,13 @@ class Setup:
     @cached_property
     def graph(self) -> Graph:
         return Graph(self)
+
+
+def _words(name: str) -> str:
+    """What a parameter stands for: its name in words; a letter says nothing of itself."""
+    if name == GRAVITY:
+        return "acceleration of free fall"
+    return "" if is_letter(name) else re.sub(r"[_.]+", " ", name)
 
 
 def _velocities(
@@ -236,7 +260,7 @@ def build_symbolic(
     return Mathematics(
         w, dw,
         qdot=translated(derived.qdot), K=translated(derived.matrix), k=translated(derived.forcing),
-        A=translated(derived.jacobian), gamma=translated(derived.gamma),
+        by_rates=None if derived.forcing_by_rates is None else translated(derived.forcing_by_rates),
         D=translated(_forces_of_constraints(mechanics, derived)),
         given=translated(derived.definition), G=G, constant_definitions=translated(derived.constant_definitions),
         a=translated(mechanics.a), b=translated(mechanics.b),
@@ -296,11 +320,18 @@ class Graph:
             "D": _forces_of_constraints(self._mechanics, d),
         }  # fmt: skip
 
+    @property
+    def read(self) -> dict[str, np.ndarray]:
+        """The blocks that are read: constraints are shown as they are, not differentiated."""
+        return {name: block for name, block in self.blocks.items() if name not in ("A", "gamma")}
+
     @cached_property
     def length(self) -> int:
-        """Instructions of the equations of motion."""
+        """Instructions of the equations that are read."""
         inputs = [self.t, self.q, *self._rates(), self.G, self.p]
-        outputs = ca.vertcat(*(CASADI.to_sx(block) for block in self.blocks.values()))
+        shorter = self.derived.forcing_by_rates
+        blocks = self.read if shorter is None else {**self.read, "k": shorter}
+        outputs = ca.vertcat(*(CASADI.to_sx(block) for block in blocks.values()))
         return int(ca.Function("length", inputs, [outputs]).n_instructions())
 
     def _rates(self) -> list[ca.SX]:
@@ -317,7 +348,7 @@ class Graph:
         held = [value for value in position if value is not None]
         scalars = {name: np.asarray([value]) for name, value in d.functions.items() if np.ndim(value) == 0}
         parts: dict[str, np.ndarray] = {
-            **self.blocks, "given": d.definition, "constant_definitions": d.constant_definitions,
+            **self.read, "given": d.definition, "constant_definitions": d.constant_definitions,
             "a": m.a, "b": m.b, "position": np.array(held, dtype=object),
             **{f"function {name}": value for name, value in scalars.items()},
         }  # fmt: skip

@@ -13,7 +13,7 @@ import sympy as sp
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.derivation.abbreviations import Abbreviations
-from dalembert.derivation.build_equations import Mathematics, Setup, build_symbolic
+from dalembert.derivation.build_equations import GRAVITY, Mathematics, Setup, build_symbolic
 from dalembert.derivation.derivation_report import document, equation_pieces
 from dalembert.derivation.export import RightHandSide, python_source
 from dalembert.derivation.expression_graph import Definitions
@@ -32,7 +32,6 @@ METHODS = ("auto", "symbolic", "graph")
 SMALL = 1100  # instructions of a graph; what is longer is read as definitions
 WORK = 200_000  # for simplification in all (see ``Budget``)
 PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
-_GRAVITY = "g"
 
 
 def derive(
@@ -144,12 +143,12 @@ def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
 def _name_gravity(flat: Flat) -> None:
     """(0, 0, −9.81) becomes (0, 0, −g), unless a parameter is called g already."""
     acting = [value for value in flat.gravity if value != 0]
-    if len(acting) != 1 or not acting[0].is_number or _GRAVITY in flat.parameters:
+    if len(acting) != 1 or not acting[0].is_number or GRAVITY in flat.parameters:
         return
     size = abs(float(acting[0]))
-    g = sp.Symbol(_GRAVITY, real=True)
+    g = sp.Symbol(GRAVITY, real=True)
     flat.gravity = tuple(sp.S.Zero if v == 0 else (g if float(v) > 0 else -g) for v in flat.gravity)
-    flat.parameters[_GRAVITY] = size
+    flat.parameters[GRAVITY] = size
 
 
 def _abbreviated(found: Mathematics, short: Abbreviations) -> Mathematics:
@@ -395,7 +394,7 @@ class Derivation:
         return "\\begin{gather}\n" + " \\\\\n".join(rows) + "\n\\end{gather}"
 
     def _document(self) -> Document:
-        return document(self, self._mathematics, self._setup.book, self._typesetter)
+        return document(self, self._mathematics, self._setup, self._typesetter)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """A page of Markdown with formulas between dollar signs; written to a file if a path is given."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
 
-from dalembert.derivation.build_equations import Mathematics
+from dalembert.derivation.build_equations import Mathematics, Setup
 from dalembert.derivation.formalisms import IDEAS
 from dalembert.derivation.names import NameBook
 from dalembert.derivation.typeset_document import Document, Folded, Formula, Heading, Table, Text
@@ -31,13 +31,14 @@ def equation_pieces(typesetter: Typesetter, left: Any, right: Any) -> list[str]:
     return [*typesetter.pieces(left), f"= {first}", *others]
 
 
-def document(derivation: Derivation, m: Mathematics, book: NameBook, typesetter: Typesetter) -> Document:
+def document(derivation: Derivation, m: Mathematics, setup: Setup, typesetter: Typesetter) -> Document:
     """A page about the equations.
 
     Args:
         m: the mathematics of the derivation.
-        book: how its symbols are written and what they mean.
+        setup: how its symbols are written, what they mean and what they are measured in.
     """
+    book = setup.book
     d = derivation
     idea = IDEAS.get(d.formulation.name)
     page = Document(f"Equations of motion: {d.name}", f"{d.title}. {_sizes(d)}")
@@ -50,7 +51,7 @@ def document(derivation: Derivation, m: Mathematics, book: NameBook, typesetter:
     if d.assumptions:
         where = ", ".join(f"${typesetter.text(value)} > 0$" for value in d.assumptions)
         page.blocks.append(Text(f"Valid where {where}."))
-    page.blocks += [Heading("Symbols"), _symbols(d, m, book)]
+    page.blocks += [Heading("Symbols"), _symbols(d, m, setup)]
     functions = [(name, value) for name, value in d.functions.items() if name in _FUNCTIONS]
     if functions:
         page.blocks.append(Heading("Functions"))
@@ -79,16 +80,18 @@ def _sizes(d: Derivation) -> str:
     return ", ".join(parts) + "."
 
 
-def _symbols(d: Derivation, m: Mathematics, book: NameBook) -> Table:
-    """All symbols that appear somewhere."""
+def _symbols(d: Derivation, m: Mathematics, setup: Setup) -> Table:
+    """All symbols that appear somewhere; abbreviations are listed where they are defined."""
     rows: list[list[str]] = []
-    seen = d.free_symbols
-    for symbol in [*d.coordinates, *(s for s in d.velocities if s not in d.rates), *m.G, *d.multipliers]:
-        rows.append([f"${book.latex[symbol]}$", "", book.meaning[symbol]])
+    seen, book = d.free_symbols, setup.book
+    for symbol in [*d.coordinates, *(s for s in d.velocities if s not in d.rates), *m.G]:
+        rows.append([f"${book.latex[symbol]}$", "", setup.units.get(symbol, ""), book.meaning[symbol]])
+    if d.multipliers:
+        rows.append([", ".join(f"${book.latex[s]}$" for s in d.multipliers), "", "", "multipliers of the constraints"])
     for symbol, value in d.parameters.items():
-        if symbol in seen:
-            rows.append([f"${book.latex[symbol]}$", f"{value:g}", book.meaning[symbol]])
-    return Table(["symbol", "value", "meaning"], rows)
+        if symbol in seen and symbol not in m.abbreviations:
+            rows.append([f"${book.latex[symbol]}$", f"{value:g}", setup.units.get(symbol, ""), book.meaning[symbol]])
+    return Table(["symbol", "value", "unit", "meaning"], rows)
 
 
 def _equals(typesetter: Typesetter, name: str, value: Any) -> Formula:

@@ -13,7 +13,7 @@ from keyword import iskeyword
 
 import sympy as sp
 
-__all__ = ["Name", "NameBook", "typeset"]
+__all__ = ["Name", "NameBook", "is_letter", "typeset"]
 
 _GREEK = frozenset(
     ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
@@ -27,7 +27,9 @@ _RESERVED = frozenset(
 # Words for which every book has the same letter.
 _LETTERS = {
     "mass": "m", "length": "l", "radius": "r", "height": "h", "width": "w", "inertia": "I", "gravity": "g",
-    "stiffness": "k", "damping": "c", "density": r"\rho", "speed": "v", "spin": "n",
+    "stiffness": "k", "damping": "c", "density": r"\rho", "speed": "v", "spin": "n", "thickness": "b", "distance": "d",
+    "offset": "e", "slope": r"\beta", "friction": r"\mu", "frequency": "f", "amplitude": "a", "torque": r"\tau",
+    "force": "F", "restitution": r"\varepsilon",
 }  # fmt: skip
 
 
@@ -54,11 +56,15 @@ def typeset(text: str, letter: str | None = None) -> Name:
     parts: list[str] = []
     for word in words:
         match = re.fullmatch(r"([A-Za-z]+)(\d+)", word)
-        parts += [match[1], match[2]] if match and _is_letter(match[1]) else [word]
+        index = re.fullmatch(r"([a-zI])([A-Z])([xyz]*)", word)  # mB, IBxx
+        if index:
+            parts += [part for part in index.groups() if part]
+        else:
+            parts += [match[1], match[2]] if match and is_letter(match[1]) else [word]
     if not parts:
         return Name(letter or r"\mathrm{x}", (_roman(text),) if text else ())
     first, *rest = parts
-    if _is_letter(first):
+    if is_letter(first):
         return Name(_greek(first), tuple(map(_roman, rest)))
     if letter is not None:
         return Name(letter, (_words(parts),))
@@ -72,7 +78,14 @@ def typeset(text: str, letter: str | None = None) -> Name:
     )
 
 
-def _is_letter(word: str) -> bool:
+def _has_letter(name: str) -> bool:
+    """True for words with a letter of their own, such as upper_mass."""
+    words = re.split(r"[^0-9A-Za-z']+", name)
+    return words[-1] in _LETTERS or words[0] in _LETTERS
+
+
+def is_letter(word: str) -> bool:
+    """True for one letter, Greek ones by their names."""
     return (len(word) == 1 and word.isalpha()) or word in _GREEK
 
 
@@ -81,7 +94,7 @@ def _greek(word: str) -> str:
 
 
 def _roman(word: str) -> str:
-    if word.isdigit() or _is_letter(word) or (len(word) <= 2 and set(word) <= set("xyz")):
+    if word.isdigit() or is_letter(word) or (len(word) <= 2 and set(word) <= set("xyz")):
         return _greek(word)
     return rf"\mathrm{{{word}}}"
 
@@ -108,9 +121,13 @@ class NameBook:
         self._names: dict[str, Name] = {}
         self.time = self._symbol("t", "t", "time")
 
-    def parameter(self, name: str, meaning: str = "", positive: bool = False) -> sp.Symbol:
-        """The symbol of a parameter; the first to come keeps its name."""
-        form = self._own.get(name) or typeset(name).latex()
+    def parameter(self, name: str, meaning: str = "", positive: bool = False, letter: str | None = None) -> sp.Symbol:
+        """The symbol of a parameter; the first to come keeps its name.
+
+        Args:
+            letter: that carries a name that is a word for which there is no letter.
+        """
+        form = self._own.get(name) or typeset(name, None if _has_letter(name) else letter).latex()
         return self._symbol(_identifier(name), form, meaning, literal=name, positive=positive)
 
     def coordinate(self, name: str, meaning: str = "", letter: str = "q") -> tuple[sp.Symbol, sp.Symbol, sp.Symbol]:
@@ -123,7 +140,7 @@ class NameBook:
             typeset(self._own.get(name, name), letter) if "\\" not in self._own.get(name, "") else Name(self._own[name])
         )
         plain = _identifier(name)
-        if self._is_taken(plain) or parts.latex() in self._forms or not _is_letter(re.split(r"[^A-Za-z]", name)[0]):
+        if self._is_taken(plain) or parts.latex() in self._forms or not is_letter(re.split(r"[^A-Za-z]", name)[0]):
             plain = f"{letter}_{plain}"
         if parts.latex() in self._forms:
             parts = Name(letter, (parts.latex(),))

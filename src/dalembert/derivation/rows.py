@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from dalembert.derivation.build_equations import Mathematics, Setup
+from dalembert.derivation.collect import length
 from dalembert.derivation.simplify import Budget, common_factor, simplify
 
 __all__ = ["Rows", "opened"]
@@ -40,7 +41,7 @@ class Rows:
         solved = all(value == (1 if j == i else 0) for j, value in enumerate(m.K[i]))
         if solved or m.definitions is not None:
             left = sp.Add(*(value * symbol for value, symbol in zip(m.K[i], m.dw, strict=True)))
-            return left, sp.Add(m.k[i], *held)
+            return left, sp.Add(self._shown(i), *held)
         force = m.Q[i] if m.Q is not None else zero
         rest = self._shorter(force - m.k[i], budget) if force != 0 else _negative(m.k[i])
         factor = common_factor([*m.K[i], rest, force, *D], self.setup.moving, budget)
@@ -52,6 +53,11 @@ class Rows:
             row = list(m.K[i])
         terms = [_times(value, symbol) for value, symbol in zip(row, m.dw, strict=True) if value != 0]
         return sp.Add(*terms, *opened(rest)), sp.Add(*opened(force), *held)
+
+    def _shown(self, i: int) -> sp.Expr:
+        """k, or the same with rates left standing, where that is shorter."""
+        m: Any = self.mathematics
+        return m.k[i] if m.by_rates is None else min(m.k[i], sp.Add(*opened(m.by_rates[i])), key=length)
 
     def _shorter(self, value: sp.Expr, budget: Budget) -> sp.Expr:
         return simplify(value, self.setup.moving, budget)

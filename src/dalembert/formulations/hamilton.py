@@ -50,15 +50,21 @@ class Hamilton(ReducedFormulation):
         M, N = m.affine(momenta, m.qd)
         names = [f"p_{name}" for name in m.names]
         p = al.variables(names)
-        moving = m.moving(m.tidy(solve_spd(al, M, p - N)))
-        H = m.tidy(al.vector([p @ moving.qd - moving.L]))[0]
+        moving = m.moving(solve_spd(al, m.tidy(M), m.tidy(p - N), m.tidy))
+        H = m.tidy(al.vector([p @ moving.qd - moving.T]))[0] + m.V
         qdot = m.tidy(al.gradient(H, p))
         k = moving.Q - m.by_q(H)
+        by_rates = m.Q + m.by_q(m.L)  # −∂H/∂q with p held is ∂L/∂q with q̇ held
+        functions = {"H": H, "L": m.L}
         if not m.r:
             none = al.zeros(0, m.m), al.zeros(0)
-            return Derived(names, p, momenta, qdot, al.eye(m.m), k, *none, functions={"H": H, "L": m.L})
+            return Derived(
+                names, p, momenta, qdot, al.eye(m.m), k, *none, forcing_by_rates=by_rates, functions=functions
+            )
         # a q̈ + ȧ q̇ + ḃ = 0  with  q̈ = ∂²H/∂p² ṗ + …
         S = al.jacobian(qdot, p)
         along = m.moving(qdot)
         gamma = m.a @ along.along(qdot) + along.gamma
-        return Derived(names, p, momenta, qdot, al.eye(m.m), k, m.a @ S, gamma, S, functions={"H": H, "L": m.L})
+        return Derived(
+            names, p, momenta, qdot, al.eye(m.m), k, m.a @ S, gamma, S, forcing_by_rates=by_rates, functions=functions
+        )

@@ -81,10 +81,10 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
         value = difference(equation) if isinstance(equation, sp.Equality) else sp.S.Zero
         if value != 0:
             leaf.invariant(written(value).xreplace(swap), f"constraint{k + 1}")
-    K, k, qdot, A, D = (_all(written, part) for part in (m.K, m.k, m.qdot, m.A, m.D))
+    K, k, qdot = (_all(written, part) for part in (m.K, m.k, m.qdot))
     forces = k - K @ np.array(m.dw, dtype=object)
-    if len(A) and any(a != d for a, d in zip(A.reshape(-1), D.reshape(-1), strict=True)):
-        # Multipliers act along D, the constraints read A = D ∂q̇/∂w: so must the forces.
+    if len(m.D):
+        # Multipliers act along D, the constraints read D ∂q̇/∂w: so must the forces.
         forces = SYMPY.jacobian(qdot, np.array(m.w, dtype=object)).T @ forces
     leaf.effective_forces({swap[w]: value.xreplace(swap) for w, value in zip(m.w, forces, strict=True)})
     _draw(leaf, found, swap)

@@ -41,6 +41,7 @@ class Derived:
         constants, constant_names: symbols G of momenta that stay as they are, unless somebody pushes.
         constant_definitions: G as functions of (t, q, q̇).
         by_constants: C.
+        forcing_by_rates: k as a function of (t, q, q̇), where the formalism knows it; to read, not to run.
         functions: what the formalism is built from, by name.
     """
 
@@ -57,6 +58,7 @@ class Derived:
     constants: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constant_definitions: np.ndarray = field(default_factory=lambda: np.zeros(0))
     by_constants: np.ndarray | None = None
+    forcing_by_rates: np.ndarray | None = None
     functions: dict[str, Any] = field(default_factory=lambda: {})
 
 
