@@ -120,7 +120,7 @@ def table_text(used: Iterable[str], tables: Sequence[np.ndarray]) -> str:
     for helper in sorted(name for name in used if name.startswith(("find.", "pick."))):
         kind, _, k = helper.partition(".")
         row, symbol = tables[int(k)], f"@row.{k}.{kind}"
-        data = "".join(f"\\{byte:02X}" for byte in row.astype("<f8").tobytes())
+        data = "\\" + row.astype("<f8").tobytes().hex("\\")
         text.append(f'{symbol} = internal constant [{8 * len(row)} x i8] c"{data}", align 8')
         body = _FIND.format(n=len(row), row=symbol) if kind == "find" else _PICK.format(row=symbol)
         text.append(f"define internal double @{helper}(double %x) noinline #1 {{\n{body}}}")
