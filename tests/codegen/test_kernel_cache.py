@@ -49,8 +49,10 @@ def test_identical_kernels_share_their_code(directory):
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "garbage"])
 def test_damaged_file_is_rebuilt(directory, damage):
+    kernel(9.5)(X)  # what all kernels share is built with the first one of a process
+    before = set(directory.glob("*.dao"))
     y = kernel()(X)
-    (path,) = directory.glob("*.dao")
+    (path,) = set(directory.glob("*.dao")) - before
     content = bytearray(path.read_bytes())
     if damage == "truncate":
         content = content[: len(content) // 2]

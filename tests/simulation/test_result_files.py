@@ -161,6 +161,17 @@ def test_a_made_up_checkpoint_is_refused_in_words(checkpoint, tmp_path, key, val
         _resume(file)
 
 
+def test_a_number_that_is_no_double_is_refused(checkpoint, tmp_path):
+    """JSON has whole numbers of any length; a fuzzer wrote one where the worst pivot is kept."""
+    data = read_sealed(checkpoint)[0]
+    notes = json.loads(data.attrs["dalembert_checkpoint"])
+    notes["statistics"]["smallest_pivot"] = 10**400
+    data.attrs["dalembert_checkpoint"] = json.dumps(notes)
+    file = write_sealed(tmp_path / "run.checkpoint", data)
+    with pytest.raises(DalembertError, match=r"does not fit this run .OverflowError.*Fix: delete"):
+        _resume(file)
+
+
 def test_parts_that_were_left_behind_go_with_the_checkpoint(checkpoint, tmp_path):
     file = tmp_path / "run.checkpoint"
     file.write_bytes(checkpoint.read_bytes())

@@ -99,7 +99,7 @@ class Checkpoint:
             )
         try:
             self._bring(run, notes, data)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
             found = f"{type(error).__name__}: {error}"
             raise DalembertError(
                 f"checkpoint {self.path} does not fit this run ({found}).  Fix: delete the file"
@@ -122,7 +122,8 @@ class Checkpoint:
         run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
         run.notes = notes["notes"]
         if notes["method"] != run.method.name:
-            assert run.fallback is not None
+            if run.fallback is None:
+                raise ValueError(f"it was written by integrator {notes['method']!r}")
             run.method, run.fallback = run.fallback, None
         run.choices = notes["choices"]
         if run.choices:
