@@ -46,6 +46,28 @@ def test_friction_slows_and_holds():
     assert np.ptp(run.energy.balance.values) < 0.01
 
 
+@pytest.mark.slow
+def test_friction_that_turns_around_converges_with_first_order():
+    """A block on a spring: by events every half swing takes π/ω, as in the closed form; steps come near by the first
+    order, since each turn falls anywhere within its step."""
+    model = da.Model("block")
+    block = model.body("block", mass=1.0, inertia=(1, 1, 1))
+    model.planar("plane", model.ground, block, point=(0, 0, 0), axis="y")
+    model.constraint("upright", "q(plane, 2)")
+    model.rigid_contact("foot", model.ground, block, surfaces=(FLOOR, {"kind": "point"}))
+    model.contact_friction("rub", "foot", coefficient=0.1, along="x")
+    model.spring("spring", model.ground, block, at=((-1, 0, 0), (0, 0, 0)), stiffness=50.0, length=1.0)
+    model.initial("plane", rate=(0, 3.0, 0))
+    exact = da.simulate(model, 2.0, output_step=0.04)
+    turns = [event.time for event in exact.events]
+    assert len(turns) == 5 and np.diff(turns) == pytest.approx(np.pi / np.sqrt(50), rel=1e-9)
+    way, steps = exact.joint("plane").q.values[:, 1], 2e-3 / 2.0 ** np.arange(5)
+    runs = [stepped(model, 2.0, step, certify=False).joint("plane").q.values[:, 1] for step in steps]
+    errors = [np.abs(run - way).max() for run in runs]
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.15)
+    assert errors[-1] < 2e-4 * np.abs(way).max()
+
+
 def test_a_column_of_balls_comes_to_rest():
     """Twelve contacts that close in one heap of impacts, which events would go through one by one."""
     model, n, radius = da.Model("column"), 12, 0.1
