@@ -56,6 +56,16 @@ def four_bar(path: Path) -> None:
         _photograph(page, path, (1280, 720), "#t=1.1")
 
 
+def belt_drive(path: Path) -> None:
+    """The animation of the belt drive."""
+    import dalembert as da
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "belt-drive.html"
+        da.simulate(da.library.belt_drive(), 2.0).animate(page)
+        _photograph(page, path, (1100, 620), "#t=0.8")
+
+
 # Until the companion run has estimated the error.
 JUDGED = """new Promise((done) => {
   const look = () => dalembert.live.run().line.startsWith("not checked") ? setTimeout(look, 100) : done(true);
@@ -218,6 +228,7 @@ PICTURES = {
     "branches": Picture(branches, "seconds"),
     "compare": Picture(compare, "a minute"),
     "coupler-curve": Picture(coupler_curve, "seconds"),
+    "belt-drive": Picture(belt_drive, "seconds"),
     "desk-lamp": Picture(desk_lamp, "seconds"),
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),

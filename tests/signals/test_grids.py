@@ -144,3 +144,12 @@ def test_grids_from_files(tmp_path):
         (tmp_path / "wrong.asc").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=words):
             da.read_grid(tmp_path / "wrong.asc")
+
+
+def test_models_that_do_not_use_tables_and_surfaces_pay_nothing():
+    """The same instructions, whether a model has a table that nothing calls or not."""
+
+    plain, more = da.library.four_bar(), da.library.four_bar()
+    more.table("hill", X, Y, GRID[0])
+    sizes = [da.compile(model).kernels.dynamics_kernel.instructions for model in (plain, more)]
+    assert sizes[0] == sizes[1] > 50

@@ -31,13 +31,13 @@ def stops(flat: Any, nominal: Mechanism, placed: Mechanism, body: str, thickness
     found: list[Shape] = []
     for joint, lower, upper in _bounds(flat):
         here = placed.joint(joint)
-        if here.first != body:
+        if here.first != body or here.joint.nv != 1:
             continue
         values = [None if bound is None else placed.evaluate(bound) for bound in (lower, upper)]
-        if here.joint.kind == "revolute":
+        if {"origin", "z"} <= {*here.joint.common}:  # a hinge
             spread = [None if bound is None else float(nominal.evaluate(bound)) for bound in (lower, upper)]
             found += _sector(placed, here, _reach(nominal, joint, thickness), values, spread, thickness)
-        elif here.joint.kind == "prismatic":
+        elif {"x", "y", "z"} <= {*here.joint.common}:  # a slider
             found += [_plate(here, value, thickness) for value in values if value is not None]
     return found
 
