@@ -16,7 +16,8 @@ from typing import Any
 
 FOLDER = "gallery"
 LONGEST = 40  # formula of a drive that a page offers to change
-METHODS = ("tsit5", "rk4", "radau")  # in the menus of the pages, besides the method that each run chose
+METHODS = ("tsit5", "rk4")  # in the menus of the pages, besides the method that each run chose
+FEW = 6  # velocities up to which there is radau besides: the Jacobian of a large mechanism would double its page
 
 
 def names() -> list[str]:
@@ -44,7 +45,11 @@ def _page(run: Any, path: Path) -> Path:
     return (
         run.animate(path)
         if needs_python(run.dynamics.flat)
-        else run.live(path, integrators=METHODS, motions=_motions(run.dynamics.model))
+        else run.live(
+            path,
+            integrators=(*METHODS, "radau") if run.dynamics.nv <= FEW else METHODS,
+            motions=_motions(run.dynamics.model),
+        )
     )
 
 

@@ -93,6 +93,23 @@ def play(path, kind: str, duration: float, **more):
     )  # fmt: skip
 
 
+@pytest.mark.slow
+def test_quaternions_keep_their_sign():
+    """A ball joint that closes a loop turns past 180°: its quaternion goes on, as that of da.simulate does."""
+    run = da.simulate(library.build("slider-crank-3d"), 0.4, output_step=0.05, certify=False)
+    made = make_device(run)
+    device, at = made.device, int(made.device.live.watch.ball[0])
+    wanted = run.values("joint_coordinates")[
+        :, [list(run.values("joint_q")).index(f"ball_joint[{i}]") for i in range(4)]
+    ]
+    assert wanted[:, 0].min() < -0.5 < 0.9 < wanted[:, 0].max()
+    assert serve(device, native_device.BEGIN) == 0
+    for t, q in zip(run.values("time")[1:], wanted[1:], strict=True):
+        device.target = t
+        assert serve(device, native_device.STEP) == 0
+        assert np.abs(device.seen[at : at + 4] - q).max() < 1e-9
+
+
 @compiled
 @pytest.mark.parametrize(
     "case", [case if case == "pendulum" else pytest.param(case, marks=pytest.mark.slow) for case in CASES]

@@ -15,7 +15,7 @@ from dalembert.export.native_events import ENDED, HAPPENED, react
 from dalembert.export.native_run import ACTED, Live, first_state, go, restart
 from dalembert.integrators.loop import FAILED, FINISHED, GO_ON, write
 from dalembert.integrators.problem import Memory, Problem, Stepper
-from dalembert.native import Flag, Int, Real, Record, Ref, Vector, native
+from dalembert.native import Flag, Int, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, RESTART
 
 __all__ = [
@@ -50,7 +50,7 @@ class Device(Record):
         x, y: the state; slope, since: rates of y at the last completed step, and its time.
         was: indicators at the last completed step.
         seen: all that is observed; turns, speeds, turned_at: of angles that poses tell up to whole turns only, when
-            they were last looked at; counting: they were.
+            they were last looked at; counting: they were; balls: quaternions that poses tell up to their sign, then.
         problem: of Model Exchange; live: of Co-Simulation, with the start, the events and what is observed.
     """
 
@@ -62,6 +62,7 @@ class Device(Record):
     n_indicators = Int()
     n_seen = Int()
     n_angles = Int()
+    n_balls = Int()
     at_windings = Int()
     at_slots = Int()
     at_velocities = Int()
@@ -87,6 +88,7 @@ class Device(Record):
     seen = Vector("n_seen")
     turns = Vector("n_angles")
     speeds = Vector("n_angles")
+    balls = Matrix("n_balls", 4)
     live = Ref(Live)
     problem = Ref(Problem)
 
@@ -217,6 +219,15 @@ def _observe(d: Device, keep: bool) -> int:
             d.seen[w.angle[k]] = angle
         if keep:
             d.turns[k], d.speeds[k] = angle, speed
+    for k in range(d.n_balls):
+        q = d.seen[w.ball[k] : w.ball[k] + 4]
+        agreement = 0.0
+        for j in range(4):
+            agreement += q[j] * d.balls[k, j]
+        if d.counting and agreement < 0.0:
+            q *= -1.0
+        if keep:
+            d.balls[k] = q
     if keep:
         d.turned_at, d.counting = d.time, True
     return FINISHED

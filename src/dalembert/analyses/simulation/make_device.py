@@ -78,6 +78,7 @@ def make_device(run: Trajectory) -> Made:
         n_states=sum(free) + rest, nx=d.nq + nv + 1, n_y=len(y), n_events=problem.n_events,
         n_acting=problem.n_events - problem.n_branches,
         n_indicators=problem.n_events + (not direct), n_seen=watch.n_observed, n_angles=watch.n_angles,
+        n_balls=watch.n_balls,
         at_windings=nv, at_slots=at_slots, at_velocities=at_velocities, at_positions=at_positions,
         direct=direct, time=float(live.times[0]), live=live, problem=problem,
     )  # fmt: skip

@@ -334,11 +334,7 @@ class LivePage {
       if (!groups.has(slider.group)) groups.set(slider.group, []);
       groups.get(slider.group).push(slider.element);
     }
-    for (const [title, elements] of groups) {
-      const heading = document.createElement("h3");
-      heading.textContent = title;
-      find(".sliders").append(heading, ...elements);
-    }
+    for (const [title, elements] of groups) this.addGroup(title, elements);
     this.fillMotions();
     if (this.methods.length) {
       const change = (k) => {
@@ -348,7 +344,7 @@ class LivePage {
         this.writeAddress();
       };
       this.menu = makeMenu("integrator", "how time passes", this.methods.map(({ name }) => name), change);
-      find(".sliders").append(this.menu.element);
+      this.addGroup("Method", [this.menu.element]);
     }
     find(".controls").hidden = false;
     const bind = (name, action) => find(`[data-live=${name}]`).addEventListener("click", action);
@@ -378,8 +374,12 @@ class LivePage {
     };
     this.motions = list.map((entry) => new MotionField(entry, shared, change, (text) => this.say(text, 12000)));
     if (!list.length) return;
-    const heading = Object.assign(document.createElement("h3"), { textContent: "Prescribed, as formulas of t" });
-    find(".sliders").append(heading, ...this.motions.map(({ element }) => element));
+    this.addGroup("Prescribed, as formulas of t", this.motions.map(({ element }) => element));
+  }
+
+  addGroup(title, elements) {
+    const heading = Object.assign(document.createElement("h3"), { textContent: title });
+    find(".sliders").append(heading, ...elements);
   }
 
   /** Parameters by name, as they are now. */
