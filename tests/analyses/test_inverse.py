@@ -395,3 +395,15 @@ def test_sizing_files_and_pictures(tmp_path):
     assert "Torques" in page.read_text(encoding="utf-8")
     with pytest.raises(da.DalembertError, match="unknown quantity 'Q'"):
         found["Q"]
+
+
+def test_values_without_labels():
+    """What the sizing report reads is what the labeled quantities hold."""
+    inverse = da.inverse_dynamics(da.library.four_bar(), {"A": "2*pi*t"}, 0.5)
+    np.testing.assert_array_equal(inverse.values("time"), inverse.time.values)
+    np.testing.assert_array_equal(inverse.values("force")[:, 0], inverse[inverse.names[0]].values)
+    np.testing.assert_array_equal(inverse.values("power"), inverse.power.values)
+    for name, wrench in inverse.wrenches().items():
+        np.testing.assert_array_equal(wrench, inverse.reaction(name).values)
+    with pytest.raises(da.DalembertError, match="no values 'torque'; there are time, force, speed, power"):
+        inverse.values("torque")

@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 import dalembert as da
+from dalembert.analyses.linearization.spectrum import _strong_components
 from dalembert.errors import DalembertError
 
 G = 9.81
@@ -351,3 +352,17 @@ def test_one_name_stands_for_a_list_and_nothing_to_do_is_said():
     with pytest.raises(da.DalembertError, match="samples must be"):
         da.workspace(model, "coupler", {"A": (0, 1)}, samples=0)
     assert len(da.workspace(da.compile(model), "coupler", {"A": (0, 1)}, samples=3).values) == 3
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 30])
+def test_blocks_of_states_are_those_of_scipy(n):
+    """States that depend on each other, against SciPy's strong components."""
+    import scipy.sparse.csgraph
+
+    rng = np.random.default_rng(n)
+    for density in (0.02, 0.1, 0.4):
+        edges = rng.random((n, n)) < density
+        mine = _strong_components(edges)
+        count, label = scipy.sparse.csgraph.connected_components(edges, connection="strong") if n else (0, mine)
+        assert len(set(mine)) == count
+        assert all((mine[i] == mine[j]) == (label[i] == label[j]) for i in range(n) for j in range(n))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -67,18 +66,25 @@ def spectrum(A: np.ndarray) -> Spectrum:
 
     So zeros of coordinates that nothing depends on are exact, and do not spoil the digits of the others.
     """
-    import scipy.sparse.csgraph
-
     n = len(A)
     size = np.abs(A)
     least = np.maximum(ROUNDING * size.max(axis=1, initial=0.0, keepdims=True), NOTHING * size.max(initial=0.0))
     clean = np.where(size > least, A, 0.0)
-    graph: Any = scipy.sparse.csgraph
-    count, label = graph.connected_components(clean != 0, connection="strong")
-    values = [_rounded(np.linalg.eigvals(clean[np.ix_(label == k, label == k)])) for k in range(count)]
+    label = _strong_components(clean != 0)
+    values = [_rounded(np.linalg.eigvals(clean[np.ix_(label == k, label == k)])) for k in np.unique(label)]
     found = np.concatenate(values) if n else np.zeros(0, dtype=complex)
     order = np.lexsort((np.imag(found), np.round(np.real(found), 12)))
     return Spectrum(clean, found[order])
+
+
+def _strong_components(edges: np.ndarray) -> np.ndarray:
+    """For each node the first of those that it reaches and that reach it; squares of the graph double the paths."""
+    reached = (edges | np.eye(len(edges), dtype=bool)).astype(float)
+    while True:
+        further = np.minimum(reached @ reached, 1.0)
+        if np.array_equal(further, reached):
+            return np.argmax((reached > 0) & (reached.T > 0), axis=1) if len(edges) else np.zeros(0, dtype=int)
+        reached = further
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

@@ -155,7 +155,7 @@ class Inverse:
     def __getitem__(self, name: str) -> xr.DataArray:
         """An unknown over time; else a coordinate of a joint, an output, or a prescribed quantity."""
         if name in self.names:
-            return self._labeled(self._found.tau[:, self.names.index(name)], self._unit(name))
+            return self._labeled(self._found.tau[:, self.names.index(name)], self.unit(name))
         for output in (name, output_name(name)):
             if output in self.dynamics.flat.outputs:
                 return self.output(output)
@@ -165,6 +165,19 @@ class Inverse:
                 return self.motion.data.joint_coordinates.sel(joint_q=name, drop=True)
         known = ", ".join([*self.names, *self.dynamics.flat.outputs, *self.dynamics.flat.joints])
         raise DalembertError(f"unknown quantity {name!r}; there are {known}")
+
+    def values(self, name: str) -> np.ndarray:
+        """Plain arrays over time without labels, which cost more than a short motion: ``time``, and by unknowns
+        ``force``, ``speed`` and ``power``."""
+        plain = {"time": self._t, "force": self._found.tau, "speed": self._speeds}
+        if name not in (*plain, "power"):
+            raise DalembertError(f"no values {name!r}; there are {', '.join(plain)}, power")
+        return plain[name] if name in plain else self._speeds * self._found.tau
+
+    def wrenches(self) -> dict[str, np.ndarray]:
+        """What ``reaction`` labels, for each joint: (time, torque or force, axis)."""
+        names, wrench = self._wrenches
+        return {name: wrench[:, k] for k, name in enumerate(names)}
 
     def _labeled(self, values: np.ndarray, unit: str = "") -> xr.DataArray:
         import xarray as xr
@@ -177,7 +190,8 @@ class Inverse:
         coords = {"time": self._t, "velocity": self.dynamics.u_names}
         return xr.DataArray(values, dims=("time", "velocity"), coords=coords)
 
-    def _unit(self, name: str) -> str:
+    def unit(self, name: str) -> str:
+        """Unit of an unknown: N m or N, or nothing where it is a parameter."""
         one = self._unknowns[self.names.index(name)]
         if one.joint is None:
             return ""

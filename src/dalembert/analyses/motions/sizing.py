@@ -72,12 +72,12 @@ class Sizing:
         """One for each unknown."""
         found: list[Motor] = []
         inverse = self.inverse
-        t = inverse.time.values
+        t = inverse.values("time")
         for j, name in enumerate(inverse.names):
-            force, speed, power = inverse[name].values, inverse.speeds.values[:, j], inverse.power.values[:, j]
+            force, speed, power = (inverse.values(what)[:, j] for what in ("force", "speed", "power"))
             found.append(
                 Motor(
-                    name, inverse[name].attrs.get("units", ""), float(np.abs(force).max()), _effective(t, force),
+                    name, inverse.unit(name), float(np.abs(force).max()), _effective(t, force),
                     float(np.abs(speed).max()), float(max(power.max(), 0.0)), float(max(-power.min(), 0.0)),
                     _mean(t, power), float(t[np.argmax(np.abs(force))]),
                 )
@@ -88,9 +88,9 @@ class Sizing:
     def bearings(self) -> list[Bearing]:
         """One for each joint."""
         found: list[Bearing] = []
-        t = self.inverse.time.values
-        for name, wrench in self.inverse.reactions().items():
-            force, moment = (np.linalg.norm(wrench.sel(kind=kind).values, axis=1) for kind in ("force", "torque"))
+        t = self.inverse.values("time")
+        for name, wrench in self.inverse.wrenches().items():
+            moment, force = (np.linalg.norm(wrench[:, k], axis=1) for k in (0, 1))
             numbers = (force.max(), _effective(t, force), moment.max(), _effective(t, moment))
             found.append(Bearing(name, *map(float, numbers)))
         return found
