@@ -12,7 +12,12 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 PROBLEMS = sorted((ROOT / "examples").glob("12_equations_by_hand/[0-9]*.py"))
 PARTS = sorted((ROOT / "examples").glob("14_parts_to_whole/*.py"))
-SLOW = {"07_stewart_platform.py", "linear_pendulums.py", "tricycle.py"}  # some seconds of compiling or linearizing
+SLOW = {
+    "07_stewart_platform.py",
+    "linear_pendulums.py",
+    "rr_mechanism.py",
+    "tricycle.py",
+}  # some seconds of compiling or linearizing
 FRESH = {"01_pendulum.py"}  # in a new interpreter; the others in one that has NumPy and the like imported
 
 

@@ -102,7 +102,7 @@ def _draw(leaf: Subsystem, found: Derivation, swap: dict[Any, Any]) -> None:
     up = tuple(-gravity / np.linalg.norm(gravity)) if gravity.any() else (0.0, 0.0, 1.0)
     for name in setup.coordinates.bodies:
         X = poses[name]
-        formulas: Any = [sp.sympify(value).xreplace(swap) for value in (*X.p, *X.R.reshape(-1))]
+        formulas: Any = [sp.sympify(value, strict=True).xreplace(swap) for value in (*X.p, *X.R.reshape(-1))]
         leaf._drawings[name] = Drawing(name, (tuple(formulas[:3]),), tuple(formulas[3:]), source=(flat, name), up=up)
 
 
