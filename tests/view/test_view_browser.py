@@ -198,3 +198,29 @@ def test_without_webgl_the_plots_still_work(page, open_browser):
         browser.evaluate("dalembert.setTime(2)")
         assert browser.evaluate("dalembert.bodyPose('lower')") != before
         assert browser.evaluate("dalembert.errors") == []
+
+
+def test_the_camera_follows_what_travels(tmp_path, open_browser):
+    """A ball that goes forty times its size is followed: it is as large at the end as at the start, and not a speck."""
+    t = np.linspace(0.0, 2.0, 41)
+    still = np.tile([1.0, 0, 0, 0], (len(t), 1))
+    far = SceneBody("ball", [Shape("sphere", radius=0.5)], np.stack([20 * t, 0 * t, 0 * t], axis=1), still)
+    path = write_html(Scene(title="far", time=t, bodies=[far]), tmp_path / "far.html")
+    button = "document.querySelector('[data-layer=ride]')"
+    with open_browser() as browser:
+        browser.emulate(width=900, height=700)
+        browser.open(path)
+        assert browser.evaluate(f"{button}.hidden || {button}.ariaPressed") == "true"
+        browser.key("End", "End")
+        browser.settle()
+        followed = _covered(browser)
+        browser.evaluate(f"{button}.click()")
+        browser.settle()
+        assert followed > 20 * _covered(browser)
+
+
+def _covered(browser) -> int:
+    """Pixels of the 3D view that are neither the background nor nearly so."""
+    pixels = browser.pixels("canvas.view").astype(int)[..., :3].reshape(-1, 3)
+    blue = pixels[:, 2] - pixels[:, 0]
+    return int(np.sum(np.abs(blue - np.median(blue)) > 40))

@@ -33,6 +33,12 @@ class OrbitCamera {
     this.size = size;
   }
 
+  /** Everything that is looked at is elsewhere now. */
+  shift(by) {
+    const flown = this.flight ? [this.flight.from.target, this.flight.goal.target] : [];
+    for (const point of [...this.points, this.state.target, ...flown]) point.add(by);
+  }
+
   /** Azimuth and polar angle of a direction from the target to the camera. */
   angles(direction) {
     const { up, right, front } = this.axes;

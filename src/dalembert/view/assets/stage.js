@@ -23,6 +23,8 @@ function landmarks(model) {
   return points;
 }
 
+const TRAVEL = 4; // a mechanism that goes this many times its own size is followed at once
+
 /** Where the landmarks are in the world at sample `index`. */
 function worldPoints(model, marks, index) {
   const list = [];
@@ -42,6 +44,27 @@ function sweep(model, marks) {
   for (let k = 0; k < picks; k++) {
     const index = picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1));
     for (const point of worldPoints(model, marks, index)) list.push(point);
+  }
+  return list.length ? list : [new Vector3()];
+}
+
+/** Where the bodies are at a time of the timeline, on average: what a camera that goes along looks at. */
+function middle(model, at) {
+  const sum = new Vector3();
+  for (const { name } of model.bodies) sum.add(vector(model.pose(name, at).position));
+  return sum.multiplyScalar(1 / Math.max(1, model.bodies.length));
+}
+
+/** The sweep as a camera sees it that goes along with the bodies; what stands on the ground is left behind. */
+function sweepAlong(model, marks) {
+  const { count } = model.timeline;
+  const carried = new Map([...marks].filter(([name]) => name !== "ground"));
+  const picks = Math.min(count, SWEEP_SAMPLES);
+  const list = [];
+  for (let k = 0; k < picks; k++) {
+    const index = picks === 1 ? 0 : Math.round((k * (count - 1)) / (picks - 1));
+    const center = middle(model, { index, fraction: 0 });
+    for (const point of worldPoints(model, carried, index)) list.push(point.sub(center));
   }
   return list.length ? list : [new Vector3()];
 }
@@ -134,6 +157,8 @@ class Stage {
     this.labels = new Labels(element.querySelector(".labels"));
     this.shown = new Map();
     this.ghost = null;
+    this.ride = null;
+    this.time = model.timeline.start;
     this.measure();
     this.build();
     this.light();
@@ -148,8 +173,33 @@ class Stage {
     const whole = diagonal(this.swept);
     this.size = whole > 0 ? whole : 1;
     const still = diagonal(worldPoints(this.model, this.marks, 0));
-    this.unit = 0.013 * Math.min(this.size, still > 0 ? still : this.size);
-    this.orbit.setContent(this.swept, this.size);
+    this.along = sweepAlong(this.model, this.marks);
+    const own = diagonal(this.along) || this.size;
+    this.travels = this.size > TRAVEL * own;
+    this.unit = 0.013 * Math.min(this.size, still > 0 ? still : this.size, this.travels ? own : this.size);
+    this.showContent();
+  }
+
+  /** What views must show: all of the motion, or what goes along with the camera. */
+  showContent() {
+    const { ride, along, swept, size } = this;
+    if (ride) this.orbit.setContent(along.map((point) => point.clone().add(ride)), diagonal(along) || 1);
+    else this.orbit.setContent(swept, size);
+  }
+
+  /** The camera goes along with the bodies, or stands and sees the whole motion. */
+  setRide(on) {
+    const from = this.ride || middle(this.model, this.model.timeline.locate(this.time));
+    this.ride = on ? from : null;
+    this.showContent();
+    this.orbit.fit(this.orbit.state, false);
+  }
+
+  /** What the camera looks at goes on with the bodies. */
+  rideOn(at) {
+    const next = middle(this.model, at);
+    this.orbit.shift(next.clone().sub(this.ride));
+    this.ride = next;
   }
 
   build() {
@@ -281,7 +331,9 @@ class Stage {
 
   setVisible(layer, on) {
     this.shown.set(layer, on);
-    if (layer === "grid") this.floor.grid.visible = on;
+    if (layer === "ride") {
+      if (on !== Boolean(this.ride)) this.setRide(on);
+    } else if (layer === "grid") this.floor.grid.visible = on;
     else if (layer === "labels") this.labels.container.hidden = !on;
     else if (layer === "shadows") {
       this.renderer.lamp.shadows = on;
@@ -323,7 +375,7 @@ class Stage {
   /** What views must show, after the motion or the sizes have changed. */
   survey() {
     this.swept = sweep(this.model, landmarks(this.model));
-    this.orbit.setContent(this.swept, diagonal(this.swept) || 1);
+    if (!this.ride) this.orbit.setContent(this.swept, diagonal(this.swept) || 1);
     if (!this.orbit.touched) this.orbit.fit(this.orbit.state);
   }
 
@@ -382,9 +434,11 @@ class Stage {
 
   /** Move everything to scene time t. */
   pose(t) {
+    this.time = t;
     const at = this.model.timeline.locate(t);
     if (this.ghost) this.ghost.pose(t);
     for (const [name, object] of this.objects) place(object, this.model.pose(name, at));
+    if (this.ride) this.rideOn(at);
     for (const { coil, ends } of this.springs) {
       coil.stretch(...ends.map(({ body, point }) => {
         const object = this.objects.get(body);

@@ -64,6 +64,9 @@ class Viewer {
     find("[data-layer=trace]").hidden = trace.length === 0;
     find("[data-layer=joints]").hidden = joints.length === 0;
     find("[data-layer=arrows]").hidden = this.model.arrows.length === 0;
+    const ride = find("[data-layer=ride]");
+    ride.hidden = !this.stage || !this.stage.travels;
+    ride.setAttribute("aria-pressed", String(!ride.hidden));
     if (this.stage) find(".scale").textContent = `grid ${formatValue(this.stage.floor.cell)} m`;
     this.fillTime();
   }
