@@ -101,13 +101,21 @@ def _optimized(text: str, level: int, machine: llvm.TargetMachine, lean: bool = 
     return optimized(module, level, machine, lean)
 
 
-def optimized(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine, lean: bool = False) -> llvm.ModuleRef:
-    """The module, after LLVM's passes for a machine (see ``build_object``)."""
+def optimized(
+    module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine, lean: bool = False, inlined: int | None = None
+) -> llvm.ModuleRef:
+    """The module, after LLVM's passes for a machine (see ``build_object``).
+
+    Args:
+        inlined: cost up to which functions are put into their callers, in LLVM's measure; its own choice without.
+    """
     if level == 0 and lean:
         return module
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     if lean:
         options.loop_unrolling = options.loop_vectorization = options.slp_vectorization = False
+    if inlined is not None:
+        options.inlining_threshold = inlined
     builder = llvm.create_pass_builder(machine, options)
     if level >= 2:
         passes = builder.getModulePassManager()

@@ -57,6 +57,8 @@ class Target:
 
 
 _LEVEL = 2
+# Cost of functions that are put into their callers in pages: a fifth less code than with LLVM's 225, and as fast.
+_SMALL = 110
 WASM = Target(
     "wasm32-unknown-unknown",
     "",
@@ -291,7 +293,7 @@ class Program:
         for function in whole.functions:
             if not function.is_declaration and function.name not in visible:
                 function.linkage = "internal"
-        return optimized(whole, _LEVEL, machine, lean=True)
+        return optimized(whole, _LEVEL, machine, lean=True, inlined=_SMALL if target is WASM else None)
 
     def object(self, target: Target) -> bytes:
         """A relocatable object file: ELF, Mach-O, COFF or WebAssembly; kept in the cache."""
