@@ -99,11 +99,14 @@ def test_wrong_designs_are_explained(make: Any, message: str):
 
 
 def test_a_grid_gives_what_single_runs_give(four_bar: da.Dynamics):
+    """Samples are assembled all at once, so a start may differ in its last bit from that of a single run. Loose steps
+    make more of it: their error estimates are rounding at first, and decide about the next step. Tight ones do not."""
     seen: list[float] = []
+    options = OPTIONS | {"rtol": 1e-12}
     data = da.sweep(four_bar, {"crank": [0.35, 0.4], "A.d": [7.0, 9.0]}, 0.4, outputs=WANTED, progress=seen.append,
-                    **OPTIONS)  # fmt: skip
+                    **options)  # fmt: skip
     assert data.peak.dims == ("crank", "A.d") and data.x.dims == ("crank", "A.d", "time")
-    run = da.simulate(four_bar, 0.4, parameters={"crank": 0.35}, initial_rates={"A": 9.0}, **OPTIONS)
+    run = da.simulate(four_bar, 0.4, parameters={"crank": 0.35}, initial_rates={"A": 9.0}, **options)
     one = data.sel({"crank": 0.35, "A.d": 9.0})
     np.testing.assert_allclose(one.peak, run.joint("A").u.max(), rtol=1e-11)
     np.testing.assert_allclose(one.x, run.body("coupler").position[:, 0], atol=1e-11)
