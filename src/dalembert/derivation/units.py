@@ -75,7 +75,7 @@ def _given(flat: Flat) -> Iterator[tuple[sp.Expr, Dimension]]:
     for element in [*bodies, *(joint for joint, _ in flat.joints.values()), *shapes, *placed]:
         yield from _fields(element, _FIELDS)
     for force, _ in flat.forces.values():
-        if force.kind == "spring":
+        if hasattr(force, "length") and hasattr(force, "at"):  # between two points; what turns has other units
             yield from _fields(force, _SPRING)
 
 
