@@ -68,7 +68,7 @@ def _by_room(modules: list[str]) -> str:
         room, _, file = module.rpartition(".")
         rooms.setdefault(room, []).append(file)
     return "; ".join(
-        f"**{room}** {', '.join(files)}" if room else ", ".join(f"**{file}**" for file in files)
+        f"**{room}** {', '.join(files)}" if room else "; ".join(f"**{file}**" for file in files)
         for room, files in rooms.items()
     )
 

@@ -214,6 +214,11 @@ class Derivation:
     # What it is
 
     @property
+    def setup(self) -> Setup:
+        """What was derived from: coordinates, symbols, parameters."""
+        return self._setup
+
+    @property
     def name(self) -> str:
         """Of the model."""
         return self._setup.coordinates.flat.name

@@ -93,7 +93,7 @@ def leaf_of(found: Derivation, name: str | None = None) -> Subsystem:
 
 def _draw(leaf: Subsystem, found: Derivation, swap: dict[Any, Any]) -> None:
     """Bodies of the model, where its coordinates say."""
-    setup = found._setup
+    setup = found.setup
     flat = setup.coordinates.flat
     tree = setup.coordinates.place(SYMPY, setup.parameters)
     q, u = np.array(setup.q, dtype=object), SYMPY.zeros(setup.coordinates.nv)
@@ -103,7 +103,7 @@ def _draw(leaf: Subsystem, found: Derivation, swap: dict[Any, Any]) -> None:
     for name in setup.coordinates.bodies:
         X = poses[name]
         formulas: Any = [sp.sympify(value, strict=True).xreplace(swap) for value in (*X.p, *X.R.reshape(-1))]
-        leaf._drawings[name] = Drawing(name, (tuple(formulas[:3]),), tuple(formulas[3:]), source=(flat, name), up=up)
+        leaf.add_drawing(Drawing(name, (tuple(formulas[:3]),), tuple(formulas[3:]), source=(flat, name), up=up))
 
 
 def _written(found: Derivation, definitions: Definitions | None) -> Callable[[Any], Any]:

@@ -90,10 +90,14 @@ def rigid_body(
     body.effective_forces({one: m * w - m * one.d for one, w in zip(v, weight, strict=True)})
     body.effective_forces(dict(zip(omega, torque, strict=True)))
     _place(body, coordinates, v, omega)
-    body._up = _up(gravity)
+    body.up = _up(gravity)
     if coordinates is not None:
         turned = coordinates != "position"
-        box = _box([body._values.get(key) for key in ("m", "Ixx", "Iyy", "Izz")]) if inertia == "central" else None
+        box = (
+            _box([body.parameter_values().get(key) for key in ("m", "Ixx", "Iyy", "Izz")])
+            if inertia == "central"
+            else None
+        )
         shape = {"kind": "box", "size": box} if turned and box is not None else None
         body.draw("body", at=list(body.p), rotation=rotation(body) if turned else None, shape=shape)
     return body
@@ -231,7 +235,7 @@ def planar_body(
     wx, wy = _gravity(body, gravity, 2)
     m, inertia = body.m, body.I
     body.effective_forces({vx: m * wx - m * vx.d, vy: m * wy - m * vy.d, omega: -inertia * omega.d})
-    body._up = _up(gravity)
+    body.up = _up(gravity)
     if nodes:
         _nodes(body, nodes, center, lengths or {})
         corners = [(getattr(body, f"n{k}").x, getattr(body, f"n{k}").y) for k in range(1, nodes + 1)]
@@ -288,7 +292,7 @@ def particle(name: str, gravity: Any = None, *, axes: str = "xyz", **values: flo
     pull = _gravity(body, gravity, len(axes), axes)
     body.effective_forces({x: body.m * w - body.m * x.dd for x, w in zip(place, pull, strict=True)})
     known = dict(zip(axes, place, strict=True))
-    body._up = _up(gravity)
+    body.up = _up(gravity)
     body.draw("mass", at=[known.get(axis, 0) for axis in "xyz"])
     return body
 

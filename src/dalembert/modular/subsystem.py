@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Subsystem(Declarations):
         self._sequence: str | None = None  # of the angles of a rigid body
         self._events: dict[str, SystemEvent] = {}
         self._drawings: dict[str, Drawing] = {}
-        self._up: tuple[float, float, float] | None = None  # against gravity, of leaves that know it
+        self.up: tuple[float, float, float] | None = None  # against gravity, of leaves that know it
 
     def __repr__(self) -> str:
         parts = f", {len(self._parts)} parts" if self._parts else ""
@@ -285,18 +286,19 @@ class Subsystem(Declarations):
             )
         shapes = () if shape is None else shape if isinstance(shape, SEQUENCE) else (shape,)
         points = list(line) if line is not None else [at]
-        self._drawings[name] = drawing_of(self.name, name, self._formula, points, rotation, shapes)
+        self.add_drawing(drawing_of(self.name, name, self._formula, points, rotation, shapes))
+
+    def add_drawing(self, drawing: Drawing) -> None:
+        """Draw this, in place of what has the same name."""
+        self._drawings[drawing.name] = drawing
 
     def drawings(self) -> list[Drawing]:
         """All that is drawn, of parts by their paths, in symbols of this subsystem."""
         d = self.description()
-        found = [one if one.up is not None else replace(one, up=self._up) for one in self._drawings.values()]
+        found = [one if one.up is not None else replace(one, up=self.up) for one in self._drawings.values()]
         for name, included in self._parts.items():
             part = d.part[name]
-            found += [
-                one.seen(f"{name}.{one.name}", lambda formula, part=part: d.seen(part, formula))
-                for one in included.part.drawings()
-            ]
+            found += [one.seen(f"{name}.{one.name}", partial(d.seen, part)) for one in included.part.drawings()]
         return found
 
     # Parts
