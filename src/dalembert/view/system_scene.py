@@ -91,8 +91,8 @@ class _Bodies:
     def _shapes(self, drawing: Drawing, color: str) -> list[Drawn]:
         if drawing.source is not None:
             flat, body = drawing.source
-            builder = self._builders.setdefault(id(flat), Builder(_Reference(flat)))  # type: ignore[arg-type]
-            return builder.shapes(body)
+            reference: Any = _Reference(flat)
+            return self._builders.setdefault(id(flat), Builder(reference)).shapes(body)
         if not drawing.shapes:
             return [Drawn("sphere", radius=BALL * self.extent, color=color)]
         return [_drawn(shape, color) for shape in drawing.shapes]
