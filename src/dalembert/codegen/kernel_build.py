@@ -54,7 +54,6 @@ class Code:
 
 _DECIDING = (
     "tape", "emit_kernel", "emit_products", "helpers", "plan", "products", "kernel_build", "lookup", "interpret",
-    "instructions",
 )  # fmt: skip
 
 # Kernels with the same instructions share one copy of the code.

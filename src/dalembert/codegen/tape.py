@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from dalembert.codegen.instructions import read_instructions
 from dalembert.codegen.lookup import row_of
 from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
@@ -38,6 +38,16 @@ _OPERATIONS: dict[int, tuple[str, bool]] = {
     getattr(ca, f"OP_{name.upper()}"): (name, name in BINARY) for name in (*UNARY, *BINARY)
 }
 _ANY_NAME_OF = {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+
+
+def _behind(method: str) -> Any:
+    """The function behind a method of CasADi's functions, where it is found: the method costs as much again."""
+    return getattr(sys.modules.get("casadi._casadi"), f"Function_{method}", None) or getattr(ca.Function, method)
+
+
+_code_of: Callable[[ca.Function, int], int] = _behind("instruction_id")
+_target_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_output")
+_operands_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_input")
 
 
 @dataclass(frozen=True)
@@ -216,25 +226,22 @@ def _read(name: str, function: ca.Function, places: array[int], n_results: int) 
     build = _Builder(int(function.nnz_in(0)))
     slot: list[int] = [0] * int(function.sz_w())
     given = array("q", [0]) * int(function.nnz_out(0))
-    records, constants = read_instructions(function)
-    codes: list[int] = records["op"].tolist()
-    targets: list[int] = records["target"].tolist()
-    first: list[int] = records["a"].tolist()
-    second: list[int] = records["b"].tolist()
-    values: list[float] = constants.tolist()
-    for code, target, a, b, constant in zip(codes, targets, first, second, values, strict=True):
+    for k in range(function.n_instructions()):
+        code = _code_of(function, k)
         known = _OPERATIONS.get(code)
         if known is not None:
             operation, binary = known
-            slot[target] = build.value(operation, slot[a], slot[b] if binary else -1)
+            operands = _operands_of(function, k)
+            second = slot[operands[1]] if binary else -1
+            slot[_target_of(function, k)[0]] = build.value(operation, slot[operands[0]], second)
         elif code == ca.OP_OUTPUT:
-            given[b] = slot[a]
+            given[_target_of(function, k)[1]] = slot[_operands_of(function, k)[0]]
         elif code == ca.OP_INPUT:
-            slot[target] = build.value("input", b)
+            slot[_target_of(function, k)[0]] = build.value("input", _operands_of(function, k)[1])
         elif code == ca.OP_CONST:
-            slot[target] = build.constant(constant)
+            slot[_target_of(function, k)[0]] = build.constant(function.instruction_constant(k))
         elif code == ca.OP_ASSIGN:
-            slot[target] = slot[a]
+            slot[_target_of(function, k)[0]] = slot[_operands_of(function, k)[0]]
         else:
             raise CompileError(
                 f"kernel '{name}': operation '{_ANY_NAME_OF.get(code, code)}' cannot be compiled.  "
