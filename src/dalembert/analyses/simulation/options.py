@@ -100,7 +100,7 @@ class Options:
     output_step: float | None = None
     accuracy: float | None = None
     certify: bool = True
-    initial: Mapping[str, Any] | State | Trajectory | None = None
+    initial: Mapping[str, Any] | State | HasState | Trajectory | None = None
     initial_rates: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
     start: float = 0.0
@@ -124,9 +124,8 @@ class Options:
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
         if not isinstance(self.certify, bool):
             raise DalembertError(f"certify must be True or False, got {self.certify!r}")
-        object.__setattr__(self, "initial", state_of(self.initial))
         for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
-            value = getattr(self, name)
+            value = state_of(getattr(self, name))
             if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):
                 continue
             raise DalembertError(f"{name} must be a dictionary by name{more}, got {value!r}")
@@ -163,11 +162,12 @@ class Options:
 
     def state(self, dynamics: Dynamics) -> State:
         """Where the run starts: assembled, unless it was given."""
-        if isinstance(self.initial, State):
-            return self.initial
-        if isinstance(self.initial, Trajectory):
-            return _last_state(self.initial, dynamics, dict(self.parameters or {}), self.start)
-        wanted = (self.initial, self.initial_rates, self.parameters)
+        initial = state_of(self.initial)
+        if isinstance(initial, State):
+            return initial
+        if isinstance(initial, Trajectory):
+            return _last_state(initial, dynamics, dict(self.parameters or {}), self.start)
+        wanted = (initial, self.initial_rates, self.parameters)
         asked = (self.start, *map(_in_numbers, wanted))
         before = _BEGUN.get(dynamics)
         if before is not None and before[0] == asked and None not in asked:
@@ -196,7 +196,7 @@ class Options:
                 "method": method(choice.method), "fallback": method(choice.fallback),
                 "stabilization": self.stabilization, "baumgarte": self.baumgarte, "drift": self.drift,
                 "accuracy": self.accuracy,
-                "initial": plain(self.initial), "initial_rates": plain(self.initial_rates),
+                "initial": plain(state_of(self.initial)), "initial_rates": plain(self.initial_rates),
             }
         )  # fmt: skip
 
