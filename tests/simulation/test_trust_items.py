@@ -156,3 +156,16 @@ def test_one_mistake_has_one_class_of_error(formulation):
     for wrong in ([1.0], [1.0] * 9, None, "a", np.zeros(2) + 1j):
         with pytest.raises(InputError):
             dynamics.acceleration(wrong, np.zeros(2))
+
+
+def test_an_event_that_is_no_number_is_not_trusted():
+    """What is not a number passes through nothing: the event would be missed without a word."""
+    model = da.library.pendulum()
+    model.event("beyond", "sqrt(q(pivot) + 0.2)", direction="falling", stop=True)
+    run = da.simulate(model, 1.0, initial={"pivot": 0.5})
+    check = next(one for one in run.certificate.checks if one.name == "undefined events")
+    assert not run.certificate.trusted and "'beyond'" in check.about and check.value > 10
+    model = da.library.pendulum()
+    model.event("beyond", "q(pivot) + 0.2", direction="falling", stop=True)
+    run = da.simulate(model, 1.0, initial={"pivot": 0.5})
+    assert run.certificate.trusted and run.events[-1].name == "beyond"

@@ -12,6 +12,7 @@ import sympy as sp
 from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify_cables import cable_checks, cable_remarks
 from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
+from dalembert.analyses.simulation.certify_events import event_checks
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.expressions import switches_in
@@ -91,6 +92,7 @@ def certify(
             *_momentum_checks(dynamics, data, accuracy),
             *contact_checks(dynamics, data, outcome, solved[1], accuracy),
             *cable_checks(dynamics, data, outcome, accuracy),
+            *event_checks(dynamics, data, outcome),
         ]
         touched = [*contact_remarks(dynamics, data, outcome), *cable_remarks(dynamics, data, solved[1])]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dalembert.analyses.simulation.certify_events import event_values
 from dalembert.dynamics import Dynamics
 from dalembert.forces import OneSidedSpring
 from dalembert.model.data import ContactEvent
@@ -61,7 +62,7 @@ def _deepest(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> float:
         return 0.0
     owners = [flat.events[name][0] for name in flat.event_owners]
     gaps = [i for i, event in enumerate(owners) if isinstance(event, ContactEvent) and event.side >= 0]
-    return max(0.0, float(_events(dynamics, data, outcome)[:, gaps].max(initial=0.0)))
+    return max(0.0, float(event_values(dynamics, data, outcome)[:, gaps].max(initial=0.0)))
 
 
 def _complementarity(dynamics: Dynamics, gaps: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
@@ -101,20 +102,9 @@ def contact_remarks(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> lis
     names = {name: force for name, (force, _) in dynamics.flat.forces.items() if isinstance(force, OneSidedSpring)}
     if not names or not dynamics.kernels.n_branches or dynamics.is_large:
         return []
-    values, said = _events(dynamics, data, outcome), list[str]()
+    values, said = event_values(dynamics, data, outcome), list[str]()
     for name, force in names.items():
         owners = [i for i, owner in enumerate(dynamics.kernels.event_owners) if owner.startswith(f"{name}.branch ")]
         depths = owners[len(owners) - force.n_switches :][:: force.n_switches // force.sides]
         said.append(f"{name!r} was pressed in by {max(0.0, float(values[:, depths].max(initial=0.0))):.3g} at most")
     return said
-
-
-def _events(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> np.ndarray:
-    """The values of all events at all outputs."""
-    t, q, u = data["time"], data["q"], data["u"]
-    kernel = dynamics.kernels.event_kernel
-    parts = [
-        np.asarray(kernel(t[at], q[at], u[at], dynamics.parameters(values))).reshape(len(t[at]), -1)
-        for at, values in pieces(outcome.segments, len(t))
-    ]
-    return np.concatenate(parts)
