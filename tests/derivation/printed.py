@@ -147,6 +147,8 @@ class Reader:
             return self._group() / self._group()
         if name == "sqrt":
             return math.sqrt(self._group())
+        if name == "pi":
+            return math.pi
         if name == "begin":
             return self._matrix()
         if name in ("max", "min"):

@@ -98,9 +98,10 @@ def read_back(d: da.Derivation) -> int:
 
 
 def cases() -> list[Any]:
-    """All but two. Of the Delta robot no random values were found at which all of its roots are real; the road of the
-    quarter car, a table, is printed by cases whose numbers are rounded."""
-    names = [name for name in LIBRARY if name not in ("delta-robot", "quarter-car")]
+    """All but three. Of the Delta robot no random values were found at which all of its roots are real; the road of the
+    quarter car, a table, is printed by cases whose numbers are rounded; forces of the wheelset follow from reactions,
+    which ``derive`` refuses."""
+    names = [name for name in LIBRARY if name not in ("delta-robot", "quarter-car", "wheelset")]
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 

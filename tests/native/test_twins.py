@@ -233,6 +233,9 @@ def prescribed() -> Iterator[Work]:
     """Motion that is given: positions that follow, that are led there first, and that are integrated."""
     short = {"duration": SHORT, "output_step": STEP}
     yield "a drive", partial(da.inverse_dynamics, da.library.four_bar(), {"A": "2*t"}, **short)
+    rubs = da.library.pendulum()
+    rubs.friction("rub", "pivot", coefficient=0.2, radius=0.05)
+    yield "a joint that rubs", partial(da.inverse_dynamics, rubs, {"pivot": "2*t"}, **short)
     slider, law = da.library.slider_crank_3d(), {"x(slider)": "0.22 + t"}
     yield "at another place", partial(da.inverse_dynamics, slider, law, unknowns=["crank_bearing"], **short)
     rolling = {f"contact[{i}]": f"0.{i} + t" for i in (2, 3, 4)}

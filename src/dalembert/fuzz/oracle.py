@@ -77,11 +77,12 @@ class JointState:
     bias: np.ndarray
     R_S: np.ndarray
     p_S: np.ndarray
+    kind: str
 
     def wrench(self, tau: np.ndarray) -> np.ndarray:
         """The wrench on the second body that stands for joint forces: no part of it is a reaction, in axes of S."""
         local = np.stack([self.localize(column) for column in self.S.T], axis=1)
-        if len(self.u) == 1 and np.any(local[:3]):  # of a screw, too, it is a torque
+        if self.kind == "screw":  # a torque about its axis
             local[3:] = 0.0
         sizes: np.ndarray = np.linalg.norm(local, axis=0)
         even = local / sizes  # turns about far axes are large
@@ -190,7 +191,7 @@ class Oracle:
         for group in groups:
             own = np.array(group).T @ u[at : at + len(group)]
             bias, V, at = bias + bracket(V, own), V + own, at + len(group)
-        return JointState(placed.first, placed.second, S, u, bias, R_S, p_S)
+        return JointState(placed.first, placed.second, S, u, bias, R_S, p_S, data.kind)
 
     def _units_about(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Twists in units of length about a point, so that rows do not mix small numbers with large ones."""
