@@ -239,6 +239,8 @@ def linear(node: ET.Element) -> str:
     """MathML in a line of LaTeX-like text; groups in braces, so that structure is kept."""
     parts, tag, text = list(node), node.tag, (node.text or "").strip()
     if tag in ("mi", "mtext"):
+        if text == "π":
+            return "\\pi "
         return f"\\{text} " if text in FUNCTIONS else f"⟨{text}⟩"
     if tag == "mo":
         return DASHES.get(text, text)
