@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_case():
         assert draw_case(kind, 7) == draw_case(kind, 7) != draw_case(kind, 8)
 
 
-# Up to 10 km, as the generator draws: at 1000 km reactions and analytical formulations of some models agree to 1e-7 only.
+# Up to 10 km, as the generator draws: at 1000 km reactions and analytical formulations agree to seven digits only.
 SIZES = [Size(), *(pytest.param(Size(*given), marks=pytest.mark.slow) for given in ((1e-6, 1e6), (1e4, 1e-6)))]
 
 
