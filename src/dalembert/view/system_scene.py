@@ -91,8 +91,10 @@ class _Bodies:
     def _shapes(self, drawing: Drawing, color: str) -> list[Drawn]:
         if drawing.source is not None:
             flat, body = drawing.source
-            reference: Any = _Reference(flat)
-            return self._builders.setdefault(id(flat), Builder(reference)).shapes(body)
+            if id(flat) not in self._builders:
+                reference: Any = _Reference(flat)
+                self._builders[id(flat)] = Builder(reference)
+            return self._builders[id(flat)].shapes(body)
         if not drawing.shapes:
             return [Drawn("sphere", radius=BALL * self.extent, color=color)]
         return [_drawn(shape, color) for shape in drawing.shapes]
