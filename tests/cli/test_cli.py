@@ -402,8 +402,9 @@ def test_the_bar_says_when_the_time_loop_has_begun():
         (["version"], {"numpy", "sympy", "casadi", "scipy", "llvmlite", "xarray", "matplotlib", "ruamel", "h5py"}),
         (["run", "pendulum", "--duration", "0.1", "--no-files"], {"xarray", "pandas", "matplotlib", "ruamel", "h5py"}),
         (["run", "pendulum", "--duration", "0.1", "--quiet"], {"xarray", "pandas"}),
+        (["run", "four-bar", "--duration", "0.1", "--no-files", "--integrator", "bdf"], {"xarray", "matplotlib", "scipy"}),
     ],
-    ids=["version", "run", "files"],
+    ids=["version", "run", "files", "implicit"],
 )
 def test_commands_import_what_they_need(arguments, unneeded, tmp_path):
     code = f"""

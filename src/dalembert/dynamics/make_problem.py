@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dalembert.integrators.base import Problem
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING
+from dalembert.numerics.reflections import independent_rows
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
@@ -75,7 +76,7 @@ def make_problem(
         _take_contacts(kernels, context)
         names = set[str]()
     if active is None and names and start is not None and kernels.rows:
-        active = independent_rows(kernels, *start, context.parameters)
+        active = rows_to_keep(kernels, *start, context.parameters)
     if active is not None:
         context.keep_rows(active)
     n = kernels.nq + kernels.nv + 1
@@ -191,7 +192,7 @@ def _problem_in_variables(
     if mixed is not None:
         variables = replace(variables, encode=mixed.encode)
         if active is None and start is not None and kernels.rows:
-            active = independent_rows(kernels, *start, context.parameters)
+            active = rows_to_keep(kernels, *start, context.parameters)
         context.keep_rows(np.arange(len(kernels.rows)) if active is None else active)
     functions = variables.bind(context)
     problem = Problem(
@@ -207,15 +208,9 @@ def _problem_in_variables(
     return problem, context
 
 
-def independent_rows(kernels: KernelSet, t: float, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+def rows_to_keep(kernels: KernelSet, t: float, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:
     """Constraint rows that are independent at a state, holonomic ones first."""
     q, u = y[: kernels.nq], y[kernels.nq : kernels.nq + kernels.nv]
     A = np.asarray(kernels.constraint_kernel(t, q, u, parameters).jacobian)
-    if not A.any():
-        return np.empty(0, dtype=np.int64)
-    import scipy.linalg
-
-    _, R, order = cast(Any, scipy.linalg).qr(A.T, mode="economic", pivoting=True)
-    sizes = np.abs(np.diag(R))
-    rank = int(np.sum(sizes > max(RANK_TOLERANCE * sizes[0], ROUNDING * max(1.0, np.abs(A).max()))))
-    return np.sort(order[:rank]).astype(np.int64)
+    rounding = ROUNDING * max(1.0, np.abs(A).max(initial=0.0))
+    return np.array(independent_rows(A, A.shape[1], RANK_TOLERANCE, rounding), dtype=np.int64)

@@ -20,7 +20,17 @@ import numpy as np
 
 from dalembert.native import native
 
-__all__ = ["Reflections", "Triangle", "basis", "dot", "dot_along", "largest_size", "reduce_rows", "reflect"]
+__all__ = [
+    "Reflections",
+    "Triangle",
+    "basis",
+    "dot",
+    "dot_along",
+    "independent_rows",
+    "largest_size",
+    "reduce_rows",
+    "reflect",
+]
 
 # Squares of lengths. A row is long enough if its rest is a tenth of the longest.
 LONG_ENOUGH = 1e-2
@@ -274,3 +284,20 @@ def reduce_rows(A: np.ndarray, tolerance: float, rounding: float) -> tuple[int, 
         smallest = min(smallest, pivot)
         rank += 1
     return rank, (smallest / first if rank > 0 else 1.0), T, Q
+
+
+def independent_rows(A: np.ndarray, most: int, tolerance: float = 0.0, rounding: float = 0.0) -> list[int]:
+    """At most this many rows of A, the most independent ones, for those who ask once: always the row of which most is
+    left, until that is at most ``tolerance`` times the longest row or ``rounding``."""
+    rest, chosen = A.astype(float), list[int]()
+    limit = max(tolerance * float(np.linalg.norm(A, axis=1).max(initial=0.0)), rounding)
+    for _ in range(min(most, len(A))):
+        lengths = np.linalg.norm(rest, axis=1)
+        best = int(np.argmax(lengths))
+        if tolerance and lengths[best] <= limit:
+            break
+        chosen.append(best)
+        along = rest[best] / max(float(lengths[best]), 1e-300)
+        rest -= np.outer(rest @ along, along)
+        rest[best] = 0.0
+    return sorted(chosen)

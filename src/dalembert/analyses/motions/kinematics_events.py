@@ -20,13 +20,14 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
 from dalembert.dynamics.motion_rates import solve_along
 from dalembert.errors import SimulationError
+from dalembert.numerics.reflections import independent_rows
 from dalembert.state import State
 
 if TYPE_CHECKING:
     from dalembert.analyses.motions.kinematics_result import Rates
     from dalembert.trajectory import Trajectory
 
-__all__ = ["Found", "Watch", "find_events", "independent_rows"]
+__all__ = ["Found", "Watch", "find_events"]
 
 EXACT = 1e-13  # of an instant, relative
 STILL = 1e-9  # of what a drive moves, relative to the largest: nothing
@@ -124,20 +125,8 @@ class Watch:
     @cached_property
     def independent(self) -> list[int]:
         """Rows of J that are independent at the first instant."""
-        return independent_rows(self.rates.jacobian[0])
-
-
-def independent_rows(J: np.ndarray) -> list[int]:
-    """As many rows of J as it has columns, the most independent ones."""
-    rest, chosen = J.copy(), list[int]()
-    for _ in range(J.shape[1]):
-        lengths = np.linalg.norm(rest, axis=1)
-        best = int(np.argmax(lengths))
-        chosen.append(best)
-        along = rest[best] / max(float(lengths[best]), 1e-300)
-        rest -= np.outer(rest @ along, along)
-        rest[best] = 0.0
-    return sorted(chosen)
+        J = self.rates.jacobian[0]
+        return independent_rows(J, J.shape[1])
 
 
 def find_events(watch: Watch, ended: Found | None) -> list[Found]:

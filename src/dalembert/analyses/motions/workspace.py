@@ -14,7 +14,6 @@ from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import working_model
-from dalembert.analyses.motions.kinematics_events import independent_rows
 from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
@@ -22,6 +21,7 @@ from dalembert.dynamics.assembly import CLOSED
 from dalembert.dynamics.kept import kept_for
 from dalembert.errors import DalembertError
 from dalembert.model import Model, model_of
+from dalembert.numerics.reflections import independent_rows
 from dalembert.planar import Planar
 from dalembert.values import SEQUENCE
 
@@ -169,7 +169,7 @@ def _reach(
         return q, reachable, np.where(reachable, 1.0, np.nan)
     # Beyond a singular position the loops are closed in another way.
     own = search.jacobian(base)
-    rows = independent_rows(own)
+    rows = independent_rows(own, own.shape[1])
     reachable &= np.linalg.slogdet(J[:, rows])[0] == np.linalg.slogdet(own[rows])[0]
     sizes = np.linalg.svd(J, compute_uv=False)
     quality = sizes[:, -1] / np.maximum(sizes[:, 0], 1e-300)
