@@ -41,23 +41,9 @@ class Live(Record):
         end: the time reached.
     """
 
-    n_times = Int()
-    nx = Int()
-    nq = Int()
-    nv = Int()
-    n_drawn = Int()
-    status = Int()
-    reaction = Int()
-    written = Int()
-    steps = Int()
-    rejected = Int()
-    evaluations = Int()
-    narrow = Int()
-    stiff = Flag()
-    converts = Flag()
-    slow = Flag()
-    end = Real()
-    changed = Real()
+    n_times, nx, nq, nv, n_drawn, status, reaction, written, steps, rejected, evaluations, narrow = 12 * Int()
+    stiff, converts, slow = 3 * Flag()
+    end, changed = 2 * Real()
     times = Vector("n_times")
     states = Matrix("n_times + 1", "nx")
     q = Vector("nq")
@@ -74,8 +60,7 @@ class Live(Record):
     slow_memory = Ref(Memory)
     slow_stepper = Ref(Stepper)
     monitor = Ref(Monitor)
-    converted = Kernel()
-    geometry = Kernel()
+    converted, geometry = 2 * Kernel()
     drawn = Vector("n_drawn")
 
 

@@ -21,8 +21,7 @@ class GroupStep(Step):
     """A step and its working space: (q, δ), q ∘ exp(δ) with D and its inverse, a stage, its rates δ̇ and ẏ, and their
     weighted sums; those of states of first order, which stand in q."""
 
-    nq = Int()
-    nv = Int()
+    nq, nv = 2 * Int()
     memory = Ref(Memory)
     given = Vector("nq + nv")
     moved = Vector("nq + 2 * nv * nv")
@@ -31,8 +30,7 @@ class GroupStep(Step):
     rate = Vector("size")
     total_turn = Vector("nv")
     total = Vector("size - nq")
-    n_states = Int()
-    first_state = Int()
+    n_states, first_state = 2 * Int()
     total_states = Vector("n_states")
 
 

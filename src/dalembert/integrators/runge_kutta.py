@@ -36,18 +36,10 @@ class Pair(Record):
     """An embedded pair (see ``tables.Table``) with its options; ``limit``: of stability. ``dense`` has a row for
     each power."""
 
-    stages = Int()
-    powers = Int()
-    main = Int()
-    error_order = Int()
-    limit = Real()
-    rtol = Real()
-    atol = Real()
-    max_step = Real()
+    stages, powers, main, error_order = 4 * Int()
+    limit, rtol, atol, max_step = 4 * Real()
     A = Matrix("stages", "stages")
-    c = Vector("stages")
-    e = Vector("stages")
-    e_low = Vector("stages")
+    c, e, e_low = 3 * Vector("stages")
     dense = Matrix("powers", "stages")
 
 
@@ -55,11 +47,8 @@ class PairMemory(Memory):
     """What an embedded pair remembers: its last error, rejections in a row and the error of the last of them, quality
     of the state, and the stages, the first of which is ẏ."""
 
-    stages = Int()
-    rejections = Int()
-    error = Real()
-    tried = Real()
-    quality = Real()
+    stages, rejections = 2 * Int()
+    error, tried, quality = 3 * Real()
     k = Matrix("stages", "size")
 
 

@@ -30,9 +30,7 @@ class Pattern(Record):
         row_start, row_index: L by rows, columns in the order of elimination.
     """
 
-    n = Int()
-    entries = Int()
-    fill = Int()
+    n, entries, fill = 3 * Int()
     place = Integers("n")
     start = Integers("n + 1")
     index = Integers("entries")
