@@ -237,7 +237,7 @@ class _Steps:
     def _back(self, state: LinkState) -> dict[str, Any]:
         e, none = self["e"], CASADI.zeros(0)
         joint = Eliminated(none, none, self["W"].reshape(len(e), 6), e)
-        du, A = step_back(CASADI, state, joint, self["A_P"])
+        du, A = step_back(state, joint, self["A_P"])
         return {"du": du, "A": A}
 
     def move(self) -> dict[str, Any]:

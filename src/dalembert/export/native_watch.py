@@ -60,12 +60,10 @@ class Watch(Record):
     first_ball = Matrix("n_balls", 4)
     observer = Kernel()
     context = Ref(Context)
-    time = Vector("n_rows")
+    time, work, sizes, longest = 4 * Vector("n_rows")
     states = Matrix("n_rows", "nq + nv + 1")
     observed = Matrix("n_rows", "n_observed")
-    work = Vector("n_rows")
     orientation = Vector("4 * n_rows * n_bodies")
-    sizes, longest = 2 * Vector("n_rows")
     residuals = Matrix("n_rows", 2)
     measured = Vector(len(MEASURED))
 

@@ -358,7 +358,4 @@ class BackwardDifferences(Stepwise):
             memory=memory, rtol=rtol, atol=atol, max_step=self.max_step,
             converged=max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol))),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_restart.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
-            go_on=_go_on.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_restart, step=_step, interpolate=_interpolate, go_on=_go_on)

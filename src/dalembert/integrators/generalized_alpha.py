@@ -223,4 +223,4 @@ class GeneralizedAlpha(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, rows=problem.rows, alpha_m=alpha_m, alpha_f=alpha_f, beta=beta, gamma=gamma,
         )  # fmt: skip
-        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))
+        return Stepper.of(step, begin=_begin, step=_step)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dalembert.native import Flag, Function, Int, Matrix, Real, Record, Ref, Vector
+from dalembert.native import Flag, Function, Int, Matrix, Native, Real, Record, Ref, Vector
 
 __all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
 
@@ -155,6 +155,11 @@ class Stepper(Record):
 
     current = Ref(Step)
     begin, step, interpolate, go_on = 4 * Function()
+
+    @classmethod
+    def of(cls, current: Step, /, **functions: Native) -> Stepper:
+        """Native functions of a step, by what they do."""
+        return cls(current=current, **{name: function.bind(current) for name, function in functions.items()})
 
 
 class Monitor(Record):

@@ -447,7 +447,4 @@ class Radau(Stepwise):
             z=np.concatenate([memory.y, memory.algebraic]),
             converged=max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner))),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
-            go_on=_go_on.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin, step=_step, interpolate=_interpolate, go_on=_go_on)

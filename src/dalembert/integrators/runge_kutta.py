@@ -366,10 +366,7 @@ class _Embedded(Stepwise):
             size=problem.size, more_powers=pair.powers - 3, max_steps=self.max_steps, watch=self.watch_stiffness,
             problem=problem, memory=memory, pair=pair, guard=GUARD, rtol=pair.rtol, atol=pair.atol,
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin_pair.bind(step), step=_step_pair.bind(step),
-            interpolate=_interpolate_pair.bind(step), go_on=_go_on_pair.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin_pair, step=_step_pair, interpolate=_interpolate_pair, go_on=_go_on_pair)
 
 
 @lru_cache(maxsize=100)
@@ -426,10 +423,7 @@ class FixedStep(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             stages=count, method=Stages(stages=count, A=self.stages, b=self.weights),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin_stages.bind(step), step=_step_stages.bind(step),
-            interpolate=_interpolate_stages.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin_stages, step=_step_stages, interpolate=_interpolate_stages)
 
 
 @dataclass(frozen=True)

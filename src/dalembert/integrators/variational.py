@@ -196,4 +196,4 @@ class Variational(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, rows=problem.rows,
         )  # fmt: skip
-        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))
+        return Stepper.of(step, begin=_begin, step=_step)
