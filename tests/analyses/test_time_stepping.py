@@ -30,15 +30,21 @@ def test_it_converges_to_the_event_driven_run(name, duration, joint, expected):
     assert errors[-1] < 1e-3 * max(np.abs(exact).max(), 1.0)
 
 
-def test_friction_slows_and_holds():
-    """A block that slides, stops and stays; a loop does not matter to it."""
+def sliding_block(coefficient):
+    """A block that slides on the floor at 3 m/s."""
     model = da.Model("block")
     block = model.body("block", mass=1.0, inertia=(1, 1, 1))
     model.planar("plane", model.ground, block, point=(0, 0, 0), axis="y")
     model.constraint("upright", "q(plane, 2)")
     model.rigid_contact("foot", model.ground, block, surfaces=(FLOOR, {"kind": "point"}))
-    model.contact_friction("rub", "foot", coefficient=0.25, along="x")
+    model.contact_friction("friction", "foot", coefficient=coefficient, along="x")
     model.initial("plane", rate=(0, 3.0, 0))
+    return model
+
+
+def test_friction_slows_and_holds():
+    """A block that slides, stops and stays; a loop does not matter to it."""
+    model = sliding_block(0.25)
     run = stepped(model, 10.0, 1e-3, certify=False)
     way = run.joint("plane").q.values[:, 1]
     assert way[-1] == pytest.approx(3.0**2 / (2 * 0.25 * 9.81), rel=1e-3)
@@ -50,14 +56,8 @@ def test_friction_slows_and_holds():
 def test_friction_that_turns_around_converges_with_first_order():
     """A block on a spring: by events every half swing takes π/ω, as in the closed form; steps come near by the first
     order, since each turn falls anywhere within its step."""
-    model = da.Model("block")
-    block = model.body("block", mass=1.0, inertia=(1, 1, 1))
-    model.planar("plane", model.ground, block, point=(0, 0, 0), axis="y")
-    model.constraint("upright", "q(plane, 2)")
-    model.rigid_contact("foot", model.ground, block, surfaces=(FLOOR, {"kind": "point"}))
-    model.contact_friction("rub", "foot", coefficient=0.1, along="x")
-    model.spring("spring", model.ground, block, at=((-1, 0, 0), (0, 0, 0)), stiffness=50.0, length=1.0)
-    model.initial("plane", rate=(0, 3.0, 0))
+    model = sliding_block(0.1)
+    model.spring("spring", model.ground, "block", at=((-1, 0, 0), (0, 0, 0)), stiffness=50.0, length=1.0)
     exact = da.simulate(model, 2.0, output_step=0.04)
     turns = [event.time for event in exact.events]
     assert len(turns) == 5 and np.diff(turns) == pytest.approx(np.pi / np.sqrt(50), rel=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import casadi as ca
 import mpmath
 import numpy as np
@@ -10,10 +12,39 @@ import sympy as sp
 from support.effort import effort
 
 from dalembert.codegen.tape import BINARY, UNARY
-from dalembert.derivation.expression_graph import MpmathScalars, SympyScalars, define, replay, tape_of
+from dalembert.derivation.expression_graph import Scalars, SympyScalars, define, replay, tape_of
 
 # CasADi keeps these for its own use, or has no function for them
 _UNTRACED = {"fmod", "remainder", "copysign"}
+
+
+class MpmathScalars(Scalars):
+    """Numbers with many digits.
+
+    Attributes:
+        context: of mpmath, with its precision.
+    """
+
+    def __init__(self, digits=30):
+        super().__init__()
+        mp = mpmath.mp.clone()
+        self.context = mp
+        mp.dps = digits
+        names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
+        self.operations |= {name: getattr(mp, name) for name in (*names, "acosh", "atanh", "floor", "ceil", "erf")}
+        unary = {
+            "fabs": abs, "sign": mp.sign, "log1p": lambda x: mp.log(1 + x), "expm1": mp.expm1, "not": operator.not_,
+        }  # fmt: skip
+        binary = {
+            "atan2": mp.atan2, "fmin": min, "fmax": max, "pow": mp.power, "constpow": mp.power, "hypot": mp.hypot,
+            "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
+            "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b),
+            "if_else_zero": lambda c, x: x if c else mp.mpf(0),
+        }  # fmt: skip
+        self.operations |= {**unary, **binary}
+
+    def constant(self, value):
+        return self.context.mpf(value)
 
 
 def function_of_all():

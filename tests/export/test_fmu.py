@@ -124,18 +124,23 @@ def test_runs_are_those_of_simulate(case, units):
             assert off(play(path, kind, 1.5, start_values=dict(given)), run) < SAME, (kind, given)
 
 
+def opened(path):
+    """A unit for model exchange, and the numbers of its variables by name."""
+    description = fmpy.read_model_description(str(path))
+    unit = fmpy.instantiate_fmu(fmpy.extract(str(path)), description, fmi_type="ModelExchange")
+    return unit, {v.name: v.valueReference for v in description.modelVariables}
+
+
 @compiled
 @pytest.mark.slow
 def test_inputs_change_while_it_runs(units):
     """An input that jumps; and a controller outside, which sees outputs and sets the input."""
     path = units("cart")
+    unit, number = opened(path)
     jump = np.array([(0, 0), (0.5, 0), (0.5, 2), (2, 2)], dtype=[("time", float), ("push", float)])
     stepped = reference(cart("0 if t < 0.5 else 2"), {}, 1.5)
     for kind in ("ModelExchange", "CoSimulation"):
         assert off(play(path, kind, 1.5, input=jump), stepped) < SAME
-    description = fmpy.read_model_description(str(path))
-    number = {v.name: v.valueReference for v in description.modelVariables}
-    unit = fmpy.instantiate_fmu(fmpy.extract(str(path)), description, fmi_type="ModelExchange")
     unit.setupExperiment(startTime=0.0)
     unit.enterInitializationMode()
     unit.exitInitializationMode()
@@ -165,10 +170,7 @@ def test_inputs_change_while_it_runs(units):
 @pytest.mark.slow
 def test_functions_besides_a_run(units):
     """Directional derivatives, snapshots, refusals."""
-    path = units("four-bar")
-    description = fmpy.read_model_description(str(path))
-    number = {v.name: v.valueReference for v in description.modelVariables}
-    unit = fmpy.instantiate_fmu(fmpy.extract(str(path)), description, fmi_type="ModelExchange")
+    unit, number = opened(units("four-bar"))
     unit.enterInitializationMode(startTime=0.0)
     unit.exitInitializationMode()
     unit.updateDiscreteStates()

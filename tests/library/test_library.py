@@ -62,21 +62,9 @@ MOBILITY = {
 }
 # By a motion, a force or a torque, or damped.
 DRIVEN = {
-    *MOBILITY,
-    "andrews",
-    "snakeboard",
-    "desk-lamp",
-    "bouncing-ball",
-    "five-bar",
-    "quarter-car",
-    "rocking-block",
-    "woodpecker",
-    "clutch",
-    "geneva-drive",
-    "belt-drive",
-    "hopping-leg",
-    "wheelset",
-}
+    *MOBILITY, "andrews", "snakeboard", "desk-lamp", "bouncing-ball", "five-bar", "quarter-car", "rocking-block",
+    "woodpecker", "clutch", "geneva-drive", "belt-drive", "hopping-leg", "wheelset",
+}  # fmt: skip
 CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
 # A parameter to change for each mechanism; loops must close with the new value too.
 CHANGES = {

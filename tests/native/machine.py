@@ -13,15 +13,13 @@ class Part(Record):
 
 
 class Machine(Record):
-    n = Int()
-    m = Int()
+    n, m = 2 * Int()
     state = Vector("n")
     M = Matrix("n", "n")
     order = Integers("n")
     on = Flags("n")
     nothing = Vector(0)
-    part = Ref(Part)
-    other = Ref(Part)
+    part, other = 2 * Ref(Part)
     rate = Function(float, Vector, Vector)
     missing = Function(float)
     kernel = Kernel()

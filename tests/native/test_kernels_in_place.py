@@ -16,9 +16,7 @@ from dalembert.native import Int, IntegerMatrix, Kernels, Record, Vector, checki
 class Steps(Record):
     """Kernels by number, and where each reads and writes."""
 
-    n = Int()
-    size = Int()
-    steps = Int()
+    n, size, steps = 3 * Int()
     kernels = Kernels("n")
     order = IntegerMatrix("steps", 3)
     numbers = Vector("size")

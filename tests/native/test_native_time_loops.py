@@ -236,11 +236,9 @@ def test_a_memory_is_known_by_the_names_of_its_fields(name):
 class Batched(Record):
     """A kernel for groups of states."""
 
-    groups = Int()
-    size = Int()
+    groups, size = 2 * Int()
     kernel = BatchKernel()
-    x = Matrix("groups", "size")
-    y = Matrix("groups", "size")
+    x, y = 2 * Matrix("groups", "size")
 
 
 @native

@@ -34,13 +34,11 @@ class Part(Record):
 
 
 class Sizes(Record):
-    n = Int()
-    m = Int()
+    n, m = 2 * Int()
 
 
 class Everything(Record):
-    n = Int()
-    rows = Int()
+    n, rows = 2 * Int()
     scale = Real()
     ready = Flag()
     sizes = Ref(Sizes)
@@ -85,6 +83,24 @@ def everything(**more):
 
 
 # -- fields -----------------------------------------------------------------------------------------------------------
+
+
+def test_fields_of_one_kind_in_one_line_are_fields_of_their_own():
+    class Line(Record):
+        n, m = 2 * Int()
+        v, w = 2 * Vector("n")
+
+    class Lines(Record):
+        n = Int()
+        m = Int()
+        v = Vector("n")
+        w = Vector("n")
+
+    assert Line.slot_of == Lines.slot_of == {"n": 0, "m": 1, "v": 2, "w": 3}
+    assert Line.signature().partition(":")[2] == Lines.signature().partition(":")[2]
+    line = Line(n=2, m=5)
+    line.v[:] = 1.0
+    assert (line.n, line.m, list(line.w)) == (2, 5, [0.0, 0.0])
 
 
 @native

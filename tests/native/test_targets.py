@@ -9,7 +9,7 @@ from support.objects import read_symbols
 from test_language import variable_after_loop
 
 from dalembert.codegen import compile_function
-from dalembert.native.targets import NEEDED_ON, TARGETS, Program, Target, objects_for
+from dalembert.native.targets import NEEDED_ON, TARGETS, Program, Target
 from dalembert.native.types import FLOAT, INT, Pointer, matrix, vector
 from dalembert.numerics.linear import solve_constrained
 
@@ -79,7 +79,9 @@ def test_calling_conventions(name, register):
 
 
 def test_objects_by_name():
-    data = objects_for("riscv64-unknown-linux-gnu", {"solve": (variable_after_loop, (INT,))})
+    program = Program()
+    program.entry("solve", variable_after_loop, (INT,))
+    data = program.object(Target("riscv64-unknown-linux-gnu"))
     assert read_symbols(data).machine == 243 and "solve" in read_symbols(data).defined
     with pytest.raises(RuntimeError, match="target"):
         Target("nonsense-unknown-none").machine()

@@ -95,7 +95,9 @@ def exp_of_log_is_the_rotation(al, s):
 
 @axiom
 def dexp_times_its_inverse(al, s):
-    return so3.dexp(al, s.r) @ so3.dexp_inverse(al, s.r), al.eye(3)
+    rotation = so3.dexp(al, s.r) @ so3.dexp_inverse(al, s.r)
+    pose = se3.dexp(al, s.xi) @ se3.dexp_inverse(al, s.xi)
+    return [rotation, pose], [al.eye(3), al.eye(6)]
 
 
 @axiom
@@ -202,11 +204,6 @@ def a_screw_leaves_its_axis(al, s):
     a = s.v
     xi = se3.screw(al, a, s.c, 0.25)
     return se3.exp(al, 1.3 * xi).apply(s.c), s.c + 1.3 * 0.25 * a
-
-
-@axiom
-def pose_dexp_times_its_inverse(al, s):
-    return se3.dexp(al, s.xi) @ se3.dexp_inverse(al, s.xi), al.eye(6)
 
 
 @axiom

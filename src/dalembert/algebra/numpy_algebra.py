@@ -16,18 +16,10 @@ class NumpyAlgebra(Algebra):
     """Plain float64 arrays."""
 
     name = "numpy"
-    sin = staticmethod(math.sin)
-    cos = staticmethod(math.cos)
-    tan = staticmethod(math.tan)
-    asin = staticmethod(math.asin)
-    acos = staticmethod(math.acos)
-    atan = staticmethod(math.atan)
-    sinh = staticmethod(math.sinh)
-    cosh = staticmethod(math.cosh)
-    tanh = staticmethod(math.tanh)
-    exp = staticmethod(math.exp)
-    log = staticmethod(math.log)
-    sqrt = staticmethod(math.sqrt)
+    sin, cos, tan = staticmethod(math.sin), staticmethod(math.cos), staticmethod(math.tan)
+    asin, acos, atan = staticmethod(math.asin), staticmethod(math.acos), staticmethod(math.atan)
+    sinh, cosh, tanh = staticmethod(math.sinh), staticmethod(math.cosh), staticmethod(math.tanh)
+    exp, log, sqrt = staticmethod(math.exp), staticmethod(math.log), staticmethod(math.sqrt)
     absolute = staticmethod(abs)
 
     @staticmethod

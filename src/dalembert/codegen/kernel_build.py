@@ -64,17 +64,7 @@ _loaded: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
 def _sources() -> str:
     """SHA-256 of the modules that decide on the code, so that a new version never meets an old cache."""
     sha = hashlib.sha256()
-    for name in (
-        "tape",
-        "emit_kernel",
-        "emit_products",
-        "helpers",
-        "plan",
-        "products",
-        "kernel_build",
-        "lookup",
-        "interpret",
-    ):
+    for name in _DECIDING:
         sha.update(Path(__file__).with_name(name + ".py").read_bytes())
     sha.update(Path(jit.__file__).read_bytes())
     return sha.hexdigest()

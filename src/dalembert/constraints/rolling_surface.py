@@ -10,7 +10,7 @@ import sympy as sp
 from pydantic import Field
 
 from dalembert.constraints.base import Constraint
-from dalembert.elements import Allowed, BodyName, Formula, Motion, Site, Vector
+from dalembert.elements import Allowed, BodyName, Formula, Motion, Site, Vector, check_two_bodies
 from dalembert.expressions import evaluate, parameter
 from dalembert.spatial.so3 import cross
 
@@ -49,9 +49,7 @@ class RollingSurface(Constraint):
     slips: bool = Field(False, description="it slides without friction instead of rolling")
 
     def check(self, site: Site) -> None:
-        if self.bodies[0] == self.bodies[1]:
-            message = f"must stand between two different bodies, got {self.bodies[0]!r} twice"
-            site.report("bodies", message, "name another body, or ground")
+        check_two_bodies(site, self.bodies, "stand between")
         if any(not component.is_number for component in self.axis) or not any(self.axis):
             site.report("axis", "axis must be three numbers, not all zero", "axis: z")
             return

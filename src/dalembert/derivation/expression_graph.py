@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any, cast
 
 import casadi as ca
-import mpmath
 import numpy as np
 import sympy as sp
 
@@ -26,7 +25,7 @@ from dalembert.algebra.sympy_algebra import readable_number
 from dalembert.codegen.tape import Tape, trace
 from dalembert.expressions import replaced, symbols_of
 
-__all__ = ["Definitions", "MpmathScalars", "Scalars", "SympyScalars", "define", "replay", "tape_of"]
+__all__ = ["Definitions", "Scalars", "SympyScalars", "define", "replay", "tape_of"]
 
 _LONG_DECIMAL = 13  # digits; shorter decimals were written by a person
 _LARGEST_DENOMINATOR = 20_000
@@ -78,35 +77,6 @@ class SympyScalars(Scalars):
 
     def constant(self, value: float) -> Any:
         return _fraction(value)
-
-
-class MpmathScalars(Scalars):
-    """Numbers with many digits.
-
-    Attributes:
-        context: of mpmath, with its precision.
-    """
-
-    def __init__(self, digits: int = 30) -> None:
-        super().__init__()
-        mp: Any = cast(Any, mpmath.mp).clone()
-        self.context = mp
-        mp.dps = digits
-        names = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
-        self.operations |= {name: getattr(mp, name) for name in (*names, "acosh", "atanh", "floor", "ceil", "erf")}
-        unary: Unary = {
-            "fabs": abs, "sign": mp.sign, "log1p": lambda x: mp.log(1 + x), "expm1": mp.expm1, "not": operator.not_,
-        }  # fmt: skip
-        binary: Binary = {
-            "atan2": mp.atan2, "fmin": min, "fmax": max, "pow": mp.power, "constpow": mp.power, "hypot": mp.hypot,
-            "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
-            "and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b),
-            "if_else_zero": lambda c, x: x if c else mp.mpf(0),
-        }  # fmt: skip
-        self.operations |= {**unary, **binary}
-
-    def constant(self, value: float) -> Any:
-        return self.context.mpf(value)
 
 
 def _fraction(value: float) -> Any:

@@ -72,18 +72,12 @@ class Closing(Record):
         error: largest residual that was left at last.
     """
 
-    nq = Int()
-    nv = Int()
-    rows = Int()
-    n_windings = Int()
-    n_parameters = Int()
-    n_given = Int()
+    nq, nv, rows, n_windings, n_parameters, n_given = 6 * Int()
     error = Real()
     parameters = Vector("n_parameters")
     given = Vector("n_given")
     stride = Vector("nv")
-    kernel = Kernel()
-    move = Kernel()
+    kernel, move = 2 * Kernel()
 
 
 def closing_kernel(kernels: MechanismKernels, quantities: Sequence[Quantity]) -> Compiled:

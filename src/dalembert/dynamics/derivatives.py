@@ -25,11 +25,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.coordinates import TreeKinematics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError
-from dalembert.tree.tree_derivatives import (
-    Load,
-    forward_dynamics_derivatives,
-    forward_parts,
-)
+from dalembert.tree.tree_derivatives import Load, forward_dynamics_derivatives, forward_parts
 
 if TYPE_CHECKING:
     from dalembert.dynamics.dynamics import Dynamics

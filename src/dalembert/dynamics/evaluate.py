@@ -9,17 +9,7 @@ import numpy as np
 
 from dalembert.native import Matrix, Outputs, Real, Vector, native
 from dalembert.numerics.closing import close_loops
-from dalembert.numerics.context import (
-    OK,
-    Blocks,
-    Context,
-    Solution,
-    System,
-    finite,
-    residual_rates,
-    stabilized,
-    watch,
-)  # fmt: skip
+from dalembert.numerics.context import OK, Blocks, Context, Solution, System, finite, residual_rates, stabilized, watch
 from dalembert.numerics.linear import hold_rank
 from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 

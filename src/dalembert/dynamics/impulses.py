@@ -42,12 +42,9 @@ class Rows(NamedTuple):
 class Touch(Outputs):
     """What the touch kernel gives (see ``equations.touches``)."""
 
-    gap = Vector("n_gaps")
-    rate = Vector("n_gaps")
-    bias = Vector("n_gaps")
+    gap, rate, bias = 3 * Vector("n_gaps")
     J = Matrix("n_gaps", "nv")
-    slip = Vector("n_slips")
-    slip_bias = Vector("n_slips")
+    slip, slip_bias = 2 * Vector("n_slips")
     S = Matrix("n_slips", "nv")
     restitution = Vector("n_gaps")
     grip = Matrix("n_frictions", "2")
@@ -55,8 +52,7 @@ class Touch(Outputs):
     M = Matrix("nv", "nv")
     f = Vector("nv")
     A = Matrix("rows", "nv")
-    gamma = Vector("rows")
-    b = Vector("rows")
+    gamma, b = 2 * Vector("rows")
 
 
 @native

@@ -64,8 +64,7 @@ class Wanted(Outputs):
     acceleration level; their Jacobian; q̇; the angles whose turns are counted."""
 
     position = Vector("n_positions")
-    rate = Vector("n_rows")
-    bias = Vector("n_rows")
+    rate, bias = 2 * Vector("n_rows")
     J = Matrix("n_rows", "nv")
     qdot = Vector("nq")
     turns = Vector("n_windings")
@@ -82,18 +81,11 @@ class Follower(Record):
         residual: of the last position.
     """
 
-    nq = Int()
-    nv = Int()
-    n_positions = Int()
-    n_rows = Int()
-    n_windings = Int()
-    n_parameters = Int()
+    nq, nv, n_positions, n_rows, n_windings, n_parameters = 6 * Int()
     integrates = Flag()
-    smallest_pivot = Real()
-    residual = Real()
+    smallest_pivot, residual = 2 * Real()
     parameters = Vector("n_parameters")
-    kernel = Kernel()
-    move = Kernel()
+    kernel, move = 2 * Kernel()
 
 
 def prescribed_kernel(kernels: MechanismKernels, targets: Sequence[Target]) -> Compiled:

@@ -48,20 +48,12 @@ class ForceTable(Record):
         loads, energy: of each kind.
     """
 
-    n = Int()
-    n_kinds = Int()
-    n_data = Int()
-    n_links = Int()
-    kind = Integers("n")
-    first_number = Integers("n")
-    first_link = Integers("n")
+    n, n_kinds, n_data, n_links = 4 * Int()
+    kind, first_number, first_link = 3 * Integers("n")
     data = Vector("n_data")
     links = Integers("n_links")
-    numbers = Integers("n_kinds")
-    bodies = Integers("n_kinds")
-    joints = Integers("n_kinds")
-    loads = Kernels("n_kinds")
-    energy = Kernels("n_kinds")
+    numbers, bodies, joints = 3 * Integers("n_kinds")
+    loads, energy = 2 * Kernels("n_kinds")
 
 
 class RolledForces:

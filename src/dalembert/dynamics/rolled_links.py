@@ -86,31 +86,18 @@ class LinkKind:
     kernels: dict[str, Kernel]
 
 
-def _places(count: int) -> list[Integers]:
-    return [Integers("n") for _ in range(count)]
-
-
 class LinkKinds(Record):
     """What the native loops find for each kind of link: sizes, kernels, and where its fields are in a link's numbers
     (see ``trace_link``)."""
 
     n = Int()
-    nq = Integers("n")
-    nv = Integers("n")
+    nq, nv = 2 * Integers("n")
     loaded = Flags("n")
-    outward = Kernels("n")
-    place = Kernels("n")
-    inward = Kernels("n")
-    back = Kernels("n")
-    newton = Kernels("n")
-    euler = Kernels("n")
-    observe = Kernels("n")
-    yields = Kernels("n")
-    move = Kernels("n")
-    q, u, tau, F_ext, V_P = _places(5)
-    X, V, qdot, I, W, e, A_P, du, A, S, G = _places(11)
-    du_in, A_P_in, newton_out, F, tau_out, F_up = _places(6)
-    X_WP, X_W, X_B, seen = _places(4)
+    outward, place, inward, back, newton, euler, observe, yields, move = 9 * Kernels("n")
+    q, u, tau, F_ext, V_P = 5 * Integers("n")
+    X, V, qdot, I, W, e, A_P, du, A, S, G = 11 * Integers("n")
+    du_in, A_P_in, newton_out, F, tau_out, F_up = 6 * Integers("n")
+    X_WP, X_W, X_B, seen = 4 * Integers("n")
 
     @classmethod
     def of(cls, kinds: list[LinkKind]) -> LinkKinds:
@@ -250,7 +237,7 @@ class _Steps:
     def _back(self, state: LinkState) -> dict[str, Any]:
         e, none = self["e"], CASADI.zeros(0)
         joint = Eliminated(none, none, self["W"].reshape(len(e), 6), e)
-        du, A = step_back(CASADI, state, joint, self["A_P"])
+        du, A = step_back(state, joint, self["A_P"])
         return {"du": du, "A": A}
 
     def move(self) -> dict[str, Any]:

@@ -32,17 +32,10 @@ class Program(Record):
         forces: on all links.
     """
 
-    n = Int()
-    size = Int()
+    n, size = 2 * Int()
     looped = Flag()
-    kind = Integers("n")
-    parent = Integers("n")
-    at_q = Integers("n")
-    at_u = Integers("n")
-    at = Integers("n")
-    first = Flags("n")
-    leaf = Flags("n")
-    placed = Flags("n")
+    kind, parent, at_q, at_u, at = 5 * Integers("n")
+    first, leaf, placed = 3 * Flags("n")
     kinds = Ref(LinkKinds)
     forces = Ref(ForceTable)
 

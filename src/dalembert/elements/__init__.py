@@ -19,29 +19,10 @@ from dalembert.elements.base import (
 from dalembert.elements.motion import Load, Motion
 from dalembert.elements.placement import Placement
 from dalembert.elements.shape import Shape
-from dalembert.elements.site import Site, Sizes
+from dalembert.elements.site import Site, Sizes, check_two_bodies
 
 __all__ = [
-    "LINEAR",
-    "MOTION",
-    "Allowed",
-    "BodyName",
-    "ConstraintName",
-    "Element",
-    "Formula",
-    "FrameName",
-    "Inertia3",
-    "JointName",
-    "Load",
-    "Motion",
-    "Name",
-    "ParameterName",
-    "Placement",
-    "PlainFormula",
-    "RateName",
-    "Record",
-    "Shape",
-    "Site",
-    "Sizes",
-    "Vector",
-]
+    "LINEAR", "MOTION", "Allowed", "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Inertia3",
+    "JointName", "Load", "Motion", "Name", "ParameterName", "Placement", "PlainFormula", "RateName", "Record",
+    "Shape", "Site", "Sizes", "Vector", "check_two_bodies",
+]  # fmt: skip

@@ -24,29 +24,10 @@ if TYPE_CHECKING:
     from dalembert.elements.site import Site
 
 __all__ = [
-    "BodyName",
-    "ConstraintName",
-    "Element",
-    "Formula",
-    "FrameName",
-    "Inertia3",
-    "JointName",
-    "Name",
-    "ParameterName",
-    "PlainFormula",
-    "RateName",
-    "Record",
-    "Vector",
-    "allowed_in",
-    "formula_of",
-    "formulas_in",
-    "is_name",
-    "names_in",
-    "numbers_in",
-    "pair_of",
-    "records_in",
-    "replace_names",
-]
+    "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Inertia3", "JointName", "Name", "ParameterName",
+    "PlainFormula", "RateName", "Record", "Vector", "allowed_in", "formula_of", "formulas_in", "is_name", "names_in",
+    "numbers_in", "pair_of", "records_in", "replace_names",
+]  # fmt: skip
 
 ROUNDED = 1e-12  # by which equal entries of a tensor may differ, relative to the largest
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]*(\.[A-Za-z_][A-Za-z0-9_ \-]*)*")

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 import sympy as sp
 
-__all__ = ["Site", "Sizes"]
+__all__ = ["Site", "Sizes", "check_two_bodies"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +62,10 @@ class Site(Protocol):
     def check_index(self, field: str, joint: str, index: int, what: Literal["coordinates", "velocities"]) -> None:
         """The joint must have so many coordinates or velocities."""
         ...
+
+
+def check_two_bodies(site: Site, bodies: tuple[str, str], what: str = "act between") -> None:
+    """Report an element that names one body twice."""
+    if bodies[0] == bodies[1]:
+        message = f"must {what} two different bodies, got {bodies[0]!r} twice"
+        site.report("bodies", message, "name another body, or ground")

@@ -15,7 +15,7 @@ import sympy as sp
 
 from dalembert.elements.motion import Motion
 from dalembert.elements.path_pairs import check_beside, check_path, closes, path_on_path, path_on_plane, roller_on_path
-from dalembert.elements.site import Site
+from dalembert.elements.site import Site, check_two_bodies
 from dalembert.elements.surface_data import ANGLE, ASIDE, SAMPLES, TINY, At, Placed, Surface, Touching, is_path, settled
 from dalembert.elements.terrain_pairs import ball_on_terrain, point_on_terrain
 from dalembert.expressions import evaluate
@@ -40,8 +40,7 @@ def touching(motion: Motion, bodies: tuple[str, str], surfaces: tuple[Surface, S
 
 def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Surface]) -> None:
     """Report what is wrong with a pair of surfaces."""
-    if bodies[0] == bodies[1]:
-        site.report("bodies", f"must act between two different bodies, got {bodies[0]!r} twice", "name another body")
+    check_two_bodies(site, bodies)
     kinds = (surfaces[0].kind, surfaces[1].kind)
     if "mesh" in kinds:
         message = "a mesh touches nothing: contact is between surfaces with a formula"

@@ -36,25 +36,12 @@ class Events(Record):
         last, last_time: the latest events and their times; ``count``: of all so far.
     """
 
-    n_events = Int()
-    n_owners = Int()
-    n_values = Int()
-    n_targets = Int()
-    n_switches = Int()
-    n_kept = Int()
-    at_rates = Int()
-    at_rows = Int()
-    quick = Int()
-    most = Int()
-    count = Int()
-    n_last = Int()
-    tolerance = Real()
-    quick_time = Real()
+    n_events, n_owners, n_values, n_targets, n_switches, n_kept, n_last = 7 * Int()
+    at_rates, at_rows, quick, most, count = 5 * Int()
+    tolerance, quick_time = 2 * Real()
     owner = Integers("n_owners")
     ends = Integers("n_events")
-    first_value = Integers("n_events + 1")
-    first_target = Integers("n_events + 1")
-    first_switch = Integers("n_events + 1")
+    first_value, first_target, first_switch = 3 * Integers("n_events + 1")
     parameter = Integers("n_values")
     switch = Integers("n_switches")
     switch_to = Vector("n_switches")
@@ -63,8 +50,7 @@ class Events(Record):
     happened = Integers("n_kept")
     happened_at = Vector("n_kept")
     context = Ref(Context)
-    formulas = Kernel()
-    energies = Kernel()
+    formulas, energies = 2 * Kernel()
 
 
 @native

@@ -17,7 +17,10 @@ import sympy as sp
 
 from dalembert.algebra import Algebra
 
-__all__ = ["MOST_POINTS", "Curve", "Outline", "TableCall", "call", "check_rising", "starts", "tables_in", "through"]
+__all__ = [
+    "MOST_POINTS", "Curve", "Outline", "TableCall", "TableLeaf", "call", "check_rising", "starts", "tables_in",
+    "through",
+]  # fmt: skip
 
 MOST_POINTS = 200_000
 MOST_KINKS = 40  # of a curve that a run steps onto; one with more is evaluated as it is
@@ -26,8 +29,28 @@ STRAIGHT = 1e-12  # relative difference of slopes that is no kink
 CLOSED = 1e-9  # difference of first and last value of what repeats, relative to the largest
 
 
-class Curve(sp.AtomicExpr):
-    """A function of one variable, as a leaf of formulas.
+class TableLeaf(sp.AtomicExpr):
+    """A function given by points, as a leaf of formulas; two with the same name and the same numbers are one."""
+
+    is_commutative = True
+    is_real = True
+    name: str
+    outside: str
+    digest: str
+
+    def _sympystr(self, printer: Any) -> str:
+        return self.name
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\operatorname{{{self.name}}}"
+
+    @property
+    def free_symbols(self) -> set[sp.Basic]:
+        return set()
+
+
+class Curve(TableLeaf):
+    """A function of one variable.
 
     Attributes:
         knots: where pieces meet, the ends of the range included, rising.
@@ -38,15 +61,10 @@ class Curve(sp.AtomicExpr):
     """
 
     long = 64
-    is_commutative = True
-    is_real = True
-    name: str
     knots: np.ndarray
     pieces: np.ndarray
     kinks: tuple[float, ...]
     period: float
-    outside: str
-    digest: str
 
     def __new__(cls, name: str, knots: Any, pieces: Any, period: float, outside: str) -> Curve:
         made = cast(Curve, sp.AtomicExpr.__new__(cls))
@@ -76,16 +94,6 @@ class Curve(sp.AtomicExpr):
 
     def __reduce__(self) -> Any:
         return type(self), (self.name, self.knots, self.pieces, self.period, self.outside)
-
-    def _sympystr(self, printer: Any) -> str:
-        return self.name
-
-    def _latex(self, printer: Any) -> str:
-        return rf"\operatorname{{{self.name}}}"
-
-    @property
-    def free_symbols(self) -> set[sp.Basic]:
-        return set()
 
     def value(self, al: Algebra, x: Any, order: int = 0, below: Callable[[float, Any], Any] | None = None) -> Any:
         """The value, or a derivative, at a scalar of the algebra.

@@ -15,27 +15,22 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import Algebra
-from dalembert.expressions.curves import TableCall, check_rising, starts, through
+from dalembert.expressions.curves import TableCall, TableLeaf, check_rising, starts, through
 
 __all__ = ["Grid", "GridCall", "call_grid"]
 
 
-class Grid(sp.AtomicExpr):
-    """A function of two variables, as a leaf of formulas.
+class Grid(TableLeaf):
+    """A function of two variables.
 
     Attributes:
         x, y: lines of the grid, rising.
         cells: coefficients c_mn, shaped (4, 4, len(x) + 1, len(y) + 1): those beyond the ends are the first and last.
     """
 
-    is_commutative = True
-    is_real = True
-    name: str
     x: np.ndarray
     y: np.ndarray
     cells: np.ndarray
-    outside: str
-    digest: str
 
     def __new__(cls, name: str, x: Any, y: Any, cells: Any, outside: str) -> Grid:
         made = cast(Grid, sp.AtomicExpr.__new__(cls))
@@ -82,16 +77,6 @@ class Grid(sp.AtomicExpr):
 
     def __reduce__(self) -> Any:
         return type(self), (self.name, self.x, self.y, self.cells, self.outside)
-
-    def _sympystr(self, printer: Any) -> str:
-        return self.name
-
-    def _latex(self, printer: Any) -> str:
-        return rf"\operatorname{{{self.name}}}"
-
-    @property
-    def free_symbols(self) -> set[sp.Basic]:
-        return set()
 
     def value(self, al: Algebra, x: Any, y: Any, orders: tuple[int, int] = (0, 0)) -> Any:
         """The value, or a derivative ∂ᵐ⁺ⁿ/∂xᵐ∂yⁿ, at scalars of the algebra."""

@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 from pydantic import Field
 
-from dalembert.elements import BodyName, FrameName, Load, Motion, Site, Vector
+from dalembert.elements import BodyName, FrameName, Load, Motion, Site, Vector, check_two_bodies
 from dalembert.elements.allowed import DEFLECTION
 from dalembert.expressions import parameter, reference
 from dalembert.expressions.symbols import DEFLECTION_QUANTITY
@@ -49,9 +49,7 @@ class Bushing(Force):
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 
     def check(self, site: Site) -> None:
-        if self.bodies[0] == self.bodies[1]:
-            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
-            site.report("bodies", message, "name another body, or ground")
+        check_two_bodies(site, self.bodies)
 
     def _state(self, motion: Motion) -> tuple[list[Pose], Pose, np.ndarray]:
         """Poses of the bushing's frame on each body in the body, the relative pose and its twist."""

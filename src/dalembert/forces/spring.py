@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector
+from dalembert.elements import BodyName, Formula, FrameName, JointName, Load, Motion, Site, Vector, check_two_bodies
 from dalembert.forces.base import End, Force
 from dalembert.forces.strut import line_between
 
@@ -29,9 +29,7 @@ class Spring(Force):
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 
     def check(self, site: Site) -> None:
-        if self.bodies[0] == self.bodies[1]:
-            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
-            site.report("bodies", message, "name another body, or ground")
+        check_two_bodies(site, self.bodies)
         length = site.value(self.length)
         if length is not None and length < 0:
             site.report("length", f"length must not be negative, got {length:g}", "length: 0.3")

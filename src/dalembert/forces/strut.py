@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site, Vector
+from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site, Vector, check_two_bodies
 from dalembert.elements.allowed import LAW
 from dalembert.expressions import parameter, reference
 from dalembert.expressions.symbols import LINE_QUANTITIES
@@ -52,9 +52,7 @@ class Strut(Force):
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 
     def check(self, site: Site) -> None:
-        if self.bodies[0] == self.bodies[1]:
-            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
-            site.report("bodies", message, "name another body, or ground")
+        check_two_bodies(site, self.bodies)
 
     def in_full(self) -> Strut:
         swap: dict[Any, Any] = {parameter(name): reference(name, self.name) for name in LINE_QUANTITIES}

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site, Vector
+from dalembert.elements import BodyName, Formula, FrameName, Load, Motion, Site, Vector, check_two_bodies
 from dalembert.elements.allowed import TURN
 from dalembert.expressions import parameter, reference
 from dalembert.expressions.symbols import TURN_QUANTITIES
@@ -35,9 +35,7 @@ class Torsion(Force):
     frame: FrameName = Field("world", description="'world', 'body' (that of the first body), or a body's name")
 
     def check(self, site: Site) -> None:
-        if self.bodies[0] == self.bodies[1]:
-            message = f"must act between two different bodies, got {self.bodies[0]!r} twice"
-            site.report("bodies", message, "name another body, or ground")
+        check_two_bodies(site, self.bodies)
         axis = site.vector(self.axis)
         if axis is not None and not any(axis):
             site.report("axis", "axis must not be zero", "axis: z")

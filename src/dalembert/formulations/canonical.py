@@ -138,8 +138,7 @@ class MixedState(Outputs):
 
     q = Vector("context.nq")
     p_by_m = Vector("context.nv")
-    work = Vector(1)
-    m = Vector(1)
+    work, m = 2 * Vector(1)
     u = Vector("context.nv")
     multipliers = Vector("context.n_active")
 

@@ -32,9 +32,7 @@ class AugmentedVariables(VariablesRecord):
     """Options as in ``Augmented``; ``basic``: penalties on φ act as forces, not in the momenta."""
 
     basic = Flag()
-    alpha = Real()
-    omega = Real()
-    mu = Real()
+    alpha, omega, mu = 3 * Real()
     iterations = Int()
     tolerance = Real()
 

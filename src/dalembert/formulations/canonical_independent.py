@@ -11,16 +11,7 @@ from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import CanonicalFormulation, MomentumRates, largest_mass, rates_at
 from dalembert.formulations.independent import boolean_solver
 from dalembert.native import Outputs, Vector, native
-from dalembert.numerics.context import (
-    ILL_CONDITIONED,
-    OK,
-    RESTART,
-    STALE_CHOICE,
-    Context,
-    finite,
-    give_up,
-    watch,
-)
+from dalembert.numerics.context import ILL_CONDITIONED, OK, RESTART, STALE_CHOICE, Context, finite, give_up, watch
 from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
 from dalembert.numerics.linear import cholesky, cholesky_substitute
 from dalembert.numerics.partition import Choice, Split, follow, recalled, renewed, solution_basis, split

@@ -126,9 +126,7 @@ class KeptBasis(Record):
     """B of a former position: its first p rows; how often it was taken anew, and whether by singular values."""
 
     context = Ref(Context)
-    choices = Int()
-    p = Int()
-    singular = Int()
+    choices, p, singular = 3 * Int()
     B = Matrix("context.nv", "context.nv")
 
 

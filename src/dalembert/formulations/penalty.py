@@ -32,18 +32,14 @@ class PenaltyOptions(Record):
     """See ``Penalty``; the diagonals of α, Ω and μ, one entry for each constraint row."""
 
     context = Ref(Context)
-    alpha = Vector("context.rows")
-    omega = Vector("context.rows")
-    mu = Vector("context.rows")
+    alpha, omega, mu = 3 * Vector("context.rows")
 
 
 class PenaltyDiagonals(Record):
     """What follows from the names of constraints before a context is there."""
 
     rows = Int()
-    alpha = Vector("rows")
-    omega = Vector("rows")
-    mu = Vector("rows")
+    alpha, omega, mu = 3 * Vector("rows")
 
 
 @native

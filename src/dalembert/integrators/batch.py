@@ -32,21 +32,13 @@ class Block(Record):
         kernel, move: as in ``Lanes``, with their inputs in ``inp`` and ``moving``.
     """
 
-    groups = Int()
-    width = Int()
-    nq = Int()
-    n = Int()
-    n_in = Int()
-    n_moving = Int()
-    stages = Int()
+    groups, width, nq, n, n_in, n_moving, stages = 7 * Int()
     step = Real()
-    below = Vector("stages")
-    weights = Vector("stages")
+    below, weights = 2 * Vector("stages")
     inp = Matrix("groups", "n_in * width")
     moving = Matrix("groups", "n_moving * width")
     y = Matrix("groups", "n * width")
-    kernel = BatchKernel()
-    move = BatchKernel()
+    kernel, move = 2 * BatchKernel()
 
 
 @native

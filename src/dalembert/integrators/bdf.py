@@ -73,15 +73,10 @@ class DifferencesMemory(Memory):
         D: differences ∇⁰ … ∇⁷.
     """
 
-    order = Int()
-    equal = Int()
-    step = Real()
-    factored = Real()
-    fresh = Flag()
-    wanted = Flag()
-    jacobians = Int()
-    factorizations = Int()
-    restarts = Int()
+    order, equal = 2 * Int()
+    step, factored = 2 * Real()
+    fresh, wanted = 2 * Flag()
+    jacobians, factorizations, restarts = 3 * Int()
     D = Matrix(8, "size")
     J = Matrix("size", "size")
 
@@ -97,16 +92,9 @@ class DifferencesStep(Step):
     """
 
     iterations = Int()
-    max_step = Real()
-    converged = Real()
-    error = Real()
-    factored = Real()
+    max_step, converged, error, factored = 4 * Real()
     memory = Ref(DifferencesMemory)
-    guess = Vector("size")
-    psi = Vector("size")
-    scale = Vector("size")
-    d = Vector("size")
-    f = Vector("size")
+    guess, psi, scale, d, f = 5 * Vector("size")
     E = Matrix("size", "size")
     pivots = Integers("size")
 
@@ -370,7 +358,4 @@ class BackwardDifferences(Stepwise):
             memory=memory, rtol=rtol, atol=atol, max_step=self.max_step,
             converged=max(10.0 * ROUNDING / rtol, min(0.03, math.sqrt(rtol))),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_restart.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
-            go_on=_go_on.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_restart, step=_step, interpolate=_interpolate, go_on=_go_on)

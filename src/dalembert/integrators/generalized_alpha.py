@@ -24,13 +24,10 @@ class AlphaMemory(Memory):
     """What the loop remembers: velocities v, their rates dv, the method's own a, multipliers λ, and the power;
     ``begun`` once they are known."""
 
-    nv = Int()
-    rows = Int()
+    nv, rows = 2 * Int()
     power = Real()
     begun = Flag()
-    v = Vector("nv")
-    dv = Vector("nv")
-    a = Vector("nv")
+    v, dv, a = 3 * Vector("nv")
     multipliers = Vector("rows")
 
 
@@ -38,13 +35,8 @@ class AlphaStep(Step):
     """A step, the method's constants, and working space: z = (q, u, u̇, λ) and the residual there, (q, δ) and
     q ∘ exp(δ), Newton's matrix, ẏ at the end of the step."""
 
-    nq = Int()
-    nv = Int()
-    rows = Int()
-    alpha_m = Real()
-    alpha_f = Real()
-    beta = Real()
-    gamma = Real()
+    nq, nv, rows = 3 * Int()
+    alpha_m, alpha_f, beta, gamma = 4 * Real()
     memory = Ref(AlphaMemory)
     z = Vector("nq + 2 * nv + rows")
     balance = Vector("nv + rows + (3 * (nv + rows) + rows) * nv")
@@ -231,4 +223,4 @@ class GeneralizedAlpha(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, rows=problem.rows, alpha_m=alpha_m, alpha_f=alpha_f, beta=beta, gamma=gamma,
         )  # fmt: skip
-        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))
+        return Stepper.of(step, begin=_begin, step=_step)

@@ -75,4 +75,4 @@ class MoreauJean(Stepwise):
 
     def stepper(self, problem: Problem, memory: Memory) -> Stepper:
         step = ImpulseStep(size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory)
-        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step), interpolate=_straight.bind(step))
+        return Stepper.of(step, begin=_begin, step=_step, interpolate=_straight)

@@ -21,18 +21,13 @@ class GroupStep(Step):
     """A step and its working space: (q, δ), q ∘ exp(δ) with D and its inverse, a stage, its rates δ̇ and ẏ, and their
     weighted sums; those of states of first order, which stand in q."""
 
-    nq = Int()
-    nv = Int()
+    nq, nv, n_states, first_state = 4 * Int()
     memory = Ref(Memory)
     given = Vector("nq + nv")
     moved = Vector("nq + 2 * nv * nv")
-    stage = Vector("size")
-    turn = Vector("nv")
-    rate = Vector("size")
-    total_turn = Vector("nv")
+    stage, rate = 2 * Vector("size")
+    turn, total_turn = 2 * Vector("nv")
     total = Vector("size - nq")
-    n_states = Int()
-    first_state = Int()
     total_states = Vector("n_states")
 
 
@@ -119,4 +114,4 @@ class MuntheKaas(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, n_states=problem.n_states, first_state=problem.first_state,
         )  # fmt: skip
-        return Stepper(current=step, step=_step.bind(step))
+        return Stepper.of(step, step=_step)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dalembert.native import Flag, Function, Int, Matrix, Real, Record, Ref, Vector
+from dalembert.native import Flag, Function, Int, Matrix, Native, Real, Record, Ref, Vector
 
 __all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
 
@@ -48,35 +48,14 @@ class Problem(Record):
         dae_size, dae_index: length of z; index of all algebraic variables, 1 or 2.
     """
 
-    size = Int()
-    varying = Int()
-    nq = Int()
-    nv = Int()
-    rows = Int()
-    n_events = Int()
-    n_branches = Int()
-    n_states = Int()
-    first_state = Int()
-    dae_size = Int()
-    dae_index = Int()
+    size, varying, nq, nv, rows, n_events, n_branches, n_states, first_state, dae_size, dae_index = 11 * Int()
     staged = Flag()
     spacing = Real()
-    rhs = Function(float, Vector, Vector)
-    retract = Function(float, Vector, Vector)
-    events = Function(float, Vector, Vector)
-    choose = Function(Vector)
-    decode = Function(float, Vector, Vector)
-    encode = Function(float, Vector, Vector)
-    jacobian = Function(float, Vector, Matrix)
-    exponential = Function(float, Vector, Vector)
-    residual = Function(float, Vector, Vector)
-    multipliers = Function(float, Vector, Vector)
-    discrete = Function(float, Vector, Vector)
-    project = Function(float, Vector, Vector)
-    impulses = Function(float, Vector, Vector)
-    dae = Function(float, Vector, Vector)
-    dae_jacobian = Function(float, Vector, Matrix)
+    rhs, retract, events, decode, encode, exponential = 6 * Function(float, Vector, Vector)
+    residual, multipliers, discrete, project, impulses, dae = 6 * Function(float, Vector, Vector)
+    jacobian, dae_jacobian = 2 * Function(float, Vector, Matrix)
     dae_start = Function(float, Vector)
+    choose = Function(Vector)
 
     @property
     def share(self) -> float:
@@ -122,35 +101,12 @@ class Memory(Record):
         rejections_in_row: steps that were tried again since the last good one.
     """
 
-    size = Int()
-    n_events = Int()
-    t = Real()
-    h = Real()
-    written = Int()
-    steps = Int()
-    rejected = Int()
-    evaluations = Int()
+    size, n_events, written, steps, rejected, evaluations, event, stiff, seen, narrow, cuts = 11 * Int()
+    segment_count, segment_index, switches, switches_seen, rejections_in_row = 5 * Int()
+    t, h, seen_at, switched_at, defect, segment_start, segment_step = 7 * Real()
     started = Flag()
-    event = Int()
-    stiff = Int()
-    seen = Int()
-    seen_at = Real()
-    narrow = Int()
-    cuts = Int()
-    defect = Real()
-    segment_start = Real()
-    segment_step = Real()
-    segment_count = Int()
-    segment_index = Int()
-    y = Vector("size")
-    largest = Vector("size")
-    g = Vector("n_events")
-    before = Vector("n_events")
-    branches = Vector("n_events")
-    switches = Int()
-    switches_seen = Int()
-    switched_at = Real()
-    rejections_in_row = Int()
+    y, largest = 2 * Vector("size")
+    g, before, branches = 3 * Vector("n_events")
 
 
 class Step(Record):
@@ -178,24 +134,11 @@ class Step(Record):
         scratch: room for anybody.
     """
 
-    size = Int()
-    more_powers = Int()
-    max_steps = Int()
-    retracted = Int()
-    fixed = Real()
-    stretch = Real()
-    rtol = Real()
-    atol = Real()
-    guard = Real()
-    h = Real()
-    t_new = Real()
-    watch = Flag()
-    last = Flag()
-    landed = Flag()
-    limited = Flag()
+    size, more_powers, max_steps, retracted = 4 * Int()
+    fixed, stretch, rtol, atol, guard, h, t_new = 7 * Real()
+    watch, last, landed, limited = 4 * Flag()
     problem = Ref(Problem)
-    new = Vector("size")
-    scratch = Vector("size")
+    new, scratch = 2 * Vector("size")
     D = Matrix("4 + more_powers", "size")
 
 
@@ -211,10 +154,12 @@ class Stepper(Record):
     """
 
     current = Ref(Step)
-    begin = Function()
-    step = Function()
-    interpolate = Function()
-    go_on = Function()
+    begin, step, interpolate, go_on = 4 * Function()
+
+    @classmethod
+    def of(cls, current: Step, /, **functions: Native) -> Stepper:
+        """Native functions of a step, by what they do."""
+        return cls(current=current, **{name: function.bind(current) for name, function in functions.items()})
 
 
 class Monitor(Record):
@@ -227,5 +172,4 @@ class Monitor(Record):
     """
 
     reached = Real()
-    request = Int()
-    pause_at = Int()
+    request, pause_at = 2 * Int()

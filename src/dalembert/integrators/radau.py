@@ -89,16 +89,9 @@ class RadauMemory(Memory):
     """
 
     whole = Int()
-    error = Real()
-    step = Real()
-    rate = Real()
-    contraction = Real()
-    factored = Real()
-    after_rejection = Flag()
-    fresh = Flag()
-    wanted = Flag()
-    jacobians = Int()
-    factorizations = Int()
+    error, step, rate, contraction, factored = 5 * Real()
+    after_rejection, fresh, wanted = 3 * Flag()
+    jacobians, factorizations = 2 * Int()
     f = Vector("whole")
     P = Matrix(4, "whole")
     J = Matrix("whole", "whole")
@@ -121,30 +114,17 @@ class CollocationStep(Step):
         P: the solution within the step, powers of θ from θ on.
     """
 
-    whole = Int()
-    index = Int()
-    iterations = Int()
-    max_step = Real()
-    inner = Real()
-    floor = Real()
-    converged = Real()
-    error = Real()
-    factored = Real()
+    whole, index, iterations = 3 * Int()
+    max_step, inner, floor, converged, error, factored = 6 * Real()
     rhs = Function(float, Vector, Vector)
     jacobian = Function(float, Vector, Matrix)
     memory = Ref(RadauMemory)
-    z = Vector("whole")
-    moved = Vector("whole")
-    missed = Vector("whole")
-    scale = Vector("whole")
-    Z = Matrix(3, "whole")
-    W = Matrix(3, "whole")
-    F = Matrix(3, "whole")
+    z, moved, missed, scale = 4 * Vector("whole")
+    Z, W, F = 3 * Matrix(3, "whole")
     P = Matrix(4, "whole")
     E = Matrix("whole", "whole")
     E_complex = ComplexMatrix("whole", "whole")
-    pivots = Integers("whole")
-    pivots_complex = Integers("whole")
+    pivots, pivots_complex = 2 * Integers("whole")
 
 
 @native
@@ -467,7 +447,4 @@ class Radau(Stepwise):
             z=np.concatenate([memory.y, memory.algebraic]),
             converged=max(10.0 * ROUNDING / inner, min(0.03, math.sqrt(inner))),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin.bind(step), step=_step.bind(step), interpolate=_interpolate.bind(step),
-            go_on=_go_on.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin, step=_step, interpolate=_interpolate, go_on=_go_on)

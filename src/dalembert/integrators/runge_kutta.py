@@ -36,18 +36,10 @@ class Pair(Record):
     """An embedded pair (see ``tables.Table``) with its options; ``limit``: of stability. ``dense`` has a row for
     each power."""
 
-    stages = Int()
-    powers = Int()
-    main = Int()
-    error_order = Int()
-    limit = Real()
-    rtol = Real()
-    atol = Real()
-    max_step = Real()
+    stages, powers, main, error_order = 4 * Int()
+    limit, rtol, atol, max_step = 4 * Real()
     A = Matrix("stages", "stages")
-    c = Vector("stages")
-    e = Vector("stages")
-    e_low = Vector("stages")
+    c, e, e_low = 3 * Vector("stages")
     dense = Matrix("powers", "stages")
 
 
@@ -55,11 +47,8 @@ class PairMemory(Memory):
     """What an embedded pair remembers: its last error, rejections in a row and the error of the last of them, quality
     of the state, and the stages, the first of which is ẏ."""
 
-    stages = Int()
-    rejections = Int()
-    error = Real()
-    tried = Real()
-    quality = Real()
+    stages, rejections = 2 * Int()
+    error, tried, quality = 3 * Real()
     k = Matrix("stages", "size")
 
 
@@ -377,10 +366,7 @@ class _Embedded(Stepwise):
             size=problem.size, more_powers=pair.powers - 3, max_steps=self.max_steps, watch=self.watch_stiffness,
             problem=problem, memory=memory, pair=pair, guard=GUARD, rtol=pair.rtol, atol=pair.atol,
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin_pair.bind(step), step=_step_pair.bind(step),
-            interpolate=_interpolate_pair.bind(step), go_on=_go_on_pair.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin_pair, step=_step_pair, interpolate=_interpolate_pair, go_on=_go_on_pair)
 
 
 @lru_cache(maxsize=100)
@@ -437,10 +423,7 @@ class FixedStep(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             stages=count, method=Stages(stages=count, A=self.stages, b=self.weights),
         )  # fmt: skip
-        return Stepper(
-            current=step, begin=_begin_stages.bind(step), step=_step_stages.bind(step),
-            interpolate=_interpolate_stages.bind(step),
-        )  # fmt: skip
+        return Stepper.of(step, begin=_begin_stages, step=_step_stages, interpolate=_interpolate_stages)
 
 
 @dataclass(frozen=True)

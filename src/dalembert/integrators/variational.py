@@ -31,8 +31,7 @@ class VariationalMemory(Memory):
 class Momenta(Outputs):
     """What ``Problem.discrete`` gives: momenta before and after a step, its work, and ∂(before)/∂δ."""
 
-    before = Vector("nv")
-    after = Vector("nv")
+    before, after = 2 * Vector("nv")
     work = Real()
     slope = Matrix("nv", "nv")
 
@@ -49,15 +48,12 @@ class VariationalStep(Step):
     """A step and its working space: (q, δ, h), q ∘ exp(δ) with D and its inverse, momenta, constraints at both ends,
     impulses of the constraints, matrix and right-hand side of Newton's method."""
 
-    nq = Int()
-    nv = Int()
-    rows = Int()
+    nq, nv, rows = 3 * Int()
     memory = Ref(VariationalMemory)
     given = Vector("nq + nv + 1")
     moved = Vector("nq + 2 * nv * nv")
     momenta = Vector("2 * nv + 1 + nv * nv")
-    here = Vector("rows + rows * nv + nv * nv")
-    there = Vector("rows + rows * nv + nv * nv")
+    here, there = 2 * Vector("rows + rows * nv + nv * nv")
     impulse = Vector("rows")
     S = Matrix("nv + rows", "nv + rows")
     r = Vector("nv + rows")
@@ -200,4 +196,4 @@ class Variational(Stepwise):
             size=problem.size, fixed=self.step, max_steps=self.max_steps, problem=problem, memory=memory,
             nq=problem.nq, nv=problem.nv, rows=problem.rows,
         )  # fmt: skip
-        return Stepper(current=step, begin=_begin.bind(step), step=_step.bind(step))
+        return Stepper.of(step, begin=_begin, step=_step)

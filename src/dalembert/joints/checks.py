@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.elements import Site, Sizes
+from dalembert.elements import Site, Sizes, check_two_bodies
 from dalembert.joints.base import Joint
 from dalembert.joints.joint_data import GEOMETRY, JointData
 
@@ -18,9 +18,7 @@ __all__ = ["check_joint", "check_values"]
 
 def check_joint(joint: type[Joint], data: JointData, site: Site) -> None:
     """Everything about a joint of this kind but its formulas, its name and the names that it gives."""
-    if data.bodies[0] == data.bodies[1]:
-        message = f"must connect two different bodies, got {data.bodies[0]!r} twice"
-        site.report("bodies", message, "name another body, or ground")
+    check_two_bodies(site, data.bodies, "connect")
     _check_fields(joint, data, site)
     for key in ("axis", "axis_2"):
         values = site.vector(getattr(data, key))

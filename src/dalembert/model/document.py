@@ -14,19 +14,20 @@ import sympy as sp
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dalembert.constraints import CONSTRAINTS, Constraint
-from dalembert.elements import Element, Formula, JointName, Placement, Record, Vector
+from dalembert.elements import Formula, JointName, Placement, Record, Vector
 from dalembert.elements.base import AXES, plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
-from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
+from dalembert.model.document_reader import DocumentReader, clip, explain, kind_of, path_of
+from dalembert.model.fields import nearest
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.model.validate import TITLES, problems
-from dalembert.model.validate_scope import Draft, where_of
+from dalembert.model.validate_scope import Draft
 from dalembert.values import DICT, LIST, SEQUENCE
 
 __all__ = ["UNREAD", "Document", "from_document", "to_document"]
@@ -34,11 +35,10 @@ __all__ = ["UNREAD", "Document", "from_document", "to_document"]
 # Stands for a sub-model that a reader has already complained about; its names are taken to exist.
 UNREAD = object()
 _MAPPING: tuple[type[Any], ...] = (Mapping,)
-MAX_MESSAGE = 300  # characters of a message; what an untrusted file says is quoted in it
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
-_KINDS: dict[str, Mapping[str, type[Element]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
-_CLASSES: dict[str, type[Element]] = {
+_KINDS: dict[str, Mapping[str, type[Record]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
+_CLASSES: dict[str, type[Record]] = {
     "bodies": Body,
     "points": Point,
     "states": StateVariable,
@@ -206,7 +206,7 @@ def from_document(data: Any, sources: dict[str, str] | None = None) -> Model:
         ModelError: listing everything that is wrong, in the structure and in the mechanics.
     """
     reader = _Reader(sources or {})
-    model = reader.model(data, "", 0)
+    model = reader.model(data, "")
     found = reader.found
     if model is not None:
         found = found + problems(model, reader.drafts)
@@ -216,24 +216,20 @@ def from_document(data: Any, sources: dict[str, str] | None = None) -> Model:
     return model
 
 
-class _Reader:
-    """Builds models and keeps what is wrong, going on with the rest."""
+class _Reader(DocumentReader):
+    """Builds models; ``depth``: of the sub-model that is read."""
+
+    titles, classes, kinds = TITLES, _CLASSES, _KINDS
 
     def __init__(self, sources: dict[str, str]):
-        self.sources, self.paths = sources, sorted(sources)
-        self.found: list[Problem] = []
+        super().__init__(sources)
+        self.paths = sorted(sources)
+        self.depth = 0
         self.drafts: dict[int, Draft] = {}
 
-    def report(self, path: str, message: str, fix: str = "") -> None:
-        message, fix = (
-            text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix)
-        )
-        where = where_of(self.sources, path) or self.sources.get("", "")
-        self.found.append(Problem(f"{message}.", path, fix, where))
-
-    def model(self, data: Any, at: str, depth: int) -> Model | None:
+    def model(self, data: Any, at: str) -> Model | None:
         """A model whose paths begin with ``at``; None if there is nothing to build on."""
-        if depth > MAX_SUBMODEL_DEPTH:
+        if self.depth > MAX_SUBMODEL_DEPTH:
             self.report(at.rstrip("."), f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
             return None
         if not isinstance(data, DICT):
@@ -250,7 +246,7 @@ class _Reader:
         draft = self.drafts[id(model)] = Draft()
         self.parameters(model, draft, data.get("parameters"), at)
         for section in SECTIONS:
-            self.section(model, draft, section, data.get(section), at, depth)
+            self.section(model, draft, section, data.get(section), at)
         self.ground_shapes(model, data.get("ground_shapes"), f"{at}ground_shapes")
         self.initial(model.initial_values, data.get("initial"), f"{at}initial")
         self.initial(model.initial_rates, data.get("initial_rates"), f"{at}initial_rates")
@@ -325,7 +321,7 @@ class _Reader:
                 target[name] = _VALUES.validate_python(values)
             except ValidationError as error:
                 for part in error.errors():
-                    steps = _path(part["loc"]) if isinstance(value, LIST) else ""
+                    steps = path_of(part["loc"]) if isinstance(value, LIST) else ""
                     _, message, fix = explain(None, part)
                     self.report(f"{path}.{clip(name)}{steps}", f"{title} {clip(name)!r}: {message}", fix)
 
@@ -343,17 +339,16 @@ class _Reader:
                     steps, message, fix = explain(Shape, part)
                     self.report(f"{path}[{i}].{steps}".rstrip("."), f"ground_shapes: {steps}: {message}", fix)
 
-    def section(self, model: Model, draft: Draft, section: str, given: Any, at: str, depth: int) -> None:
+    def section(self, model: Model, draft: Draft, section: str, given: Any, at: str) -> None:
         if given is None:
             return
-        if not isinstance(given, LIST):
-            example = f"{section}: [{{name: …}}]"
-            self.report(f"{at}{section}", f"{section}: expected a list, got {kind_of(given)}", example)
+        items = self.items(section, given, f"{at}{section}")
+        if items is None:
             draft.unsure.add(section)
             return
         positions = draft.positions.setdefault(section, [])
-        for i, item in enumerate(given):
-            element = self.element(section, item, f"{at}{section}[{i}]", depth)
+        for i, item in enumerate(items):
+            element = self.element(section, item, f"{at}{section}[{i}]")
             if element is not None:
                 positions.append(i)
                 getattr(model, section).append(element)
@@ -364,99 +359,19 @@ class _Reader:
             else:
                 draft.unsure.add(section)
 
-    def element(self, section: str, item: Any, path: str, depth: int) -> Element | None:
-        """One element, or None, with everything that is wrong reported."""
-        title = TITLES[section]
-        if not isinstance(item, DICT):
-            self.report(path, f"{title}: expected fields such as name: …, got {kind_of(item)}", "- name: …")
-            return None
-        if isinstance(item.get("name"), str):
-            title += f" {clip(item['name'])!r}"
-        kind = self.kind(section, item, path, title)
-        if kind is None:
-            return None
-        item = dict(item)
-        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], LIST):
-            item["reference"] = [item["reference"]]
-        if section == "submodels" and "model" in item:
-            given = item["model"]
-            item["model"] = None if given is UNREAD else self.model(given, f"{path}.model.", depth + 1)
-        try:
-            element = kind.model_validate(item)
-        except ValidationError as error:
-            for part in error.errors():
-                if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
-                    key = part["loc"][0]
-                    self.report(f"{path}.{clip(key)}", *refused(kind, title, key, item.get("kind")))
-                    continue
-                steps, message, fix = explain(kind, part)
-                if part["type"] == "missing":
-                    outer = _path(steps_of(part)[0][:-1])
-                    self.report(f"{path}.{outer}".rstrip("."), f"{title}: {steps} {message}", fix)
-                else:
-                    self.report(f"{path}.{steps}".rstrip("."), f"{title}: {steps}: {message}", fix)
-            return None
+    def element(self, section: str, item: Any, path: str) -> Any:
+        element = super().element(section, item, path)
         unread = isinstance(element, SubModel) and element.model is None
         return None if unread else element
 
-    def kind(self, section: str, item: dict[str, Any], path: str, title: str) -> type[Element] | None:
-        if section == "joints":
-            return data_of(item.get("kind"))
-        if section not in _KINDS:
-            return _CLASSES[section]
-        known, given = _KINDS[section], item.get("kind")
-        if isinstance(given, str) and given in known:
-            return known[given]
-        fix = nearest(given, known)
-        if given is None:
-            self.report(path, f"{title}: kind is missing", fix)
-        else:
-            self.report(f"{path}.kind", f"{title}: unknown kind {clip(given)!r}", fix)
-        return None
+    def prepared(self, section: str, item: dict[str, Any], path: str) -> dict[str, Any]:
+        if section == "joints" and item.get("reference") is not None and not isinstance(item["reference"], LIST):
+            item["reference"] = [item["reference"]]
+        if section == "submodels" and "model" in item:
+            self.depth += 1
+            item["model"] = None if item["model"] is UNREAD else self.model(item["model"], f"{path}.model.")
+            self.depth -= 1
+        return item
 
-
-def clip(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def kind_of(value: Any) -> str:
-    """What a person would call a piece of plain data."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, DICT):
-        return "a mapping"
-    if isinstance(value, LIST):
-        return f"a list of {len(value)}"
-    return clip(repr(value) if isinstance(value, str) else value)
-
-
-def _path(steps: Any) -> str:
-    """``shapes[0].size`` from ("shapes", 0, "size")."""
-    text = ""
-    for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else f".{clip(step)}" if text else clip(step)
-    return text
-
-
-def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
-    """Path, message and fix of one complaint of pydantic."""
-    # pydantic names the branch of a union or the key of a dictionary it tried; a reader of the file does not.
-    where, solid = steps_of(part)
-    steps = [step for step in where if step != "[key]"]
-    message = part["msg"].removeprefix("Value error, ")
-    given, fix = part.get("input"), ""
-    if part["type"] == "extra_forbidden":
-        message = "unknown field"
-        fix = "" if solid is None else nearest(steps[-1], solid.model_fields)
-    elif part["type"] == "missing":
-        message = "is missing"
-        field = None if kind is None else (solid or kind).model_fields.get(str(steps[-1]))
-        fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
-    elif part["type"].startswith("union_tag"):
-        message, fix = unknown_kind(part)
-    elif part["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {kind_of(given)}".replace("input should", "should")
-    return _path(steps), message, fix
+    def kind(self, section: str, item: dict[str, Any], path: str, title: str) -> type[Record] | None:
+        return data_of(item.get("kind")) if section == "joints" else super().kind(section, item, path, title)

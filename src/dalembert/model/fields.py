@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dalembert.elements import Element
+from dalembert.elements import Element, Record
 from dalembert.errors import ModelError, Problem
 from dalembert.joints import JOINTS, JointData
 from dalembert.solids import SOLIDS, Solid
@@ -39,7 +39,7 @@ def nearest(given: Any, known: Iterable[str]) -> str:
     return (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
 
 
-def refused(element: type[Element], title: str, key: Any, kind: Any) -> tuple[str, str]:
+def refused(element: type[Record], title: str, key: Any, kind: Any) -> tuple[str, str]:
     """Message and fix; a quantity that only other kinds of joints have is too much, not unknown."""
     if issubclass(element, JointData) and any(key in joint.Data.model_fields for joint in JOINTS.values()):
         return f"{title}: {key} is too much; a {kind} joint has none", f"leave {key} out"

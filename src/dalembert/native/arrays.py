@@ -149,18 +149,24 @@ class Arrays(Emitter):
 
     # -- element by element -------------------------------------------------------------------------------------------
 
+    def count(self, counter: str, low: str, high: str, labels: tuple[str, str, str], down: bool = False) -> str:
+        """The head of a loop from ``low`` to before ``high``, and the counter's value; labels of head, body and end."""
+        top, go, end = labels
+        self.out(f"store i64 {low}, ptr {counter}")
+        self.jump(top)
+        self.start(top)
+        x = self.op(f"load i64, ptr {counter}")
+        self.branch(self.op(f"icmp {'sgt' if down else 'slt'} i64 {x}, {high}"), go, end)
+        self.start(go)
+        return x
+
     def each(self, shape: list[str], body: Callable[[list[str]], Any]) -> None:
         """for index in shape: body(index)"""
         index: list[str] = []
         open_loops: list[tuple[str, str, str, str]] = []
         for n in shape:
             counter, (top, go, end) = self.slot("i64"), self.labels("each", "do", "end")
-            self.out(f"store i64 0, ptr {counter}")
-            self.jump(top)
-            self.start(top)
-            x = self.op(f"load i64, ptr {counter}")
-            self.branch(self.op(f"icmp slt i64 {x}, {n}"), go, end)
-            self.start(go)
+            x = self.count(counter, "0", n, (top, go, end))
             index.append(x)
             open_loops.append((counter, top, end, x))
         body(index)

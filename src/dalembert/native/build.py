@@ -21,18 +21,7 @@ from dalembert.native.jit import build_object, host, libc_address, link_objects
 from dalembert.native.jit import lock as jit_lock
 from dalembert.native.translate import Instance, instance_of, symbol_of, unit_text
 from dalembert.native.translate import lock as translate_lock
-from dalembert.native.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    NOTHING,
-    Array,
-    Scalar,
-    Tuple,
-    Type,
-    parts_of,
-)  # fmt: skip
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Scalar, Tuple, Type, parts_of
 
 __all__ = ["FAULTS", "Entry", "code_address", "entry", "entry_text", "mathematics_address", "plain_text", "units"]
 

@@ -9,25 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.native import library
+from dalembert.native import library, types
 from dalembert.native.bits import bits_of, float_of
 from dalembert.native.emit import Value, double
 from dalembert.native.expressions import MISSING, Expressions, is_native
 from dalembert.native.records import SLOTS_OF_KERNEL, Outputs
-from dalembert.native.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    NOTHING,
-    Array,
-    Closure,
-    Kernel,
-    Scalar,
-    Tuple,
-    parts_of,
-    vector,
-)  # fmt: skip
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Kernel, Scalar, Tuple, parts_of
 
 __all__ = ["Calls"]
 
@@ -130,7 +117,7 @@ class Calls(Expressions):
         function = self.attribute(owner, node.func.attr)
         self._expect(node, 0, _MANY)
         args = [self.expression(item) for item in node.args]
-        if isinstance(function.kind, Closure):
+        if isinstance(function.kind, types.Closure):
             return self._call_bound(function, args)
         if isinstance(function.kind, Kernel):
             call = self._call_batch if function.kind.batch else self._call_kernel
@@ -187,7 +174,7 @@ class Calls(Expressions):
 
     def _run_kernel(self, slots: str, args: list[Value]) -> Value:
         """Inputs are read where they are, outputs written where they go; scratch space is the arena's."""
-        if len(args) != 2 or any(arg.kind != vector() for arg in args):
+        if len(args) != 2 or any(arg.kind != types.vector() for arg in args):
             self.fail("a kernel that works in place takes two vectors of floats", "kernels[k].run(inputs, outputs)")
         places = [self.op(f"getelementptr inbounds i8, ptr {slots}, i64 {8 * k}") for k in range(SLOTS_OF_KERNEL)]
         code = self.op(f"load ptr, ptr {places[0]}")

@@ -10,19 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dalembert.errors import CompileError
-from dalembert.native.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    Array,
-    Closure,
-    Kernel,
-    Scalar,
-    Tuple,
-    Type,
-    parts_of,
-)  # fmt: skip
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Array, Closure, Kernel, Scalar, Tuple, Type, parts_of
 from dalembert.values import ARRAY, BOOLEAN, FLOATING, INTEGER, TUPLE
 
 __all__ = ["Emitter", "Value", "double"]

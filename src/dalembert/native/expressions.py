@@ -10,26 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.native import library
+from dalembert.native import library, types
 from dalembert.native.arrays import Arrays
 from dalembert.native.emit import Value
 from dalembert.native.lengths import fold_length
 from dalembert.native.records import SLOTS_OF_KERNEL, ArrayField, Measured, Outputs
-from dalembert.native.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    Array,
-    Closure,
-    Kernel,
-    Kernels,
-    Pointer,
-    Scalar,
-    Tuple,
-    Type,
-    parts_of,
-)  # fmt: skip
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Array, Kernel, Scalar, Tuple, Type, parts_of
 
 __all__ = ["MISSING", "Expressions", "is_native"]
 
@@ -121,7 +107,7 @@ class Expressions(Arrays):
 
     def attribute(self, value: Value, name: str) -> Value:
         kind = value.kind
-        if isinstance(kind, Pointer):
+        if isinstance(kind, types.Pointer):
             return self.field(value, name)
         if isinstance(kind, Tuple) and name in kind.names:
             return self.split(value)[kind.names.index(name)]
@@ -157,17 +143,17 @@ class Expressions(Arrays):
             case Array():
                 data = self.op(f"load ptr, ptr {place}")
                 return self.make(kind.element, data, self.lengths(item, record))
-            case Pointer():
+            case types.Pointer():
                 other = self.op(f"load ptr, ptr {place}")
                 if self.checking:
                     self.guard(self.op(f"icmp ne ptr {other}, null"), f"'{name}' is None")
                 return Value(kind, [other])
-            case Closure():
+            case types.Closure():
                 other = self.op(f"getelementptr inbounds i8, ptr {place}, i64 8")
                 return Value(kind, [self.op(f"load ptr, ptr {place}"), self.op(f"load ptr, ptr {other}")])
             case Kernel():
                 return Value(kind, [place])
-            case Kernels():
+            case types.Kernels():
                 return Value(kind, [self.op(f"load ptr, ptr {place}"), *self.lengths(item, record)])
         if kind == BOOL:
             word = self.op(f"load i64, ptr {place}")
@@ -199,7 +185,7 @@ class Expressions(Arrays):
 
     def outputs_of(self, cls: type[Outputs], record: Value, numbers: Value) -> Value:
         """Views into a row of numbers (see ``Outputs.of``)."""
-        if not isinstance(record.kind, Pointer) or numbers.kind != Array(FLOAT, 1):
+        if not isinstance(record.kind, types.Pointer) or numbers.kind != Array(FLOAT, 1):
             self.fail("this takes a record and a row of numbers", f"{cls.__name__}.of(record, numbers)")
         items: list[Value] = []
         at, size = "0", self.shape(numbers)[0]
@@ -226,7 +212,7 @@ class Expressions(Arrays):
         value = self.expression(node.value)
         if isinstance(value.kind, Tuple):
             return self._item_of_tuple(value, self.whole(node.slice), node.slice)
-        if isinstance(value.kind, Kernels):
+        if isinstance(value.kind, types.Kernels):
             return self._item_of_kernels(value, self._index(node.slice, value.parts[1]))
         if not self.is_array(value):
             self.fail(f"{value.kind} has no elements", "an array or a tuple")
@@ -436,7 +422,7 @@ class Expressions(Arrays):
         if not isinstance(op, ast.Is | ast.IsNot) or not isinstance(other, ast.Constant) or other.value is not None:
             return None
         value = self.expression(node.left)
-        if not isinstance(value.kind, Closure | Kernel):
+        if not isinstance(value.kind, types.Closure | Kernel):
             self.fail(f"{value.kind} is never None", "ask a function or a kernel of a record")
         there = self.truth(value).parts[0]
         return Value(BOOL, [there if isinstance(op, ast.IsNot) else self.op(f"xor i1 {there}, true")])

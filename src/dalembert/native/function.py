@@ -15,24 +15,12 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import CompileError
+from dalembert.native import types
 from dalembert.native.arena import arena
 from dalembert.native.build import FAULTS, code_address, entry
 from dalembert.native.jit import libc_address
 from dalembert.native.records import Outputs, Record, address_of, type_of
-from dalembert.native.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    NOTHING,
-    Array,
-    Closure,
-    Pointer,
-    Scalar,
-    Tuple,
-    Type,
-    parts_of,
-)  # fmt: skip
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Scalar, Tuple, Type, parts_of
 from dalembert.values import ARRAY, BOOLEAN, COMPLEX_NUMBER, FLOATING, INTEGER, TUPLE
 
 __all__ = [
@@ -197,9 +185,10 @@ class Bound:
     def __call__(self, *args: Any) -> Any:
         return self.function(self.record, *args)
 
-    def code(self, kind: Closure) -> int:
+    def code(self, kind: types.Closure) -> int:
         """Address for a field of this kind."""
-        return code_address(self.function, (Pointer(type(self.record)), *kind.arguments), kind.result, _mode.checking)
+        arguments = types.Pointer(type(self.record)), *kind.arguments
+        return code_address(self.function, arguments, kind.result, _mode.checking)
 
 
 # -- arguments and results --------------------------------------------------------------------------------------------
@@ -252,7 +241,7 @@ def kind_of(value: Any) -> Type:
     if isinstance(value, ARRAY):
         return Array(_ELEMENTS[value.dtype], value.ndim, is_packed(value))
     if isinstance(value, Record):
-        return Pointer(type(value))
+        return types.Pointer(type(value))
     if isinstance(value, Outputs):
         return type_of(type(value))
     if isinstance(value, TUPLE):

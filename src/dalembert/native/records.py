@@ -4,6 +4,7 @@
         nv = Int()
         parameters = Vector("n_parameters")
         jacobian = Matrix("rows", "nv")
+        lower, upper = 2 * Vector("nv")           # two fields of a kind
         rhs = Function(float, Vector, Vector)     # a native function bound to a record of its own
         dynamics = Kernel()
 
@@ -19,6 +20,7 @@ import hashlib
 import math
 import operator
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -74,6 +76,10 @@ class Field(Generic[T]):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind}"
+
+    def __rmul__(self, count: int) -> tuple[Self, ...]:
+        """As many fields of this kind: ``nq, nv = 2 * Int()``."""
+        return tuple(copy(self) for _ in range(count))
 
     @overload
     def __get__(self, record: None, owner: type) -> Self: ...
@@ -147,9 +153,9 @@ class Measured(Field[T]):
         if len(lengths) != self.rank:
             raise CompileError(f"{type(self).__name__} takes {self.rank} length(s), got {len(lengths)}")
         self.lengths = tuple(str(length) for length in lengths)
-        self._trees = tuple(None if text == "*" else length_tree(text) for text in self.lengths)
+        self.trees = tuple(None if text == "*" else length_tree(text) for text in self.lengths)
         # Most lengths are one field, which is read without a look at the tree.
-        self._names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self._trees)
+        self._names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self.trees)
 
     def __str__(self) -> str:
         return f"{super().__str__()}[{', '.join(self.lengths)}]"
@@ -170,12 +176,8 @@ class Measured(Field[T]):
             int(getattr(record, name)) if name is not None
             else -1 if tree is None
             else fold_length(tree, value, int, WHOLE_NUMBERS)
-            for name, tree in zip(self._names, self._trees, strict=True)
+            for name, tree in zip(self._names, self.trees, strict=True)
         ])  # fmt: skip
-
-    @property
-    def trees(self) -> tuple[ast.expr | None, ...]:
-        return self._trees
 
     def check(self, record: Record, found: tuple[int, ...]) -> None:
         """Raise if these are not the lengths that the other fields say."""

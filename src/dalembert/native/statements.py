@@ -296,12 +296,7 @@ class Statements(Calls):
     def _counted(self, node: ast.For, low: str, high: str, step: int, pick: Callable[[str], Value]) -> None:
         counter = self.slot("i64")
         top, go, again, end = self.labels("for", "do", "step", "end")
-        self.out(f"store i64 {low}, ptr {counter}")
-        self.jump(top)
-        self.start(top)
-        x = self.op(f"load i64, ptr {counter}")
-        self.branch(self.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {x}, {high}"), go, end)
-        self.start(go)
+        x = self.count(counter, low, high, (top, go, end), down=step < 0)
         self.assign(node.target, pick(x))
         self._turn(node, again, end)
         self.out(f"store i64 {self.op(f'add nsw i64 {x}, {step}')}, ptr {counter}")

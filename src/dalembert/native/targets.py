@@ -30,7 +30,7 @@ from dalembert.native.linker import Linked, link
 from dalembert.native.translate import instance_of, unit_text
 from dalembert.native.types import FLOAT, Type
 
-__all__ = ["MICROCONTROLLERS", "NEEDED", "NEEDED_ON", "TARGETS", "WASM", "Program", "Target", "objects_for"]
+__all__ = ["MICROCONTROLLERS", "NEEDED", "NEEDED_ON", "TARGETS", "WASM", "Program", "Target"]
 
 
 @dataclass(frozen=True)
@@ -315,12 +315,3 @@ class Program:
         if made.imports:
             raise CompileError(f"the module would need {', '.join(made.imports)} from outside")
         return made
-
-
-def objects_for(triple: str, functions: dict[str, tuple[Any, tuple[Type, ...]]], checking: bool = False) -> bytes:
-    """One object file with functions for calls from outside: name -> (function, types of its arguments)."""
-    program = Program(checking)
-    for name, (function, kinds) in functions.items():
-        program.entry(name, function, kinds)
-    known = {target.triple: target for target in TARGETS.values()}
-    return program.object(known.get(triple) or Target(triple))

@@ -47,15 +47,9 @@ class States(Record):
         smallest_pivot: the worst that was met.  residual: of the last instant.
     """
 
-    states = Int()
-    tops = Int()
-    lower = Int()
-    rows = Int()
-    given = Int()
-    n_parameters = Int()
+    states, tops, lower, rows, given, n_parameters = 6 * Int()
     integrates = Flag()
-    smallest_pivot = Real()
-    residual = Real()
+    smallest_pivot, residual = 2 * Real()
     parameters = Vector("n_parameters")
     kernel = Kernel()
 

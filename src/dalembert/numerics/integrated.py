@@ -49,8 +49,7 @@ class VariablesRecord(Record):
     """What the functions of these variables read: the context, the length of y, and how many of its entries vary."""
 
     context = Ref(Context)
-    size = Int()
-    varying = Int()
+    size, varying = 2 * Int()
 
     @classmethod
     def of(cls, variables: Variables, context: Context) -> VariablesRecord:
@@ -62,11 +61,8 @@ class VariablesFunctions(Record):
     """What the shared functions call."""
 
     context = Ref(Context)
-    size = Int()
-    varying = Int()
-    rhs = Function(float, Vector, Vector)
-    decode = Function(float, Vector, Vector)
-    encode = Function(float, Vector, Vector)
+    size, varying = 2 * Int()
+    rhs, decode, encode = 3 * Function(float, Vector, Vector)
 
 
 class MixedFunctions(Record):

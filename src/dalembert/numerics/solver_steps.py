@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.native import native
-from dalembert.numerics.context import (
-    FAILED,
-    NO_MASS,
-    NOT_FINITE,
-    OK,
-    Context,
-    Solution,
-    System,
-    give_up,
-    watch,
-)
+from dalembert.numerics.context import FAILED, NO_MASS, NOT_FINITE, OK, Context, Solution, System, give_up, watch
 from dalembert.numerics.elimination import echelon, echelon_basis, equilibrate
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,

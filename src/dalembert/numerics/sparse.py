@@ -30,16 +30,11 @@ class Pattern(Record):
         row_start, row_index: L by rows, columns in the order of elimination.
     """
 
-    n = Int()
-    entries = Int()
-    fill = Int()
+    n, entries, fill = 3 * Int()
     place = Integers("n")
-    start = Integers("n + 1")
+    start, column_start, row_start = 3 * Integers("n + 1")
     index = Integers("entries")
-    column_start = Integers("n + 1")
-    column_index = Integers("fill")
-    row_start = Integers("n + 1")
-    row_index = Integers("fill")
+    column_index, row_index = 2 * Integers("fill")
 
     @property
     def slots(self) -> dict[tuple[int, int], int]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from dalembert.elements import PlainFormula, Record
-from dalembert.errors import ModelError, Problem
-from dalembert.model.document import MAX_MESSAGE, clip, element_data, explain, kind_of, plain_data
+from dalembert.errors import ModelError
+from dalembert.model.document import element_data, plain_data
+from dalembert.model.document_reader import DocumentReader, clip, explain
 from dalembert.model.fields import nearest
-from dalembert.model.validate_scope import where_of
 from dalembert.planar.planar_check import TITLES, problems
 from dalembert.planar.planar_data import (
     CONTACTS,
@@ -62,7 +63,7 @@ class PlanarDocument(Record):
     initial_rates: dict[Word, float | list[float]] = Field({}, description="velocities of joints at the start")
 
 
-_KINDS: dict[str, dict[str, type[Record]]] = {"joints": dict(JOINTS_2D), "contacts": CONTACTS}
+_KINDS: dict[str, Mapping[str, type[Record]]] = {"joints": dict(JOINTS_2D), "contacts": CONTACTS}
 _CLASSES: dict[str, type[Record]] = {
     "bodies": PlanarBody, "springs": NodeSpring, "forces": NodeForce, "coordinates": PlanarCoordinate,
     "quasi_velocities": PlanarVelocity, "constraints": PlanarConstraint, "outputs": PlanarOutput,
@@ -119,24 +120,16 @@ def from_planar_document(data: dict[str, Any], sources: dict[str, str] | None = 
     return planar
 
 
-class _Reader:
-    """Builds the mechanism and keeps what is wrong, going on with the rest."""
+class _Reader(DocumentReader):
+    """Builds the mechanism."""
 
-    def __init__(self, sources: dict[str, str]):
-        self.sources = sources
-        self.found: list[Problem] = []
-
-    def report(self, path: str, message: str, fix: str = "") -> None:
-        message, fix = (
-            text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 3] + "..." for text in (message, fix)
-        )
-        where = where_of(self.sources, path) or self.sources.get("", "")
-        self.found.append(Problem(f"{message}.", path, fix, where))
+    titles, classes, kinds = TITLES, _CLASSES, _KINDS
 
     def planar(self, data: dict[str, Any]) -> Planar:
+        known = PlanarDocument.model_fields
         for key in data:
-            if key not in PlanarDocument.model_fields:
-                self.report(clip(key), f"planar mechanism: unknown field {clip(key)!r}", nearest(key, _fields()))
+            if key not in known:
+                self.report(clip(key), f"planar mechanism: unknown field {clip(key)!r}", nearest(key, known))
         head = {key: data[key] for key in ("gravity", "parameters", "inputs", "base", "description") if key in data}
         head |= {key: data[key] for key in ("initial", "initial_rates", "name") if key in data}
         given = self.head(head)
@@ -147,7 +140,10 @@ class _Reader:
             for name, values in getattr(given, key).items():
                 target[name] = tuple(values) if isinstance(values, LIST) else (values,)
         for section in TITLES:
-            self.section(planar, section, data.get(section))
+            for i, item in enumerate(self.items(section, data.get(section), section) or []):
+                element = self.element(section, item, f"{section}[{i}]")
+                if element is not None:
+                    getattr(planar, section).append(element)
         planar.sources = dict(self.sources)
         return planar
 
@@ -164,50 +160,3 @@ class _Reader:
                 self.report(steps, f"{steps} {message}" if part["type"] == "missing" else f"{steps}: {message}", fix)
             kept = {key: value for key, value in data.items() if key not in wrong}
             return PlanarDocument.model_validate({"kind": KIND, "name": "unnamed", **kept})
-
-    def section(self, planar: Planar, section: str, given: Any) -> None:
-        if given is None:
-            return
-        if not isinstance(given, LIST):
-            self.report(section, f"{section}: expected a list, got {kind_of(given)}", f"{section}: [{{name: …}}]")
-            return
-        for i, item in enumerate(given):
-            element = self.element(section, item, f"{section}[{i}]")
-            if element is not None:
-                getattr(planar, section).append(element)
-
-    def element(self, section: str, item: Any, path: str) -> Record | None:
-        title = TITLES[section]
-        if not isinstance(item, DICT):
-            self.report(path, f"{title}: expected fields such as name: …, got {kind_of(item)}", "- name: …")
-            return None
-        if isinstance(item.get("name"), str):
-            title += f" {clip(item['name'])!r}"
-        kind = _CLASSES.get(section)
-        if kind is None:
-            known, named = _KINDS[section], item.get("kind")
-            kind = known.get(named) if isinstance(named, str) else None
-            if kind is None:
-                message = "kind is missing" if named is None else f"unknown kind {clip(named)!r}"
-                self.report(f"{path}.kind" if named is not None else path, f"{title}: {message}", nearest(named, known))
-                return None
-        try:
-            return kind.model_validate(item)
-        except ValidationError as error:
-            for part in error.errors():
-                self.explain(kind, part, path, title)
-        return None
-
-    def explain(self, kind: type[Record], part: Any, path: str, title: str) -> None:
-        steps, message, fix = explain(kind, part)
-        if part["type"] == "extra_forbidden":
-            fix = nearest(part["loc"][0], kind.model_fields)
-            self.report(f"{path}.{steps}", f"{title}: unknown field {steps!r}", fix)
-        elif part["type"] == "missing":
-            self.report(path, f"{title}: {steps} {message}", fix)
-        else:
-            self.report(f"{path}.{steps}", f"{title}: {steps}: {message}", fix)
-
-
-def _fields() -> list[str]:
-    return list(PlanarDocument.model_fields)

@@ -100,9 +100,9 @@ def coefficients(al: Algebra, r: np.ndarray) -> tuple[Any, Any, Any]:
     beta = 2 * half * half / safe
     gamma = (1 - alpha) / safe
     return (
-        al.where(small, _series(al, x, 1), alpha),
-        al.where(small, _series(al, x, 2), beta),
-        al.where(small, _series(al, x, 3), gamma),
+        al.where(small, _series(x, 1), alpha),
+        al.where(small, _series(x, 2), beta),
+        al.where(small, _series(x, 3), gamma),
     )
 
 
@@ -119,7 +119,7 @@ def inverse_coefficient(al: Algebra, x: Any) -> Any:
     return al.where(small, series, closed)
 
 
-def _series(al: Algebra, x: Any, n: int) -> Any:
+def _series(x: Any, n: int) -> Any:
     """Σ (−x)ᵏ / (2k + n)!, the even Taylor series of α (n=1), β (n=2), γ (n=3) in x = θ²."""
     total: Any = 0
     for k in reversed(range(_SERIES_TERMS)):

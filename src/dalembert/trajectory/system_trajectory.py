@@ -57,8 +57,7 @@ class SystemTrajectory:
         time, attrs = self.values("time"), self.attrs
         return (
             f"<SystemTrajectory of {attrs['model']!r}: {len(time)} times, {time[0]:g} … {time[-1]:g} s; "
-            f"{len(self.names)} variables, {attrs['integrator']}; "
-            f"{self.certificate.verdict}>"
+            f"{len(self.names)} variables, {attrs['integrator']}; {self.certificate.verdict}>"
         )
 
     @property

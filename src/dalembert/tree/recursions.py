@@ -168,7 +168,7 @@ def _back(tree: Tree, states: list[LinkState], joints: list[Eliminated], base: A
     du = tree.al.zeros(tree.nv)
     A: list[np.ndarray] = []
     for link, state, joint in zip(tree.links, states, joints, strict=True):
-        du[link.u], acceleration = step_back(tree.al, state, joint, base if link.parent < 0 else A[link.parent])
+        du[link.u], acceleration = step_back(state, joint, base if link.parent < 0 else A[link.parent])
         A.append(acceleration)
     return du
 
@@ -190,7 +190,7 @@ def step_inward(
     return joint, I.moved(al, state.X_PL), state.X_PL.force(p + I.apply(state.c))
 
 
-def step_back(al: Algebra, state: LinkState, joint: Eliminated, A_P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def step_back(state: LinkState, joint: Eliminated, A_P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """u̇ and the acceleration of one link from its parent's:  u̇ = D⁻¹e − D⁻¹Uᵀ A'."""
     A = state.X_PL.motion_inverse(A_P) + state.c
     if not len(joint.e):

@@ -25,7 +25,6 @@ __all__ = [
     "forward_dynamics_derivatives",
     "forward_parts",
     "inverse_dynamics_derivatives",
-    "mass_matrix_inverse",
 ]
 
 
@@ -90,16 +89,6 @@ def forward_parts(
     du = factors.solve(Q - motion.forces(tree.al.zeros(len(u))))
     dq, dv = _products(motion, du)
     return (factors, du, dq, dv) if load is None else (factors, du, dq - load.Q_q, dv - load.Q_u)
-
-
-def mass_matrix_inverse(tree: Tree, q: np.ndarray) -> np.ndarray:
-    """M(q)⁻¹ by the sparse factors of M.
-
-    Reference: docs/theory/derivatives.md, eq. (14.18).
-    """
-    al = tree.al
-    motion = TreeInMotion(tree, q, al.zeros(tree.nv), al.zeros(6))
-    return TreeFactors.of(tree, motion.mass_matrix()).inverse()
 
 
 def _products(motion: TreeInMotion, du: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

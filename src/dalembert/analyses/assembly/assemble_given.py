@@ -155,15 +155,14 @@ def _pose(name: str, value: Any, what: str) -> np.ndarray:
 def pose_quantity(body: str) -> Quantity:
     """The pose of a body. Three of its points are held: they have no singular place and no second root."""
 
-    def points(al: Any, R: Any, p: Any) -> list[Any]:
+    def points(R: Any, p: Any) -> list[Any]:
         return [*p, *(p + R[:, 0]), *(p + R[:, 1])]
 
     def residual(motion: Any, given: Any) -> list[Any]:
         X, _ = motion.body(body)
-        wanted = points(
-            motion.al, quaternion.to_matrix(motion.al, quaternion.normalize(motion.al, given[:4])), given[4:]
-        )
-        return [a - b for a, b in zip(points(motion.al, X.R, X.p), wanted, strict=True)]
+        R = quaternion.to_matrix(motion.al, quaternion.normalize(motion.al, given[:4]))
+        wanted = points(R, given[4:])
+        return [a - b for a, b in zip(points(X.R, X.p), wanted, strict=True)]
 
     def measure(motion: Any) -> Any:
         X, _ = motion.body(body)

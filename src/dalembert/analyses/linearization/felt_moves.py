@@ -14,13 +14,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.linearization.dual_matrix import join, solve
-from dalembert.analyses.linearization.minimal_state import (
-    Disturbance,
-    Moves,
-    Partition,
-    reference_motion,
-    response,
-)
+from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, reference_motion, response
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Point
 from dalembert.errors import DalembertError

@@ -20,13 +20,7 @@ from dalembert.analyses.linearization.linear_chart import LinearChart
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linear_ports import Port, find_inputs, find_outputs
 from dalembert.analyses.linearization.linear_subsystem import AT_REST, SubsystemStart, kind_of
-from dalembert.analyses.linearization.minimal_state import (
-    Disturbance,
-    Moves,
-    Partition,
-    divide,
-    moves,
-)
+from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, divide, moves
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.dynamics import Dynamics, kept_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps, refuse_friction

@@ -36,15 +36,7 @@ from dalembert.modular.labels import Label
 from dalembert.modular.prescribed_system import Named, Prescribed, label_key, prescribed, raised
 from dalembert.modular.traced import names_in
 from dalembert.numerics.allocation import balance_along
-from dalembert.numerics.following import (
-    CONTRADICTION,
-    FOLLOWED,
-    JUMP,
-    NO_CONVERGENCE,
-    SINGULAR,
-    States,
-    follow_states,
-)
+from dalembert.numerics.following import CONTRADICTION, FOLLOWED, JUMP, NO_CONVERGENCE, SINGULAR, States, follow_states
 from dalembert.values import MAPPING
 
 __all__ = ["inverse_system"]

@@ -59,10 +59,7 @@ class ReducedVariables(VariablesRecord):
     """n velocities w, s constants G, and rows of constraints that are kept with multipliers; whether the velocities are
     to be chosen again when they become ill-conditioned."""
 
-    n = Int()
-    s = Int()
-    kept = Int()
-    choosing = Int()
+    n, s, kept, choosing = 4 * Int()
 
     @classmethod
     def of(cls, variables: Variables, context: Context) -> VariablesRecord:

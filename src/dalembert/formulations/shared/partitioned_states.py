@@ -138,8 +138,7 @@ class IndependentState(Outputs):
     tail = Vector("context.n_tail")
     slots = Vector("context.nv")
     work = Vector(1)
-    velocity_choice = Vector("context.nv")
-    position_choice = Vector("context.nv")
+    velocity_choice, position_choice = 2 * Vector("context.nv")
     origin = Vector("context.nq")
 
 
@@ -147,8 +146,7 @@ class Shifted(Outputs):
     """What the exponential gives: q ∘ exp(δ), D(δ) with u = D δ̇, and its inverse."""
 
     q = Vector("nq")
-    D = Matrix("nv", "nv")
-    inverse = Matrix("nv", "nv")
+    D, inverse = 2 * Matrix("nv", "nv")
 
 
 @native

@@ -35,36 +35,15 @@ ORANGE, BLUE, STEEL, DARK, SKIN = "#de8f05", "#0072b2", "#b8bec7", "#444c56", "#
 
 
 def bicycle(
-    *,
-    speed: float = 4.6,
-    lean: float = 0.1,
-    w: float = 1.02,
-    c: float = 0.08,
-    lam: float = math.pi / 10,
-    g: float = 9.81,
-    rR: float = 0.3,
-    mR: float = 2.0,
-    IRxx: float = 0.0603,
-    IRyy: float = 0.12,
-    xB: float = 0.3,
-    zB: float = -0.9,
-    mB: float = 85.0,
-    IBxx: float = 9.2,
-    IBxz: float = 2.4,
-    IByy: float = 11.0,
-    IBzz: float = 2.8,
-    xH: float = 0.9,
-    zH: float = -0.7,
-    mH: float = 4.0,
-    IHxx: float = 0.05892,
-    IHxz: float = -0.00756,
-    IHyy: float = 0.06,
-    IHzz: float = 0.00708,
-    rF: float = 0.35,
-    mF: float = 3.0,
-    IFxx: float = 0.1405,
-    IFyy: float = 0.28,
-) -> Model:
+    *, speed: float = 4.6, lean: float = 0.1,
+    w: float = 1.02, c: float = 0.08, lam: float = math.pi / 10, g: float = 9.81,
+    rR: float = 0.3, mR: float = 2.0, IRxx: float = 0.0603, IRyy: float = 0.12,
+    xB: float = 0.3, zB: float = -0.9, mB: float = 85.0,
+    IBxx: float = 9.2, IBxz: float = 2.4, IByy: float = 11.0, IBzz: float = 2.8,
+    xH: float = 0.9, zH: float = -0.7, mH: float = 4.0,
+    IHxx: float = 0.05892, IHxz: float = -0.00756, IHyy: float = 0.06, IHzz: float = 0.00708,
+    rF: float = 0.35, mF: float = 3.0, IFxx: float = 0.1405, IFyy: float = 0.28,
+) -> Model:  # fmt: skip
     """A bicycle that nobody steers.
 
     Args:
