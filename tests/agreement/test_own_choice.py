@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.formulations.independent import Independent
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
+from dalembert.integrators import INTEGRATORS
 
 
 def crank() -> da.Model:
@@ -94,6 +97,65 @@ def test_a_kept_basis_goes_on_until_it_is_stale(basis: str):
     assert context.rhs(0.0, np.concatenate([q, u, [0.0]]), rate) == 0
     assert record.choices == before + 1
     np.testing.assert_allclose(rate, good, atol=1e-8)
+
+
+def _in_state(formulation: Independent, run: da.Trajectory, k: int):
+    """What is integrated, at output k: the problem, y and ẏ, and B from the numbers behind those that vary."""
+    dynamics = da.compile(run.dynamics.model, formulation=formulation)
+    x = np.concatenate([run.values("q")[k], run.values("u")[k], [0.0]])
+    driver = drive.Driver(dynamics, Choice(INTEGRATORS["dopri8"]()), np.array([0.0, 1.0]), x, {})
+    y, rate = driver.memory.y.copy(), np.zeros_like(driver.memory.y)
+    assert driver.problem.rhs(0.0, y, rate) == 0
+    n, start = dynamics.nv, driver.problem.varying
+    p = int(y[start])
+    return driver.problem, y, rate, y[start + 1 : start + 1 + n * n].reshape(n, n)[:p]
+
+
+@pytest.mark.parametrize("basis", ["qr", "svd"])
+@pytest.mark.parametrize("state", ["mixed", "independent"])
+def test_states_that_hold_a_kept_basis(basis: str, state: str):
+    """(5.60): u from B u = ż and the constraints; (5.67): z̈ = B u̇; both with NumPy, and z = B q stays while the loop
+    closes."""
+    formulation = Independent(basis=basis, keep=True, state=state)
+    options = {"initial_rates": {"A": 8.0}, "rtol": 1e-11, "atol": 1e-13}
+    run = da.simulate(crank(), 1.0, formulation=formulation, **options)
+    expected = da.simulate(crank(), 1.0, formulation="lagrange-multipliers", **options)
+    assert run.certificate.trusted
+    np.testing.assert_allclose(run.values("position"), expected.values("position"), rtol=0, atol=1e-9)
+
+    k, dynamics = 400, da.compile(crank())
+    problem, y, rate, B = _in_state(formulation, run, k)
+    q, u, n = run.values("q")[k], run.values("u")[k], dynamics.nv
+    assert dynamics.nq == n
+    A = np.asarray(dynamics.residuals(0.0, q, u).jacobian)
+    np.testing.assert_allclose(B @ B.T, np.eye(1), atol=1e-14)
+    np.testing.assert_allclose(A @ B.T, 0.0, atol=1e-12)
+    np.testing.assert_allclose(y[n : n + 1], B @ u, atol=1e-13)
+    np.testing.assert_allclose(rate[n : n + 1], B @ by_hand(dynamics, B, q, u), rtol=1e-6)
+    # Another ż: all velocities are those of (5.60).
+    y[n] += 1.0
+    if state == "independent":
+        y[:n] += 0.02 * B[0] + 0.01 * A[0] / np.linalg.norm(A[0])
+    x = np.empty(2 * n + 1)
+    assert problem.decode(0.0, y, x) == 0
+    there = dynamics.residuals(0.0, x[:n], x[n : 2 * n])
+    both = np.concatenate([np.asarray(there.jacobian), B])
+    wanted = np.linalg.lstsq(both, np.concatenate([np.zeros(len(A)), y[n : n + 1]]), rcond=1e-10)[0]
+    np.testing.assert_allclose(x[n : 2 * n], wanted, atol=1e-10)
+    np.testing.assert_allclose(there.position, 0.0, atol=1e-12)
+    if state == "independent":
+        np.testing.assert_allclose(B @ (x[:n] - q), B @ y[:n], atol=1e-13)
+
+
+def test_a_kept_basis_needs_fewer_changes_than_entries_of_u(monkeypatch: pytest.MonkeyPatch):
+    """As the text expects: the crank turns, and B of the start serves nearly all the way."""
+    restarts, run = [], drive.Driver.run
+    monkeypatch.setattr(drive.Driver, "run", lambda self: (restarts.append(self.memory), run(self))[1])
+    for formulation in (Independent(state="mixed"), Independent(basis="qr", keep=True, state="mixed")):
+        options = {"initial_rates": {"A": 8.0}, "integrator": "bdf", "certify": False}
+        da.simulate(crank(), 1.0, formulation=formulation, **options)
+    entries, kept = (memory.restarts for memory in restarts)
+    assert kept < entries and 50 * kept < restarts[1].steps
 
 
 def test_a_basis_that_depends_on_the_constraints_is_reported():

@@ -95,6 +95,14 @@ def test_a_keyframe_off_the_constraints_is_not_used():
     assert any("keyframe not used" in note and "0.1" in note for note in model.notes)
 
 
+def test_a_keyframe_beside_limits():
+    """Rows that are open at the start have a switch of their own."""
+    tail = '<keyframe><key name="k" qpos=".1"/></keyframe>'
+    model = read(mujoco(ARM.replace('name="j"', 'name="j" range="-90 90"'), tail=tail), limits=True)
+    assert [constraint.kind for constraint in model.constraints] == ["limit"]
+    assert [*model.initial_values.values()] == [(0.1,)]
+
+
 def test_sites_and_bodies_without_joints_keep_their_names():
     inside = '<site name="tip" pos="1 2 3"/><body name="r" pos="0 1 0"/>'
     model = read(mujoco(f'<body name="a"><joint name="j"/><geom size=".1"/>{inside}</body>'))

@@ -76,6 +76,9 @@ def formulations() -> Iterator[Work]:
         yield basis, partial(simulate, four_bar, formulation=Independent(basis=basis), **FIXED)
     for state in ("mixed", "independent"):
         yield state, partial(simulate, four_bar, formulation=Independent(state=state), **FIXED)
+        for basis in ("svd", "qr"):
+            chosen = Independent(basis=basis, keep=True, state=state)
+            yield repr(chosen), partial(simulate, four_bar, formulation=chosen, **FIXED)
     given, kept = Independent(basis="given", B=((1.0, 0.0, 0.0),)), Independent(basis="qr", keep=True)
     for chosen in (given, kept, LagrangeMultipliers("saddle"), LagrangeMultipliers("inverse-mass")):
         yield repr(chosen), partial(simulate, four_bar, formulation=chosen, **FIXED)

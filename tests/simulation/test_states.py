@@ -26,6 +26,8 @@ STATES: dict[str, str | Formulation] = {
     **{name: name for name in FORMULATIONS if name.startswith("canonical")},
     "independent, mixed": Independent(state="mixed"),
     "partitioning, independent": CoordinatePartitioning(state="independent"),
+    "kept basis, mixed": Independent(basis="qr", keep=True, state="mixed"),
+    "kept basis, independent": Independent(basis="svd", keep=True, state="independent"),
 }
 
 
@@ -272,8 +274,11 @@ def test_options_that_make_no_sense_are_refused():
         da.simulate(da.library.four_bar(), 0.1, formulation="canonical", baumgarte=10.0)
     with pytest.raises(da.DalembertError, match="unknown state 'all'; expected one of dependent, mixed, independent"):
         CoordinatePartitioning(state="all")
-    with pytest.raises(da.DalembertError, match="only basis='boolean' chooses"):
-        Independent(basis="qr", state="mixed")
+    for options in ({"basis": "qr"}, {"basis": "given", "B": ((1.0, 0.0, 0.0),)}):
+        with pytest.raises(
+            da.DalembertError, match=r"a B that stays: basis='boolean', or 'qr' and 'svd' with keep=True"
+        ):
+            Independent(state="mixed", **options)
     with pytest.raises(da.DalembertError, match="alpha"):
         CanonicalAugmented(alpha=-1)
     with pytest.raises(da.DalembertError, match="iterations"):

@@ -13,12 +13,12 @@ from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
 from dalembert.native import Flags, Int, Matrix, Native, Record, Ref, native
+from dalembert.numerics.bases import KeptBasis, basis_at, basis_by_qr, basis_by_svd
 from dalembert.numerics.context import ILL_CONDITIONED, OK, STALE_CHOICE, Context, Solution, System, give_up, watch
-from dalembert.numerics.elimination import echelon_basis, jacobi_svd
+from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,
     ROUNDING,
-    largest_entry,
     least_norm_multipliers,
     orthogonal_factors,
     pseudo_solve,
@@ -27,35 +27,6 @@ from dalembert.numerics.partition import STALE, Choice, chosen_partition
 from dalembert.numerics.solver_steps import largest_residual, move_freely, reduced_mass, undetermined
 
 __all__ = ["BASES", "Independent", "boolean_solver"]
-
-
-@native
-def _by_qr(A: np.ndarray, gamma: np.ndarray):
-    """B = Q₂ᵀ of Aᵀ P = Q R, taken at this very position."""
-    least, p = ROUNDING * largest_entry(A), np.zeros(A.shape[1])
-    rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, least)
-    same, _, Qa, Ra, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, least)
-    pseudo_solve(same, Qa, Ra, pivots, -gamma, p)
-    return rank, ratio, Q[rank:].T.copy(), p
-
-
-@native
-def _by_svd(A: np.ndarray, gamma: np.ndarray):
-    """B = rows of Vᵀ with singular value zero, A = U Σ Vᵀ, taken at this very position."""
-    m, n = A.shape
-    US, V, sizes = jacobi_svd(A)
-    along = US.T.copy() @ gamma
-    order = np.argsort(-sizes)
-    rank, ratio, p = 0, 1.0, np.zeros(n)
-    for j in order[: min(m, n)]:
-        if not sizes[j] > max(RANK_TOLERANCE * sizes[order[0]], ROUNDING * largest_entry(A)):
-            break
-        rank, ratio = rank + 1, sizes[j] / sizes[order[0]]
-        p -= V[:, j] * along[j] / sizes[j] ** 2
-    R = np.empty((n, n - rank))
-    for k in range(n - rank):
-        R[:, k] = V[:, order[rank + k]]
-    return rank, ratio, R, p
 
 
 @native
@@ -77,13 +48,13 @@ def boolean_solver(o: Choice, t: float, e: System, out: Solution) -> int:
 
 @native
 def _qr_solver(c: Context, t: float, e: System, out: Solution) -> int:
-    rank, ratio, R, p = _by_qr(e.A, e.gamma)
+    rank, ratio, R, p = basis_by_qr(e.A, e.gamma)
     return _solve(c, e, rank, ratio, R, p, out)
 
 
 @native
 def _svd_solver(c: Context, t: float, e: System, out: Solution) -> int:
-    rank, ratio, R, p = _by_svd(e.A, e.gamma)
+    rank, ratio, R, p = basis_by_svd(e.A, e.gamma)
     return _solve(c, e, rank, ratio, R, p, out)
 
 
@@ -122,14 +93,6 @@ def _given_solver(o: GivenBasis, t: float, e: System, out: Solution) -> int:
     return _solve(o.context, e, rank - o.p, ratio, R, particular, out)
 
 
-class KeptBasis(Record):
-    """B of a former position: its first p rows; how often it was taken anew, and whether by singular values."""
-
-    context = Ref(Context)
-    choices, p, singular = 3 * Int()
-    B = Matrix("context.nv", "context.nv")
-
-
 @native
 def _kept_solver(o: KeptBasis, t: float, e: System, out: Solution) -> int:
     n = e.A.shape[1]
@@ -137,10 +100,7 @@ def _kept_solver(o: KeptBasis, t: float, e: System, out: Solution) -> int:
         rank, ratio, R, particular = _along(e.A, o.B[: o.p], e.gamma)
         if rank == n and ratio > STALE:
             return _solve(o.context, e, n - o.p, ratio, R, particular, out)
-    if o.singular > 0:
-        found, ratio, R, particular = _by_svd(e.A, e.gamma)
-    else:
-        found, ratio, R, particular = _by_qr(e.A, e.gamma)
+    found, ratio, R, particular = basis_at(o, e.A, e.gamma)
     o.choices += 1
     o.p = n - found
     o.B[: o.p] = R.T
@@ -175,7 +135,7 @@ class Independent(BlockFormulation):
         B: for ``given``: p rows of numbers, one for each entry of u, with which ż = B u determines all velocities; a
             run stops where it does not any more.
         keep: for ``qr`` and ``svd``: go on with the basis B of a former position while [A; B] is well conditioned, and
-            factorize A anew when it is not.
+            factorize A anew when it is not. Needed for states other than ``dependent``, which hold ż = B u.
         state: what is integrated: ``dependent`` for all coordinates and velocities, ``mixed`` for all coordinates and
             the independent velocities, ``independent`` for independent coordinates and velocities.
 
@@ -205,10 +165,10 @@ class Independent(BlockFormulation):
             if self.basis != "boolean" or self.state != "dependent":
                 raise DalembertError(f"{self.name}: velocities=… is for basis='boolean' and state='dependent'")
         check_state(self.name, self.state)
-        if self.state != "dependent" and self.basis != "boolean":
+        if self.state != "dependent" and self.basis != "boolean" and not self.keep:
             raise DalembertError(
-                f"{self.name}: state={self.state!r} integrates entries of u, which only basis='boolean' chooses, "
-                f"not {self.basis!r}"
+                f"{self.name}: state={self.state!r} integrates ż = B u with a B that stays: basis='boolean', or 'qr' "
+                f"and 'svd' with keep=True, not {self.basis!r}"
             )
 
     def chosen_solver(self) -> Native:
@@ -242,7 +202,7 @@ class Independent(BlockFormulation):
         return Choice(context=context, choices=1, independent=plan.independent)
 
     def variables(self, sizes: Sizes) -> Variables | None:
-        return partitioned_variables(self.state, sizes)
+        return partitioned_variables(self.state, sizes, self.keep)
 
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         return partitioned_size(self.state, sizes, freedom)
@@ -254,5 +214,5 @@ class Independent(BlockFormulation):
             both = np.concatenate([A, np.array(self.B)])
             R = np.linalg.pinv(both)[:, len(A) :]
             return R.T @ M @ R
-        _, _, R, _ = (_by_qr if self.basis == "qr" else _by_svd)(A, np.zeros(len(A)))
+        _, _, R, _ = (basis_by_qr if self.basis == "qr" else basis_by_svd)(A, np.zeros(len(A)))
         return R.T @ M @ R

@@ -247,7 +247,7 @@ class Extras:
         for slot in coordinates.slots:
             if slot.joint in model.initial_values:
                 q[slot.q] = [float(value) for value in model.initial_values[slot.joint]]
-        tree = coordinates.place(NUMPY, dict(model.parameter_values))
+        tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
         off = Equations(tree, 0.0, tree.normalize(q), np.zeros(coordinates.nv)).position_residual()
         if np.abs(off).max(initial=0.0) > CLOSED:
             largest = f"{np.abs(off).max():.2g}"

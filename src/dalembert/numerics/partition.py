@@ -16,8 +16,8 @@ from dalembert.numerics.elimination import echelon, echelon_along, echelon_basis
 from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
 
 __all__ = [
-    "Choice", "Split", "chosen_partition", "follow", "keep_or_choose", "pick", "recalled", "renewed", "solution_basis",
-    "split",
+    "Choice", "Split", "chosen_partition", "entries_along", "follow", "follow_entries", "keep_or_choose",
+    "recall_entries", "recalled", "renew_entries", "renewed", "solution_basis", "split", "strays",
 ]  # fmt: skip
 
 # Pivots are allowed to fall to this fraction of the largest, and dependent velocities to grow to its inverse of the
@@ -104,13 +104,6 @@ def renewed(numbers: np.ndarray, A: np.ndarray) -> bool:
     return changed
 
 
-@native
-def pick(numbers: np.ndarray, values: np.ndarray, out: np.ndarray):
-    """The entries that a state remembers as independent in their places, zero elsewhere."""
-    for i in range(out.shape[0]):
-        out[i] = values[i] if numbers[i] != 0.0 else 0.0
-
-
 class Split(NamedTuple):
     """A choice at one position: columns, the first ``rank`` dependent; the factors Q R of these columns of A
     (``orthogonal_factors``), and the ratio of their pivots, 0 if they depend on each other.
@@ -164,17 +157,23 @@ def solution_basis(s: Split, A: np.ndarray, b: np.ndarray):
 
 
 @native
-def _is_worn(s: Split, A: np.ndarray) -> bool:
-    """True if pivots have become small, dependent velocities move far with independent ones, or equations are open."""
-    if s.ratio <= STALE:
-        return True
-    R, _ = solution_basis(s, A, np.zeros(A.shape[0]))
+def strays(A: np.ndarray, R: np.ndarray) -> bool:
+    """True if velocities move far with independent ones, or equations are open; Rᵀ as rows."""
     far, left = 0.0, 0.0
     for x in R.flat:
         far = max(far, abs(x))
     for x in (A @ R.T).flat:
         left = max(left, abs(x))
     return far > FAR or left > RANK_TOLERANCE * largest_entry(A)
+
+
+@native
+def _is_worn(s: Split, A: np.ndarray) -> bool:
+    """True if pivots have become small, dependent velocities move far with independent ones, or equations are open."""
+    if s.ratio <= STALE:
+        return True
+    R, _ = solution_basis(s, A, np.zeros(A.shape[0]))
+    return strays(A, R)
 
 
 @native
@@ -192,3 +191,41 @@ def keep_or_choose(independent: np.ndarray, A: np.ndarray) -> bool:
     for i in range(before.shape[0]):
         changed = changed or independent[i] != before[i]
     return changed
+
+
+# The same as ``numerics.bases`` says it: ż in their own places of z.
+
+
+@native
+def follow_entries(o: Choice, memory: np.ndarray, A: np.ndarray, b: np.ndarray, z: np.ndarray, u: np.ndarray) -> int:
+    """u with A u + b = 0 and the independent entries of z; 1 if they do not determine it."""
+    s, known = split(recalled(memory), A), b.copy()
+    if s.ratio <= 0.0:
+        return 1
+    for free in s.columns[s.rank :]:
+        u[free] = z[free]
+        known += A[:, free] * z[free]
+    follow(s, known, u)
+    return 0
+
+
+@native
+def entries_along(o: Choice, memory: np.ndarray, u: np.ndarray, z: np.ndarray) -> int:
+    """The independent entries of u in their places, zero elsewhere."""
+    for i in range(z.shape[0]):
+        z[i] = u[i] if memory[i] != 0.0 else 0.0
+    return 0
+
+
+@native
+def recall_entries(o: Choice, memory: np.ndarray) -> int:
+    """The solver goes on with the choice of a state."""
+    o.choices = max(1, o.choices)
+    o.independent[:] = recalled(memory)
+    return 0
+
+
+@native
+def renew_entries(o: Choice, memory: np.ndarray, A: np.ndarray) -> int:
+    """A choice that is good here; 1 if it is a new one."""
+    return 1 if renewed(memory, A) else 0

@@ -3,10 +3,10 @@
 mixed:        y = (q, ż, W, choice)
 independent:  y = (δ, angles of cut joints, ż, W, choice of ż, choice of z, q₀)
 
-ż are entries of u in their places, the others are zero; z are entries of δ, the exponential coordinates about q₀,
-q = q₀ ∘ exp(δ): for joints with one coordinate simply q − q₀. The other entries of δ are first guesses for Newton's
-method and have no other influence on the motion. Where something rolls, independent velocities are fewer than
-coordinates, so that both have a choice of their own.
+ż are entries of u in their places, the others are zero, or ż = B u with a B that is kept (``numerics.bases``). z are
+the same of δ, the exponential coordinates about q₀, q = q₀ ∘ exp(δ): for joints with one coordinate simply q − q₀. What
+else δ says is a first guess for Newton's method and has no other influence on the motion. Where something rolls,
+independent velocities are fewer than coordinates, so that both have a choice of their own.
 
 Reference: R. A. Wehage, E. J. Haug, J. Mech. Des. 104 (1982) 247–255; B. Paul, "Analytical dynamics of mechanisms – a
 computer oriented overview", Mech. Mach. Theory 10 (1975) 481–507; J. García de Jalón, E. Bayo, eqs. 5.55–5.58,
@@ -19,7 +19,8 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import Sizes, Variables
-from dalembert.native import Matrix, Outputs, Ref, Vector, native
+from dalembert.native import Function, Int, Matrix, Outputs, Vector, native
+from dalembert.numerics.bases import basis_along, follow_basis, recall_basis, renew_basis
 from dalembert.numerics.context import (
     NO_CONVERGENCE,
     NOT_FINITE,
@@ -32,7 +33,7 @@ from dalembert.numerics.context import (
     give_up,
 )
 from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
-from dalembert.numerics.partition import Choice, follow, pick, recalled, renewed, split
+from dalembert.numerics.partition import Choice, entries_along, follow_entries, recall_entries, renew_entries
 
 __all__ = ["STATES", "check_state", "partitioned_size", "partitioned_variables"]
 
@@ -47,35 +48,38 @@ TURNED = 0.5
 
 
 class PartitionedVariables(VariablesRecord):
-    """``choice``: that of the formulation's solver."""
+    """How ż is chosen and kept.
 
-    choice = Ref(Choice)
+    Attributes:
+        memory: how many numbers of a state are one choice.
+        follow: (choice, A, b, ż, u): u with A u + b = 0 and these ż; not OK if they do not determine it.
+        along: (choice, u, ż): ż of u.
+        recall: (choice): the solver goes on with it, so that nothing depends on what was evaluated before.
+        renew: (choice, A): one that is good here, in place; 1 if it is new.
+    """
+
+    memory = Int()
+    follow = Function(Vector, Matrix, Vector, Vector, Vector)
+    along = Function(Vector, Vector, Vector)
+    recall = Function(Vector)
+    renew = Function(Vector, Matrix)
 
     @classmethod
     def of(cls, variables: Variables, context: Context) -> VariablesRecord:
-        record = super().of(variables, context)
-        record.set(choice=context.solver.record)
+        record, solver = super().of(variables, context), context.solver.record
+        functions = _ENTRIES if isinstance(solver, Choice) else _BASIS
+        record.set(**{name: function.bind(solver) for name, function in functions.items()})
         return record
 
 
-@native
-def _velocities(choice: np.ndarray, e: Closure, slots: np.ndarray, u: np.ndarray) -> bool:
-    """u from its independent entries; False if they do not determine the others."""
-    s, known = split(recalled(choice), e.A), e.rate.copy()
-    if s.ratio <= 0.0:
-        return False
-    for free in s.columns[s.rank :]:
-        u[free] = slots[free]
-        known += e.A[:, free] * slots[free]
-    follow(s, known, u)
-    return True
+_ENTRIES = {"follow": follow_entries, "along": entries_along, "recall": recall_entries, "renew": renew_entries}
+_BASIS = {"follow": follow_basis, "along": basis_along, "recall": recall_basis, "renew": renew_basis}
 
 
 @native
 def _rates(o: PartitionedVariables, t: float, choice: np.ndarray, x: np.ndarray, rate: np.ndarray) -> int:
-    """Rates of x, found with the choice of this state, so that nothing depends on what was evaluated before."""
-    o.choice.choices = max(1, o.choice.choices)
-    o.choice.independent[:] = recalled(choice)
+    """Rates of x, found with the choice of this state."""
+    o.recall(choice)
     return o.context.rhs(t, x, rate)
 
 
@@ -88,7 +92,7 @@ class MixedState(Outputs):
     q = Vector("context.nq")
     slots = Vector("context.nv")
     work = Vector(1)
-    choice = Vector("context.nv")
+    choice = Vector("memory")
 
 
 @native
@@ -96,7 +100,8 @@ def _mixed_decode(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarra
     c, state, motion = o.context, MixedState.of(o, y), Motion.of(o.context, x)
     motion.q[:] = state.q
     motion.work[:] = state.work
-    if not _velocities(state.choice, constraints_at(c, t, motion.q), state.slots, motion.u):
+    e = constraints_at(c, t, motion.q)
+    if o.follow(state.choice, e.A, e.rate, state.slots, motion.u) != OK:
         return give_up(c, STALE_CHOICE)
     return OK
 
@@ -104,11 +109,11 @@ def _mixed_decode(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarra
 @native
 def _mixed_encode(o: PartitionedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     motion, state = Motion.of(o.context, x), MixedState.of(o, y)
-    changed = renewed(state.choice, constraints_at(o.context, t, motion.q).A)
+    changed = o.renew(state.choice, constraints_at(o.context, t, motion.q).A)
     state.q[:] = motion.q
-    pick(state.choice, motion.u, state.slots)
+    o.along(state.choice, motion.u, state.slots)
     state.work[:] = motion.work
-    return RESTART if changed else OK
+    return RESTART if changed != 0 else OK
 
 
 @native
@@ -122,7 +127,7 @@ def _mixed_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.ndarray)
         return status
     found = Motion.of(o.context, full)
     rate.q[:] = found.q
-    pick(state.choice, found.u, rate.slots)
+    o.along(state.choice, found.u, rate.slots)
     rate.work[:] = found.work
     rate.choice[:] = 0.0
     return finite(o.context, dy)
@@ -138,7 +143,7 @@ class IndependentState(Outputs):
     tail = Vector("context.n_tail")
     slots = Vector("context.nv")
     work = Vector(1)
-    velocity_choice, position_choice = 2 * Vector("context.nv")
+    velocity_choice, position_choice = 2 * Vector("memory")
     origin = Vector("context.nq")
 
 
@@ -176,7 +181,7 @@ def _closed(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarray):
     Returns the status, the exponential and the constraints there, and δ.
     """
     c, state, motion = o.context, IndependentState.of(o, y), Motion.of(o.context, x)
-    delta, step, position_choice, error = state.delta.copy(), np.zeros(c.nv), recalled(state.position_choice), 1e300
+    delta, step, still, error = state.delta.copy(), np.zeros(c.nv), np.zeros(c.nv), 1e300
     shifted, e = _moved(c, t, state, delta, x)
     for turn in range(NEWTON_STEPS):
         last, error = error, 0.0
@@ -184,38 +189,36 @@ def _closed(o: PartitionedVariables, t: float, y: np.ndarray, x: np.ndarray):
             error = max(error, abs(phi))
         if not np.isfinite(error):
             return give_up(c, NOT_FINITE), shifted, e, delta
-        s = split(position_choice, _along_delta(e, shifted.D))
-        if s.ratio <= 0.0:
-            return give_up(c, STALE_CHOICE), shifted, e, delta
         if error <= POSITION_TOLERANCE or (error < 1e-9 and error > 0.5 * last):
             break
         if turn == NEWTON_STEPS - 1:
             return give_up(c, NO_CONVERGENCE), shifted, e, delta
-        follow(s, e.phi, step)
-        for i in s.columns[: s.rank]:
-            delta[i] += step[i]
+        if o.follow(state.position_choice, _along_delta(e, shifted.D), e.phi, still, step) != OK:
+            return give_up(c, STALE_CHOICE), shifted, e, delta
+        delta += step
         shifted, e = _moved(c, t, state, delta, x)
     motion.work[:] = state.work
-    if not _velocities(state.velocity_choice, e, state.slots, motion.u):
+    if o.follow(state.velocity_choice, e.A, e.rate, state.slots, motion.u) != OK:
         return give_up(c, STALE_CHOICE), shifted, e, delta
     return OK, shifted, e, delta
 
 
 @native
-def _choose(c: Context, A: np.ndarray, state: IndependentState) -> bool:
+def _choose(o: PartitionedVariables, A: np.ndarray, state: IndependentState) -> bool:
     """Choices that are good here; True if there is a new one."""
-    velocities = renewed(state.velocity_choice, A)
-    positions = renewed(state.position_choice, A[: c.holonomic])
-    return velocities or positions
+    velocities = o.renew(state.velocity_choice, A)
+    positions = o.renew(state.position_choice, A[: o.context.holonomic])
+    return velocities + positions > 0
 
 
 @native
-def _open(c: Context, motion: Motion, state: IndependentState):
+def _open(o: PartitionedVariables, motion: Motion, state: IndependentState):
     """y from x about this position."""
+    c = o.context
     state.origin[:] = motion.q
     state.tail[:] = motion.q[c.nq - c.n_tail :]
     state.delta[:] = 0.0
-    pick(state.velocity_choice, motion.u, state.slots)
+    o.along(state.velocity_choice, motion.u, state.slots)
     state.work[:] = motion.work
 
 
@@ -228,8 +231,8 @@ def _independent_decode(o: PartitionedVariables, t: float, y: np.ndarray, x: np.
 @native
 def _independent_encode(o: PartitionedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     c, motion, state = o.context, Motion.of(o.context, x), IndependentState.of(o, y)
-    _choose(c, constraints_at(c, t, motion.q).A, state)
-    _open(c, motion, state)
+    _choose(o, constraints_at(c, t, motion.q).A, state)
+    _open(o, motion, state)
     return RESTART
 
 
@@ -242,10 +245,10 @@ def _independent_retract(o: PartitionedVariables, t: float, y: np.ndarray, quali
     if status != OK:
         return status
     turned = np.abs(shifted.D - np.eye(c.nv)).max()
-    if not _choose(c, e.A, state) and turned < TURNED:
+    if not _choose(o, e.A, state) and turned < TURNED:
         state.delta[:] = delta
         return OK
-    _open(c, Motion.of(c, x), state)
+    _open(o, Motion.of(c, x), state)
     return RESTART
 
 
@@ -262,7 +265,7 @@ def _independent_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.nd
     dy[:] = 0.0
     rate.delta[:] = shifted.inverse @ Motion.of(c, x).u
     rate.tail[:] = found.q[c.nq - c.n_tail :]
-    pick(state.velocity_choice, found.u, rate.slots)
+    o.along(state.velocity_choice, found.u, rate.slots)
     rate.work[:] = found.work
     return finite(c, dy)
 
@@ -280,19 +283,22 @@ def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
     return sizes.nq + (sizes.nv if state == "dependent" else freedom[1])
 
 
-def partitioned_variables(state: str, sizes: Sizes) -> Variables | None:
-    """The variables of a state by its name; None for all coordinates and velocities."""
+def partitioned_variables(state: str, sizes: Sizes, kept: bool = False) -> Variables | None:
+    """The variables of a state by its name, with entries of u or with a basis that is kept; None for all coordinates
+    and velocities."""
     if state == "dependent":
         return None
+    memory = 1 + sizes.nv**2 if kept else sizes.nv
+    options = {"memory": memory}
     if state == "mixed":
         n = sizes.nq + sizes.nv + 1
         return Variables(
-            "coordinates and independent velocities", n + sizes.nv, n, _mixed_rhs, _mixed_decode, _mixed_encode,
-            record=PartitionedVariables, kernels=(),
+            "coordinates and independent velocities", n + memory, n, _mixed_rhs, _mixed_decode, _mixed_encode,
+            record=PartitionedVariables, options=options, kernels=(),
         )  # fmt: skip
     varying = 2 * sizes.nv + sizes.tail + 1
     return Variables(
-        "independent coordinates and velocities", varying + 2 * sizes.nv + sizes.nq, varying, _independent_rhs,
-        _independent_decode, _independent_encode, _independent_retract, record=PartitionedVariables,
+        "independent coordinates and velocities", varying + 2 * memory + sizes.nq, varying, _independent_rhs,
+        _independent_decode, _independent_encode, _independent_retract, record=PartitionedVariables, options=options,
         kernels=("exponential",),
     )  # fmt: skip
