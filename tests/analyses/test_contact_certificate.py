@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.analyses.simulation import certify
+from dalembert.analyses.simulation import seen
 
 LINES = ("penetration", "complementarity", "pull", "drift while sticking")
 
@@ -48,8 +48,8 @@ def test_what_drifts_off_and_along_its_contact_is_caught():
 
 
 def test_what_pulls_is_caught(monkeypatch):
-    solve = certify.solve_along
-    monkeypatch.setattr(certify, "solve_along", lambda *given: tuple(-part for part in solve(*given)))
+    solve = seen.solve_along
+    monkeypatch.setattr(seen, "solve_along", lambda *given: tuple(-part for part in solve(*given)))
     assert "pull" in failed(da.simulate(bowl(), 0.1))
 
 

@@ -16,7 +16,7 @@ from dalembert.forces import FORCES
 from dalembert.fuzz import check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
 from dalembert.fuzz.check_models import Finding, Judged, check_model
-from dalembert.fuzz.hostile_files import FORMATS
+from dalembert.fuzz.hostile_files import FORMATS, _changed_attribute
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
 from dalembert.fuzz.random_models import Size, loop_model
 from dalembert.joints import JOINTS
@@ -108,6 +108,10 @@ def test_hostile_files_get_words(form):
         case = draw_case("files", seed)
         assert case["format"] == form
         assert not try_case(case).findings
+
+
+def test_an_attribute_that_became_empty_is_changed_again():
+    assert all(_changed_attribute("", np.random.default_rng(seed)) is not None for seed in range(5))
 
 
 def test_a_failing_case_is_made_smaller_kept_and_replayed(tmp_path, monkeypatch):

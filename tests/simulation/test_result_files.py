@@ -147,10 +147,14 @@ def test_a_damaged_checkpoint_is_refused(checkpoint, tmp_path):
             _resume(file)
 
 
-@pytest.mark.parametrize(
-    "key", ["format", "fingerprint", "method", "written", "parameters", "events", "counts", "active"]
-)
-@pytest.mark.parametrize("value", [None, [[1, 2], "x"], -1e9])
+WRONG = (None, [[1, 2], "x"], -1e9)
+KEYS = ("format", "fingerprint", "method", "written", "parameters", "events", "counts", "active", "choices")
+# A fuzzer wrote text where a stretch of outputs with its own parameters begins.
+FORMS = [("segments", [["x", {}]]), ("segments", [[0, {}], [-1, {}]]), ("segments", []), ("notes", [["x", {}]]),
+         ("events", [{"time": "x", "name": "y"}]), ("events", [{"time": 1.0, "name": 2}])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), [*((key, value) for key in KEYS for value in WRONG), *FORMS])
 def test_a_made_up_checkpoint_is_refused_in_words(checkpoint, tmp_path, key, value):
     data = read_sealed(checkpoint)[0]
     notes = json.loads(data.attrs["dalembert_checkpoint"])

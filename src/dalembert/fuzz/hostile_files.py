@@ -209,7 +209,7 @@ def _changed_data(data: Any, rng: np.random.Generator) -> Any:
 
 
 def _changed_attribute(value: Any, rng: np.random.Generator) -> Any:
-    if isinstance(value, str) and value[:1] in "{[" and rng.random() < 0.8:
+    if isinstance(value, str) and value.startswith(("{", "[")) and rng.random() < 0.8:
         return json.dumps(_changed(json.loads(value), rng), default=str)
     simple = [
         one

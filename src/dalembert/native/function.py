@@ -85,6 +85,7 @@ class Native:
         self.key = f"{function.__module__}.{function.__qualname__}"
         self._count = function.__code__.co_argcount
         self._entries: dict[Any, tuple[Any, Any, int]] = {}
+        self._codes: dict[Any, tuple[types.Closure, int]] = {}
         functools.update_wrapper(self, function)
         FUNCTIONS[self.key] = self
 
@@ -97,6 +98,14 @@ class Native:
     def bind(self, record: Record) -> Bound:
         """The function with its first argument."""
         return Bound(self, record)
+
+    def code(self, owner: type[Record], kind: types.Closure) -> int:
+        """Address for a field of this kind, bound to records of this class."""
+        key = owner, id(kind), _mode.checking  # what is kept with it stays alive, and so does its id
+        if key not in self._codes:
+            made = code_address(self, (types.Pointer(owner), *kind.arguments), kind.result, _mode.checking)
+            self._codes[key] = kind, made
+        return self._codes[key][1]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named or len(args) != self._count:
@@ -187,8 +196,7 @@ class Bound:
 
     def code(self, kind: types.Closure) -> int:
         """Address for a field of this kind."""
-        arguments = types.Pointer(type(self.record)), *kind.arguments
-        return code_address(self.function, arguments, kind.result, _mode.checking)
+        return self.function.code(type(self.record), kind)
 
 
 # -- arguments and results --------------------------------------------------------------------------------------------

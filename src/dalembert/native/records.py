@@ -162,22 +162,22 @@ class Measured(Field[T]):
 
     def shape(self, record: Any) -> tuple[int, ...]:
         """The lengths in a record; −1 for "*", what is left."""
-
-        def value(path: tuple[str, ...]) -> int:
-            found = record
-            for name in path:
-                if found is None:
-                    what = f"{type(record).__name__}.{self.name}[{', '.join(self.lengths)}]"
-                    raise TypeError(f"{what}: '{path[path.index(name) - 1]}' is missing")
-                found = getattr(found, name)
-            return int(found)
-
         return tuple([
             int(getattr(record, name)) if name is not None
             else -1 if tree is None
-            else fold_length(tree, value, int, WHOLE_NUMBERS)
+            else fold_length(tree, lambda path: self._length(record, path), int, WHOLE_NUMBERS)
             for name, tree in zip(self._names, self.trees, strict=True)
         ])  # fmt: skip
+
+    def _length(self, record: Any, path: tuple[str, ...]) -> int:
+        """A field of a record, or of one that it refers to."""
+        found = record
+        for name in path:
+            if found is None:
+                what = f"{type(record).__name__}.{self.name}[{', '.join(self.lengths)}]"
+                raise TypeError(f"{what}: '{path[path.index(name) - 1]}' is missing")
+            found = getattr(found, name)
+        return int(found)
 
     def check(self, record: Record, found: tuple[int, ...]) -> None:
         """Raise if these are not the lengths that the other fields say."""
@@ -441,9 +441,11 @@ class Record:
     fields: ClassVar[dict[str, Field[Any]]] = {}
     slot_of: ClassVar[dict[str, int]] = {}
     _size: ClassVar[int] = 0
+    _measured: ClassVar[tuple[Field[Any], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
+        cls._measured = tuple(item for item in cls.fields.values() if type(item).complete is not Field.complete)
         cls.slot_of, at = {}, 0
         for name, item in cls.fields.items():
             cls.slot_of[name] = at
@@ -481,7 +483,7 @@ class Record:
 
     def complete(self) -> None:
         """Make the arrays that are missing, and check the lengths of all."""
-        for item in self.fields.values():
+        for item in self._measured:
             item.complete(self)
 
     def values(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.native import native
 from dalembert.numerics.reflections import dot
 
-__all__ = ["singular_values", "sizes_of_rows"]
+__all__ = ["changes_along", "singular_values", "sizes_of_rows"]
 
 # Up to this many singular values rotations are quicker than LAPACK, whose calls take two microseconds each.
 SMALL = 4
@@ -30,6 +30,29 @@ def singular_values(matrices: np.ndarray) -> np.ndarray:
     sizes = np.empty((n, min(rows, columns)))
     _singular_values_along(matrices if rows <= columns else matrices.transpose(0, 2, 1), sizes)
     return sizes
+
+
+def changes_along(matrices: np.ndarray, some: np.ndarray, each: int) -> np.ndarray:
+    """How far at most, in the norm of Frobenius, matrices are from that one of ``some`` that stands for ``each`` of
+    them in a row; the last one stands for the rest."""
+    largest = np.zeros(len(some))
+    _changes_along(matrices.reshape(len(matrices), -1), some.reshape(len(some), -1), each, largest)
+    return largest
+
+
+@native
+def _changes_along(matrices: np.ndarray, some: np.ndarray, each: int, largest: np.ndarray):
+    """The same for matrices as rows of numbers; NaN where one is."""
+    for i in range(matrices.shape[0]):
+        k = min(i // each, some.shape[0] - 1)
+        square = 0.0
+        for j in range(matrices.shape[1]):
+            change = matrices[i, j] - some[k, j]
+            square += change * change
+        if square > largest[k] or square != square:
+            largest[k] = square
+    for k in range(largest.shape[0]):
+        largest[k] = math.sqrt(largest[k])
 
 
 @native

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from dalembert.integrators.base import Integrator, Result, Status
 
-__all__ = ["Happening", "Outcome"]
+__all__ = ["Happening", "Outcome", "pieces"]
+
+# So many outputs stand for all where an evaluation is dear, and those where an entry changes most in each part of the
+# run.
+SOME, PARTS = 120, 8
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,23 @@ class Outcome:
         """The run reached its end, or one that an event made, and its states are finite."""
         ended = self.result.status == Status.FINISHED or self.ended_by is not None
         return ended and bool(np.all(np.isfinite(self.result.states)))
+
+    @cached_property
+    def some(self) -> np.ndarray:
+        """Numbers of some outputs in rising order: evenly, and where something happens; all of them if there are few.
+        Those that were asked for and not reached are among them."""
+        n, states = len(self.result.time if self.times is None else self.times), self.result.states
+        if n <= SOME:
+            return np.arange(n)
+        chosen = np.zeros(n, dtype=bool)
+        chosen[np.linspace(0, n - 1, SOME + 1).round().astype(int)] = True
+        change = np.abs(np.diff(states[:n], axis=0))
+        length = len(change) // PARTS
+        if length:
+            parts = change[: PARTS * length].reshape(PARTS, length, -1)
+            chosen[np.arange(1, 1 + PARTS * length, length)[:, None] + parts.argmax(axis=1)] = True
+        chosen[1 + PARTS * length : 1 + len(change)] = True
+        return np.flatnonzero(chosen)
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

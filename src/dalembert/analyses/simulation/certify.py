@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify_cables import cable_checks, cable_remarks
 from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
 from dalembert.analyses.simulation.certify_events import event_checks
+from dalembert.analyses.simulation.seen import Seen
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.expressions import switches_in
@@ -20,10 +20,9 @@ from dalembert.integrators.base import Result, Status
 from dalembert.model.flatten import BRANCHED
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
-from dalembert.numerics.singular_values import singular_values
+from dalembert.numerics.singular_values import changes_along, singular_values
 from dalembert.trajectory import Certificate, Check, Estimate
-from dalembert.trajectory.outcome import Outcome, pieces
-from dalembert.trajectory.record import solve_along
+from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.recorded import Recorded
 
 __all__ = ["CONDITION_LIMIT", "ENDINGS", "REMARKS", "acting_rows", "certify", "ending", "ending_words"]
@@ -38,6 +37,7 @@ STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors gr
 CONDITION_LIMIT = 1e5
 BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
+LOOK = 16  # outputs from one whose singular values are found to the next, where that is enough
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 MOST_NAMED = 4  # elements, in one remark
@@ -82,19 +82,19 @@ def certify(
     result, checks, touched, estimate = outcome.result, list[Check](), list[str](), None
     if judged is not None:
         accuracy, estimate = judged
-        solved = solve_along(dynamics, data.__getitem__, outcome.segments)
+        seen = Seen(dynamics, outcome, data)
         checks = [
             *([] if estimate is None else [estimate.check]),
-            *_constraint_checks(dynamics, data, context, outcome, solved, accuracy),
+            *_constraint_checks(seen, context, accuracy),
             *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
             *_momentum_checks(dynamics, data, accuracy),
-            *contact_checks(dynamics, data, outcome, solved[1], accuracy),
+            *contact_checks(seen, accuracy),
             *cable_checks(dynamics, data, outcome, accuracy),
-            *event_checks(dynamics, data, outcome),
+            *event_checks(seen),
         ]
-        touched = [*contact_remarks(dynamics, data, outcome), *cable_remarks(dynamics, data, solved[1])]
+        touched = [*contact_remarks(seen), *cable_remarks(seen)]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
     remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks), *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
@@ -132,13 +132,7 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
     if dynamics.rows and np.all(np.isfinite(result.last)):
         A = dynamics.residuals(result.end, q, u, parameters).jacobian
         A = A.toarray() if dynamics.is_large else np.asarray(A)
-        left, sizes, _ = np.linalg.svd(A, full_matrices=False)
-        weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
-        if weak.any():
-            weights = np.abs(left[:, weak]).max(axis=1)
-            strong: list[int] = [i for i in np.argsort(-weights).tolist() if weights[i] > 0.3]
-            owners = dict.fromkeys(dynamics.rows[i].owner for i in strong)
-            said.append(f"constraints close to dependent there: {', '.join(list(owners)[:4])}")
+        said += _weak_rows(dynamics, A)
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
         said += [f"forces with jumps or kinks: {', '.join(jumping[:4])}"] if jumping else []
@@ -151,41 +145,47 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
     return "; ".join(said)
 
 
+def _weak_rows(dynamics: Dynamics, A: np.ndarray) -> list[str]:
+    """Constraints whose equations are no numbers, or depend on others, in words."""
+    undefined = ~np.isfinite(A).all(axis=1)
+    if undefined.any():
+        owners = dict.fromkeys(dynamics.rows[int(i)].owner for i in np.flatnonzero(undefined))
+        return [f"constraints that are no numbers there: {', '.join(list(owners)[:MOST_NAMED])}"]
+    left, sizes, _ = np.linalg.svd(A, full_matrices=False)
+    weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
+    if not weak.any():
+        return []
+    weights = np.abs(left[:, weak]).max(axis=1)
+    strong: list[int] = [i for i in np.argsort(-weights).tolist() if weights[i] > 0.3]
+    owners = dict.fromkeys(dynamics.rows[i].owner for i in strong)
+    return [f"constraints close to dependent there: {', '.join(list(owners)[:MOST_NAMED])}"]
+
+
 def _jumps(element: Any) -> bool:
     """Whether a formula of an element has a jump or a kink."""
     kinks = (sp.sign, sp.Abs, sp.Piecewise, sp.Min, sp.Max)
     return any(formula.atoms(*kinks) for *_, formula in formulas_in(element))
 
 
-def _constraint_checks(
-    dynamics: Dynamics, data: Recorded, context: Context, outcome: Outcome, solved: Any, accuracy: float
-) -> list[Check]:
+def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Check]:
+    dynamics, outcome, data = seen.dynamics, seen.outcome, seen.data
     if not dynamics.rows:
         return []
-    q, u, t = data["q"], data["u"], data["time"]
-    position: list[float] = []
-    velocity: list[float] = []
-    acceleration: list[float] = []
+    position = [_largest(piece.position) for piece in seen.residuals]
+    velocity = [_largest(piece.velocity) for piece in seen.residuals]
+    accelerations, left = seen.accelerations, context.statistics.largest_conflict
     passed, nearest = False, 1.0
-    for at, parameters in pieces(outcome.segments, len(t)):
-        values = dynamics.residuals(t[at], q[at], u[at], parameters)
-        position.append(_largest(values.position))
-        velocity.append(_largest(values.velocity))
-        if dynamics.is_large:
-            acceleration.append(context.statistics.largest_conflict)
-            continue
-        here, near = look_for_singularity(np.asarray(values.jacobian))
-        passed, nearest = passed or here, min(nearest, near)
-        blocks = dynamics.dynamics_kernel(t[at], q[at], u[at], dynamics.parameters(parameters), np.zeros(dynamics.nv))
-        product = np.einsum("trv,tv->tr", np.asarray(blocks.jacobian), solved[0][at])
-        acceleration.append(_largest(product + np.asarray(blocks.gamma)))
+    if not dynamics.is_large:
+        looks = [look_for_singularity(np.asarray(piece.jacobian)) for piece in seen.residuals]
+        passed, nearest = any(here for here, _ in looks), min(near for _, near in looks)
+        left = accelerations.left
     checks: list[Check] = []
     if dynamics.holonomic:
         about = "loops and drives closed: |φ|"
         checks.append(Check("position residual", max(position), accuracy, "", about, CLOSER))
-    limit = accuracy * max(1.0, _largest(u))
+    limit = accuracy * max(1.0, _largest(data["u"]))
     checks.append(Check("velocity residual", max(velocity), limit, "", "|A u + b|", CLOSER))
-    scale = 1.0 + _largest(solved[0])
+    scale = 1.0 + _largest(accelerations.du)
     correction = context.statistics.largest_correction
     about = "how far velocities, and positions, were bent back onto the constraints in one step, relative"
     if not outcome.projects:
@@ -193,13 +193,13 @@ def _constraint_checks(
         checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
     about = "largest over smallest pivot of the constraint Jacobian: beyond the limit the motion may change its branch"
     pivot = context.statistics.smallest_pivot
-    if nearest > NEARLY_SINGULAR and len(t) > MANY_OUTPUTS:
+    if nearest > NEARLY_SINGULAR and len(data["time"]) > MANY_OUTPUTS:
         # The motion keeps away from singular positions; stages off the constraints may not.
         pivot = max(pivot, nearest)
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
     checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
-    checks.append(Check("acceleration residual", max(acceleration) / scale, limit, "", "|A u̇ + γ|", fix))
+    checks.append(Check("acceleration residual", left / scale, limit, "", "|A u̇ + γ|", fix))
     return checks
 
 
@@ -210,15 +210,16 @@ def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
     The smallest singular value then comes down to a corner at zero: the lines through the two outputs before and the
     two after its lowest one meet at zero or below.
     """
-    if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS or not np.all(np.isfinite(jacobians)):
+    if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS:
         return False, 0.0
-    # Rows without entries add zeros alone.
-    sizes = singular_values(jacobians[:, np.any(jacobians, axis=(0, 2))])
-    sizes = sizes / np.maximum(sizes[:, :1], 1e-300)
-    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1))) if sizes.size else 0
-    if rank == 0:
+    away = _keeps_away(jacobians)
+    if away:
+        return False, away
+    if not np.all(np.isfinite(jacobians)):
         return False, 0.0
-    s = sizes[:, rank - 1]
+    s = _smallest(jacobians)[0]
+    if not len(s):
+        return False, 0.0
     low = s[2:-2]
     corner = (low <= s[1:-3]) & (low <= s[3:-1]) & (low < NEARLY_SINGULAR)
     down, up = s[1:-3] - s[:-4], s[4:] - s[3:-1]
@@ -226,6 +227,35 @@ def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
     steep = np.where(up - down > 0, up - down, np.inf)
     theta = (s[1:-3] + down - s[3:-1] + up) / steep
     return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), float(s.min())
+
+
+def _smallest(jacobians: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest singular value that is not zero all the time, over the largest, and the largest; empty without
+    any."""
+    # Rows without entries add zeros alone.
+    sizes = singular_values(jacobians[:, np.any(jacobians, axis=(0, 2))])
+    largest = np.maximum(sizes[:, :1], 1e-300)
+    sizes = sizes / largest
+    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1))) if sizes.size else 0
+    return (sizes[:, rank - 1], largest[:, 0]) if rank else (np.empty(0), np.empty(0))
+
+
+def _keeps_away(jacobians: np.ndarray) -> float:
+    """How near the constraints come to lose rank at some outputs, if it is sure from these that they stay away from it
+    at all; else 0.
+
+    No singular value changes by more than the matrix does, in the norm of Frobenius (G. H. Golub, C. F. Van Loan,
+    "Matrix Computations", 4th ed., cor. 8.6.2).
+    """
+    some = np.ascontiguousarray(jacobians[LOOK // 2 :: LOOK])
+    if not np.all(np.isfinite(some)):
+        return 0.0
+    s, largest = _smallest(some)
+    if not len(s) or s.min() <= NEARLY_SINGULAR:
+        return 0.0
+    change = changes_along(jacobians, some, LOOK)
+    sure = s * largest - change > NEARLY_SINGULAR * (largest + change)
+    return float(s.min()) if np.all(sure) else 0.0
 
 
 def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
@@ -240,15 +270,13 @@ def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
 
 
 def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
-    worst, found = 0.0, False
+    lengths: list[float] = []
     for slot in dynamics.coordinates.slots:
         joint = dynamics.coordinates.joint_at(slot)
-        if joint.nq > joint.nv:
-            found = True
-            some = data["q"][:: max(1, len(data["q"]) // 50), slot.q]
-            unit = np.array([joint.normalize(NUMPY, row) for row in some])
-            worst = max(worst, _largest(unit - some))
-    return [Check("quaternion norm", worst, NORM_LIMIT, "", "| |Q| − 1 |")] if found else []
+        for first in joint.quaternions if joint.nq > joint.nv else ():
+            Q = data["q"][:, slot.q.start + first : slot.q.start + first + 4]
+            lengths.append(_largest(np.sqrt(np.einsum("ti,ti->t", Q, Q)) - 1.0))
+    return [Check("quaternion norm", max(lengths), NORM_LIMIT, "", "| |Q| − 1 |")] if lengths else []
 
 
 def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:

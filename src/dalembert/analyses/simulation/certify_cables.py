@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.analyses.simulation.seen import Seen
 from dalembert.constraints import Cable
 from dalembert.constraints.transmissions import Laid
 from dalembert.dynamics import Dynamics
@@ -87,17 +88,17 @@ def cable_checks(dynamics: Dynamics, data: Recorded, outcome: Outcome, accuracy:
     return [*checks, Check("cable off its wheel", wraps[lifted], accuracy, "", about, fix)]
 
 
-def cable_remarks(dynamics: Dynamics, data: Recorded, multipliers: np.ndarray) -> list[str]:
+def cable_remarks(seen: Seen) -> list[str]:
     """Cables that would have to push."""
-    said: list[str] = []
+    said, dynamics, time = list[str](), seen.dynamics, seen.data.time
     for i, row in enumerate(dynamics.rows):
         found = dynamics.flat.constraints.get(row.owner)
         if found is None or not found[0].pulls:
             continue
-        pull = np.nan_to_num(multipliers[:, i])
+        pull = np.nan_to_num(seen.accelerations.multipliers[:, i])
         rounding = 1e-9 * np.abs(pull).max(initial=0.0)
         if pull.size and pull.min() < -rounding:
-            when = float(data.time[int(np.argmax(pull < -rounding))])
+            when = float(time[int(np.argmax(pull < -rounding))])
             said.append(PUSHES.format(name=row.owner, push=-float(pull.min()), time=when))
     return said
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.analyses.simulation.certify_events import event_values
+from dalembert.analyses.simulation.seen import Seen
 from dalembert.dynamics import Dynamics
 from dalembert.forces import OneSidedSpring
 from dalembert.model.data import ContactEvent
 from dalembert.trajectory import Check
 from dalembert.trajectory.outcome import Outcome, pieces
-from dalembert.trajectory.record import residuals_along
 from dalembert.trajectory.recorded import Recorded
 
 __all__ = ["CLOSER", "contact_checks", "contact_remarks"]
@@ -23,46 +22,40 @@ PENETRATION_LIMIT = 1e-8  # or the accuracy, if that is more (m or rad)
 CLOSER = "stabilization='projection', or a tighter rtol"
 
 
-def contact_checks(
-    dynamics: Dynamics, data: Recorded, outcome: Outcome, multipliers: np.ndarray, accuracy: float
-) -> list[Check]:
-    """How far rigid contacts that are open were entered, closed ones gape or pull, and what sticks has moved.
-
-    Args:
-        multipliers: at every output.
-    """
+def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
+    """How far rigid contacts that are open were entered, closed ones gape or pull, and what sticks has moved."""
+    dynamics, data, outcome = seen.dynamics, seen.data, seen.outcome
     flat, limit = dynamics.flat, max(PENETRATION_LIMIT, accuracy)
     if not flat.contacts and not flat.frictions:
         return []
-    deepest, about = _deepest(dynamics, data, outcome), "deepest, of contacts and limits that are open"
+    deepest, about = _deepest(seen), "deepest, of contacts and limits that are open"
     if outcome.method is not None and outcome.method.jumps:
         # Steps with impulses enter by what moves in half of one: what that does to the motion is in its error.
         return [Check("penetration", deepest, None, "", about)]
     checks = [Check("penetration", deepest, limit, "", about, "a tighter rtol, or step=…")] if flat.contacts else []
     if dynamics.is_large:
         return checks
-    position, velocity = residuals_along(dynamics, data.__getitem__, outcome.segments)
     if flat.contacts:
-        product, pull = _complementarity(dynamics, position, multipliers)
+        product, pull = _complementarity(dynamics, seen.residual("position"), seen.accelerations.multipliers)
         about = "|g n| over the largest n, of contacts and limits that are closed: gap and force exclude each other"
         checks.append(Check("complementarity", product, limit, "", about, CLOSER))
         about = "largest −n over the largest |n|: what touches pushes only"
         checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
     if flat.frictions:
         about = "how far what sticks has moved in all (m or rad)"
-        drift = _drift(dynamics, data, outcome, velocity)
+        drift = _drift(dynamics, data, outcome, seen.residual("velocity"))
         checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
     return checks
 
 
-def _deepest(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> float:
+def _deepest(seen: Seen) -> float:
     """By how much contacts that are open were entered."""
-    flat = dynamics.flat
+    flat = seen.dynamics.flat
     if not flat.contacts:
         return 0.0
     owners = [flat.events[name][0] for name in flat.event_owners]
     gaps = [i for i, event in enumerate(owners) if isinstance(event, ContactEvent) and event.side >= 0]
-    return max(0.0, float(event_values(dynamics, data, outcome)[:, gaps].max(initial=0.0)))
+    return max(0.0, float(seen.events[:, gaps].max(initial=0.0)))
 
 
 def _complementarity(dynamics: Dynamics, gaps: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
@@ -97,12 +90,13 @@ def _coordinate(dynamics: Dynamics, data: Recorded, name: str) -> np.ndarray:
     return data["joint_coordinates"][:, labels.index(joint)] if joint in labels else np.zeros(len(data["time"]))
 
 
-def contact_remarks(dynamics: Dynamics, data: Recorded, outcome: Outcome) -> list[str]:
+def contact_remarks(seen: Seen) -> list[str]:
     """How far contacts and stops gave."""
+    dynamics = seen.dynamics
     names = {name: force for name, (force, _) in dynamics.flat.forces.items() if isinstance(force, OneSidedSpring)}
     if not names or not dynamics.kernels.n_branches or dynamics.is_large:
         return []
-    values, said = event_values(dynamics, data, outcome), list[str]()
+    values, said = seen.events, list[str]()
     for name, force in names.items():
         owners = [i for i, owner in enumerate(dynamics.kernels.event_owners) if owner.startswith(f"{name}.branch ")]
         depths = owners[len(owners) - force.n_switches :][:: force.n_switches // force.sides]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -116,16 +117,16 @@ class Checkpoint:
         fits = counts.shape == run.counts.shape and counts.dtype == run.counts.dtype and isinstance(given, DICT)
         if not (fits and type(written) is int and 0 < written <= len(run.out)):
             raise ValueError("its notes are not those of a run")
-        run.parameters = {str(name): float(value) for name, value in given.items()}
-        run.segments = [(start, values) for start, values in notes["segments"]]
-        run.events = [Happening(**event) for event in notes["events"]]
+        run.parameters = _numbers(given)
+        run.segments = _segments(notes["segments"], written)
+        run.events = [Happening(float(event["time"]), _text(event["name"])) for event in notes["events"]]
         run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
-        run.notes = notes["notes"]
+        run.notes = [_text(note) for note in notes["notes"]]
         if notes["method"] != run.method.name:
             if run.fallback is None:
                 raise ValueError(f"it was written by integrator {notes['method']!r}")
             run.method, run.fallback = run.fallback, None
-        run.choices = notes["choices"]
+        run.choices = operator.index(notes["choices"])
         if run.choices:
             run.take(Recipe.from_data(notes["chosen"]).formulation)
         run.counts = counts
@@ -157,6 +158,25 @@ class Checkpoint:
         """The run is over."""
         self.path.unlink(missing_ok=True)
         remove_parts(self.path)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _numbers(values: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+def _segments(found: Any, written: int) -> list[tuple[int, dict[str, float]]]:
+    """Stretches of outputs with their parameters, as a run makes them: from the first output on, in order."""
+    segments = [(operator.index(start), _numbers(values)) for start, values in found]
+    starts = [start for start, _ in segments]
+    if not starts or starts[0] != 0 or starts[-1] > written or starts != sorted(starts):
+        raise ValueError(f"its segments begin at {starts}")
+    return segments
 
 
 def _remembered(run: Driver) -> dict[str, Any]:

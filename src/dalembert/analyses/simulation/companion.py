@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.analyses.simulation.choose_integrator import LOOSE, Choice
 from dalembert.analyses.simulation.drive import Driver, guard_spacing
-from dalembert.dynamics import Dynamics
+from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Integrator, Status
 from dalembert.integrators.bdf import BackwardDifferences
@@ -31,10 +31,6 @@ __all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motio
 
 # Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
 TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
-
-# So many outputs a loose companion is compared at, and at those where an entry changes most in each part of the run;
-# others at all outputs.
-COMPARED, PARTS = 120, 8
 
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
@@ -92,6 +88,11 @@ class _Companion(Driver):
 
     def __init__(self, run: _Run, choice: Choice, spacing: float):
         self.apart, self.short = spacing, run.outcome.result.evaluations < SHORT
+        made = run.driver and run.driver.made_for
+        if run.driver is not None and made and made[0] is run.dynamics and made[1].needs == choice.method.needs:
+            # What is made for the one does for the other (``Driver._keeps_problem``).
+            self.problem, self.context = run.driver.problem, run.driver.context
+            self.made_for = run.dynamics, choice.method
         super().__init__(run.dynamics, choice, run.times, run.start, run.outcome.segments[0][1])
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
@@ -118,6 +119,7 @@ class _Run:
         at, times: outputs at which companions are compared with it: their numbers, and times.
         method: the integrator at its end.
         sizes: of the states, see ``motion_sizes``.
+        driver: that made it, if it is at hand: companions work with its equations.
         floor: added to all of them.
     """
 
@@ -129,6 +131,7 @@ class _Run:
     method: Integrator
     sizes: np.ndarray
     accuracy: float
+    driver: Driver | None = None
 
     @property
     def start(self) -> np.ndarray:
@@ -147,16 +150,8 @@ class _Run:
         return float(self.wanted[-1] - self.wanted[0])
 
     def thinned(self) -> _Run:
-        """With some of the outputs: evenly, and where something happens."""
-        n, states = len(self.wanted), self.outcome.result.states[:, : len(self.sizes)]
-        if n <= COMPARED:
-            return self
-        some = [np.linspace(0, n - 1, COMPARED + 1).round().astype(int)]
-        change = np.abs(np.diff(states[: len(self.wanted)], axis=0))
-        for part in np.array_split(np.arange(len(change)), PARTS):
-            if len(part):
-                some.append(part[0] + 1 + change[part].argmax(axis=0))
-        return replace(self, at=np.unique(np.concatenate(some)))
+        """With some of the outputs."""
+        return replace(self, at=self.outcome.some)
 
     def acts(self, name: str) -> bool:
         """Whether an event does more than to be noted."""
@@ -172,10 +167,14 @@ class _Run:
 
 
 def estimate_motion(
-    dynamics: Dynamics, choice: Choice, outcome: Outcome, accuracy: float | None
+    dynamics: Dynamics, choice: Choice, outcome: Outcome, accuracy: float | None, driver: Driver | None = None
 ) -> tuple[float, Estimate | None]:
-    """The accuracy that the run of a mechanism is held to, and its error."""
-    return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy)
+    """The accuracy that the run of a mechanism is held to, and its error.
+
+    Args:
+        driver: that made the run, if it is at hand.
+    """
+    return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy, driver)
 
 
 def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
@@ -201,7 +200,12 @@ def estimate_by_other(
 
 
 def estimate_error(
-    dynamics: Dynamics | CompiledSystem, choice: Choice, outcome: Outcome, sizes: np.ndarray, accuracy: float | None
+    dynamics: Dynamics | CompiledSystem,
+    choice: Choice,
+    outcome: Outcome,
+    sizes: np.ndarray,
+    accuracy: float | None,
+    driver: Driver | None = None,
 ) -> tuple[float, Estimate | None]:
     """The accuracy that a run is held to, and its error; None for a run that did not reach its end.
 
@@ -213,10 +217,18 @@ def estimate_error(
     wanted, method, times = run.accuracy, run.method, run.wanted
     if not outcome.finished:
         return wanted, None
+    context = driver.context if driver is not None and isinstance(driver.context, Context) else None
+    if context is None or context.n_assumed:
+        driver = context = None
+    # What the run saw, and its parameters, are as before when companions are done with its equations.
+    kept = None if context is None else (context.statistics.slot_words.copy(), context.parameters.copy())
     try:
-        found = _estimate(run)
+        found = _estimate(replace(run, driver=driver))
     except KeyboardInterrupt:
         found = Estimate(np.inf, wanted, np.nan, float(times[0]), note="interrupted by the user")
+    finally:
+        if context is not None and kept is not None:
+            context.statistics.slot_words[:], context.parameters[:] = kept
     return wanted, replace(found, rtol=getattr(method, "rtol", None) if method.adaptive else None)
 
 

@@ -121,7 +121,7 @@ def simulate(
     data = record(dynamics, outcome, driver.method.name, begun)
     how = options.recorded(choice, float(duration))
     data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
-    judged = estimate_motion(dynamics, choice, outcome, options.accuracy) if options.certify else None
+    judged = estimate_motion(dynamics, choice, outcome, options.accuracy, driver) if options.certify else None
     certificate = certify(dynamics, outcome, data, driver.context, judged)
     run = Trajectory(data, certificate, dynamics, resample, write_live)
     if strict and not run.certificate.trusted:

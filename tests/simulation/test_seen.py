@@ -1,0 +1,152 @@
+"""What a certificate looks at: each array once, some outputs for all where that is enough, and never less than that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.analyses.simulation import certify as certifying
+from dalembert.analyses.simulation import companion
+from dalembert.analyses.simulation.certify import LOOK, NEARLY_SINGULAR, look_for_singularity, suspects
+from dalembert.analyses.simulation.companion import estimate_motion
+from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.options import Options
+from dalembert.integrators import Status
+from dalembert.integrators.base import Result
+from dalembert.numerics.singular_values import changes_along
+from dalembert.trajectory.outcome import PARTS, SOME, Outcome
+
+
+def driven(model, duration=1.0, **options):
+    """A driver that has run, with what it ran by and what came of it."""
+    given = Options(**options)
+    dynamics = given.equations(model)
+    choice, (q, u) = given.choice(dynamics), given.state(dynamics).to(dynamics.coordinates)
+    driver = Driver(dynamics, choice, np.linspace(0.0, duration, 401), np.concatenate([q, u, [0.0]]), {})
+    return driver, choice, driver.run()
+
+
+def turning(angles, small):
+    """Matrices with singular values 1 and ``small``, turned on both sides."""
+    c, s = np.cos(angles), np.sin(angles)
+    turn = np.moveaxis(np.array([[c, -s], [s, c]]), -1, 0)
+    return np.ascontiguousarray(turn @ (np.stack([np.ones_like(small), small], axis=1)[:, :, None] * turn[::-1]))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])
+@pytest.mark.parametrize("least", [0.5, 0.1, 0.021, 0.019, 0.0])
+def test_matrices_that_stay_away_from_singular_ones_are_known_by_some(monkeypatch, rate, least):
+    """The look at some outputs says the same as the look at all of them."""
+    t = np.linspace(-1.0, 1.0, 1001)
+    A = turning(rate * t, np.hypot(least, 0.7 * (t - 0.1003)))
+    passed, near = look_for_singularity(A)
+    monkeypatch.setattr(certifying, "_keeps_away", lambda jacobians: 0.0)
+    exact, nearest = look_for_singularity(A)
+    assert passed == exact and (near > NEARLY_SINGULAR) == (nearest > NEARLY_SINGULAR)
+    assert near >= nearest == pytest.approx(np.linalg.svd(A, compute_uv=False)[:, 1].min())
+
+
+def test_a_dip_between_two_of_them_is_seen():
+    """A passage through a singular position within a few outputs, far from those that are looked at."""
+    t = np.arange(1001.0)
+    small = np.minimum((np.abs(t - 511.01) / 3) ** 1.05, 1.0)
+    assert small[LOOK // 2 :: LOOK].min() == 1.0 and look_for_singularity(turning(0 * t, small)) == (True, small.min())
+
+
+def test_changes_of_matrices():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(70, 2, 3))
+    some = np.ascontiguousarray(A[8::16])
+    ends = [(16 * k, 16 * k + 16 if k < 3 else 70) for k in range(4)]
+    expected = [max(np.linalg.norm(B - some[k]) for B in A[first:last]) for k, (first, last) in enumerate(ends)]
+    np.testing.assert_allclose(changes_along(A, some, 16), expected, rtol=1e-15)
+    A[20, 1, 1] = np.nan
+    assert np.isnan(changes_along(A, some, 16)).tolist() == [False, True, False, False]
+    assert look_for_singularity(A) == (False, 0.0)
+
+
+@pytest.mark.parametrize("reached", [1, 5, 500, 1001])
+def test_some_outputs_are_spread_and_find_what_jumps(reached):
+    time = np.linspace(0.0, 1.0, 1001)
+    states = np.zeros((reached, 2))
+    states[reached // 3 :, 1] = 1.0
+    result = Result(time[:reached], states, Status.FINISHED, 1.0, states[-1], 0, 0, 0)
+    some = Outcome(result, [(0, {})], times=time).some
+    assert some[0] == 0 and some[-1] == 1000 and np.diff(some).max() <= -(-1000 // SOME) and np.diff(some).min() > 0
+    assert reached < 3 or reached // 3 in some
+    assert len(some) <= SOME + 1 + 3 * PARTS
+    few = Outcome(replace(result, time=time[:SOME]), [(0, {})]).some
+    np.testing.assert_array_equal(few, np.arange(SOME))
+
+
+def test_events_and_residuals_are_evaluated_once():
+    """Deepest contact, soft stops and undefined events read one array; contacts and loops another."""
+    model = da.library.pendulum(angle=1.0)
+    joint = model.joints[0].name
+    model.limit("stop", f"q({joint})", lower=-0.5, restitution=0.5)
+    model.stop("soft", f"q({joint})", upper=1.2, stiffness=1e3)
+    dynamics, calls = da.compile(model), []
+    kernels = dynamics.kernels
+    for name in ("event_kernel", "constraint_kernel"):
+        kernel = getattr(kernels, name)
+
+        class Counted(type(kernel)):
+            def __call__(self, *given, **named):
+                calls.append((self.name, np.ndim(given[0])))
+                return super().__call__(*given, **named)
+
+        kernel.__class__ = Counted
+    run = da.simulate(dynamics, 1.0)
+    assert {"penetration", "complementarity"} <= {check.name for check in run.certificate.checks}
+    pieces = len(run.segments)
+    assert len([call for call in calls if call[1]]) <= 2 * pieces
+
+
+def test_a_companion_leaves_the_equations_of_its_run_as_they_were():
+    driver, choice, outcome = driven(da.library.four_bar(), rtol=1e-10)
+    before = driver.context.statistics.values(), driver.context.parameters.copy()
+    shared = estimate_motion(driver.dynamics, choice, outcome, None, driver)
+    assert driver.context.statistics.values() == before[0]
+    np.testing.assert_array_equal(driver.context.parameters, before[1])
+    assert shared == estimate_motion(driver.dynamics, choice, outcome, None)
+
+
+def test_companions_of_runs_with_branches_and_events_are_the_same_with_lent_equations():
+    model = da.library.pendulum(angle=1.0)
+    joint = model.joints[0].name
+    model.parameters(k=2.0)
+    model.joint_force("F", joint, f"-k*abs(q({joint})) - 0.1*u({joint})")
+    model.event("switch", f"q({joint})", set={"k": "3.0"})
+    driver, choice, outcome = driven(model, 3.0, rtol=1e-6)
+    before = driver.context.parameters.copy()
+    assert outcome.events
+    assert estimate_motion(driver.dynamics, choice, outcome, None, driver) == estimate_motion(
+        driver.dynamics, choice, outcome, None
+    )
+    np.testing.assert_array_equal(driver.context.parameters, before)
+
+
+def test_a_companion_takes_what_its_run_had(monkeypatch):
+    """Nothing is made anew."""
+    driver, choice, outcome = driven(da.library.four_bar(), rtol=1e-10)
+    monkeypatch.setattr(type(driver.dynamics), "problem", lambda *given: pytest.fail("made anew"))
+    _, estimate = companion.estimate_motion(driver.dynamics, choice, outcome, None, driver)
+    assert estimate.acquitted
+
+
+def test_a_run_that_ends_where_constraints_are_no_numbers_says_which():
+    """Their singular values were asked for, and the run ended in a traceback."""
+    model = da.Model("root", gravity=(0, 0, 0))
+    for name in "ab":
+        body = model.body(name, mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1))
+        model.prismatic(f"P{name}", "ground", body, point=(0, 0, 0), axis="x")
+    model.constraint("curve", "q(Pb) - sqrt(1 - q(Pa))")
+    model.initial("Pa", 0.5, rate=0.1)
+    driver, _, outcome = driven(model, 0.1)
+    last = outcome.result.last.copy()
+    last[0] = 2.0
+    ended = replace(outcome, result=replace(outcome.result, last=last, status=Status.STEP_TOO_SMALL))
+    assert "constraints that are no numbers there: curve" in suspects(driver.dynamics, ended)
