@@ -118,9 +118,9 @@ class Rubbing(Constraint):
 
     def sliding(self, velocity: np.ndarray) -> dict[str, float]:
         """Those parameters where it slides."""
-        if self.directions == 1:
+        if len(velocity) == 1:
             return {f"{self.name}.slip": float(np.sign(velocity[0]))}
-        return {f"{self.name}.slip": 1.0, **{f"{self.name}.way {i}": 0.0 for i in range(self.directions)}}
+        return {f"{self.name}.slip": 1.0, **{f"{self.name}.way {i}": 0.0 for i in range(len(velocity))}}
 
     def sizes(self, motion: Motion, reactions: Reactions) -> list[Any]:
         """How large it is while it slips, and may be while it sticks."""

@@ -9,7 +9,6 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.equations import Equations
-from dalembert.equations.touches import gap_names
 from dalembert.errors import DalembertError
 from dalembert.state import State
 
@@ -34,7 +33,7 @@ def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
         return []
     tree = dynamics.coordinates.place(NUMPY, {**flat.parameters, **state.parameters})
     found = Equations(tree, state.time, state.q, np.zeros(dynamics.nv)).gaps()
-    pairs = zip(gap_names(flat), found, strict=True)
+    pairs = zip(flat.gap_names, found, strict=True)
     return [Gap(name, side + 1.0, float(value)) for (name, side), value in pairs if name in off]
 
 

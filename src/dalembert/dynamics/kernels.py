@@ -151,15 +151,23 @@ class KernelSet(ABC):
             return self.defaults
         if not isinstance(values, Mapping):
             raise DalembertError(f"parameters must be a dictionary of numbers by name, got {values!r}")
-        known = dict(zip(self.parameter_names, self.defaults, strict=True))
+        if not values.keys() <= self.places.keys():
+            unknown = [name for name in values if name not in self.places]
+            raise DalembertError(f"unknown parameters {unknown}; the model has {list(self.places)}")
+        given = list(values.values())
+        if set(map(type, given)) != {float} or not math.isfinite(sum(given)):
+            for name, value in values.items():
+                if not (isinstance(value, NUMBER) and math.isfinite(value)):
+                    raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
+        found = self.defaults.copy()
+        found[[self.places[name] for name in values]] = given
+        return found
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each parameter is that may be given: all but those that choose branches of formulas."""
         own = self.parameter_names[: len(self.parameter_names) - self.n_branches]
-        unknown = [name for name in values if name not in own]
-        if unknown:
-            raise DalembertError(f"unknown parameters {unknown}; the model has {own}")
-        for name, value in values.items():
-            if not (isinstance(value, NUMBER) and math.isfinite(value)):
-                raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
-        return np.array(list({**known, **values}.values()), dtype=float)
+        return {name: i for i, name in enumerate(own)}
 
     # Tracing
 

@@ -12,7 +12,6 @@ from dalembert.dynamics import implicit, project
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.equations import Level
-from dalembert.equations.touches import gap_names
 from dalembert.errors import ModelError
 from dalembert.integrators.base import Problem
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
@@ -124,7 +123,7 @@ def _take_contacts(kernels: KernelSet, context: Context) -> None:
     own = {*flat.contacts, *flat.frictions}
     asleep = [i for i, name in enumerate(flat.event_owners) if _acts_on(flat.events[name][0]) in own]
     context.set(
-        n_gaps=len(gap_names(kernels.flat)), n_slips=int(context.friction_rows.sum()) if gaps else 0,
+        n_gaps=len(kernels.flat.gap_names), n_slips=int(context.friction_rows.sum()) if gaps else 0,
         friction_gap=np.array(gaps, dtype=np.int64), n_asleep=len(asleep),
         asleep=np.array(asleep, dtype=np.int64),
     )  # fmt: skip

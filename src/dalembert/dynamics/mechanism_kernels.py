@@ -20,7 +20,7 @@ from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import made_once
 from dalembert.equations import Equations, Level, Row
-from dalembert.equations.touches import gap_names, touches
+from dalembert.equations.touches import touches
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
@@ -102,7 +102,7 @@ class MechanismKernels(KernelSet):
     @property
     def friction_gaps(self) -> list[int | None]:
         """The gap of each friction, or None of one in a joint."""
-        place = {name: i for i, (name, _) in enumerate(gap_names(self.flat))}
+        place = {name: i for i, (name, _) in enumerate(self.flat.gap_names)}
         return [place.get(self.flat.constraints[name][0].touches) for name in self.flat.frictions]
 
     @cached_property

@@ -26,7 +26,7 @@ from dalembert.numerics.context import (
     stabilized,
     watch,
 )
-from dalembert.numerics.linear import constrained_factors, constrained_solution, lu_factor, lu_solve
+from dalembert.numerics.linear import constrained_change, constrained_factors, constrained_solution, lu_factor, lu_solve
 
 __all__ = [
     "Feedback", "Pushes", "Slopes", "assumed_response", "factored_rhs", "feed_back", "parameters_along", "rubbing_rhs",
@@ -205,6 +205,17 @@ def rubbing_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
 
 
 @native
+def _rows_in_use(c: Context) -> int:
+    """The number of rows before the last ones, of friction that does not stick."""
+    used = c.rows
+    for k in range(c.n_frictions):
+        i = c.n_frictions - 1 - k
+        if c.parameters[c.friction_switch[i]] == 0.0 and c.friction_row[i] + c.friction_rows[i] == used:
+            used = c.friction_row[i]
+    return used
+
+
+@native
 def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     """The same for friction alone, whose forces add up, and a formulation that takes ``constrained_factors``: one
     evaluation of the equations and one factorization serve all steps."""
@@ -212,17 +223,20 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     e = Blocks.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
     if c.rank != 0:
         hold_blocks(c, e)
-    u, du, power, force = y[nq : nq + nv], dy[nq : nq + nv], e.power, e.f.copy()
+    u, du, power, force = y[nq : nq + nv], dy[nq : nq + nv], e.power, np.empty(nv)
     rate = residual_rates(e.A, e.b, u)
     gamma = stabilized(c, e.gamma, e.phi, rate)
-    status, rank, ratio, Q, R, free = constrained_factors(e.M, e.A)
+    used = _rows_in_use(c)
+    multipliers = c.multipliers[:used]
+    c.multipliers[used:] = 0.0
+    status, rank, ratio, Q, R, free = constrained_factors(e.M, e.A[:used])
     if status != OK:
         return give_up(c, NO_MASS)
+    conflict = constrained_solution(e.M, e.f, gamma[:used], Q, R, free, du, multipliers)
     push = Pushes.of(c, c.friction_push(t, y[: nq + nv], c.parameters)).f_x
     r, before, step, last, fresh = np.zeros(n), np.zeros(n), np.zeros(n), np.inf, False
     sure = False
     for turn in range(MOST_TURNS):
-        conflict = constrained_solution(e.M, force, gamma, Q, R, free, du, c.multipliers)
         stands, missed = True, last
         if not sure:
             before[:] = r
@@ -249,8 +263,9 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
             more = 0.0
             for k in range(n):
                 more += push[i, k] * step[k]
-            force[i] += more
+            force[i] = more
             power += more * u[i]
+        constrained_change(e.M, force, Q, R, free, du, multipliers)
     return _gave_up(c)
 
 

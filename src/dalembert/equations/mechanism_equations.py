@@ -446,12 +446,12 @@ class Equations:
         return found
 
     def gaps(self, motion: TreeMotion | None = None) -> list[Any]:
-        """All gaps of one-sided constraints (see ``touches.gap_names``), of this motion or another."""
+        """All gaps of one-sided constraints (see ``Flat.gap_names``), of this motion or another."""
         motion, contacts = motion or self.motion, [self.flat.constraints[name] for name in self.flat.contacts]
         return [gap for contact, scope in contacts for gap in contact.gaps(motion.within(scope))]
 
     def slips(self, motion: TreeMotion | None = None) -> list[Any]:
-        """The velocities of all friction, in each of its directions (see ``touches.slip_parts``)."""
+        """The velocities of all friction, in each of its directions (see ``Flat.slip_parts``)."""
         motion, frictions = motion or self.motion, [self.flat.constraints[name] for name in self.flat.frictions]
         return [part for friction, scope in frictions for part in friction.slip(motion.within(scope))]
 

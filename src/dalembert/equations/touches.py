@@ -5,16 +5,14 @@ With the gaps g of one-sided constraints and the velocities s of all that rubs: 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dalembert.coordinates.moving import moving
 from dalembert.equations.mechanism_equations import Equations, part_of
-from dalembert.model.flatten import Flat
 
-__all__ = ["gap_names", "slip_parts", "touches"]
+__all__ = ["touches"]
 
 
 class _Load:
@@ -28,17 +26,6 @@ class _Load:
 
     def multiplier(self, constraint: str) -> Any:
         return self.al.constant(self.size)
-
-
-def gap_names(flat: Flat) -> list[tuple[str, int]]:
-    """Constraint and side of each gap."""
-    return [(name, side) for name in flat.contacts for side in range(flat.constraints[name][0].sides)]
-
-
-def slip_parts(flat: Flat) -> list[slice]:
-    """Where the directions of each friction are among all of them."""
-    ends = np.cumsum([0, *(flat.constraints[name][0].directions for name in flat.frictions)])
-    return [slice(first, last) for first, last in pairwise(ends.tolist())]
 
 
 def touches(e: Equations) -> dict[str, np.ndarray]:
@@ -66,7 +53,7 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
         for friction, motion in rubbing
     ]
     grips, rest = [loaded - free for free, loaded in sizes], [free[0] for free, _ in sizes]
-    owners = [e.flat.constraints[name] for name, _ in gap_names(e.flat)]
+    owners = [e.flat.constraints[name] for name, _ in e.flat.gap_names]
     return {
         "gap": al.array([part_of(gap, "x") for gap in gaps]),
         "gap_rate": al.array([part_of(gap, "v") for gap in gaps]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import sympy as sp
@@ -133,6 +134,17 @@ class Flat:
     def frictions(self) -> list[str]:
         """Constraints that stick and slip."""
         return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
+
+    @cached_property
+    def gap_names(self) -> list[tuple[str, int]]:
+        """Constraint and side of each gap of one-sided constraints."""
+        return [(name, side) for name in self.contacts for side in range(self.constraints[name][0].sides)]
+
+    @cached_property
+    def slip_parts(self) -> list[slice]:
+        """Where the directions of each friction are among those of all."""
+        ends = accumulate((self.constraints[name][0].directions for name in self.frictions), initial=0)
+        return [slice(first, last) for first, last in pairwise(ends)]
 
     @cached_property
     def felt(self) -> dict[str, Reference]:

@@ -27,8 +27,9 @@ def learn(H: np.ndarray, step: np.ndarray, change: np.ndarray) -> bool:
         return True
     row = step @ H
     for i in range(n):
+        share = (step[i] - image[i]) / scale
         for j in range(n):
-            H[i, j] += (step[i] - image[i]) * row[j] / scale
+            H[i, j] += share * row[j]
     return scale > 0.0
 
 

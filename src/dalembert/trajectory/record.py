@@ -87,7 +87,12 @@ def observe_along(
     dynamics: Dynamics, t: np.ndarray, q: np.ndarray, u: np.ndarray, segments: list[tuple[int, dict[str, float]]]
 ) -> Any:
     """What the observer sees at every output, with the parameters of its time."""
-    seen = [dynamics.observe(t[at], q[at], u[at], values) for at, values in pieces(segments, len(t))]
+    parts, flat = list(pieces(segments, len(t))), dynamics.flat
+    if len(parts) > 1 and not (dynamics.is_large or flat.felt or flat.watched):
+        given = [dynamics.parameters(values) for _, values in parts]
+        lengths = [at.stop - at.start for at, _ in parts]
+        return dynamics.kernels.observer(t, q, u, np.repeat(given, lengths, axis=0))
+    seen = [dynamics.observe(t[at], q[at], u[at], values) for at, values in parts]
     if len(seen) == 1:
         return seen[0]
     return SimpleNamespace(

@@ -204,8 +204,10 @@ def _other_rank(positions: Positions, start: np.ndarray) -> np.ndarray | None:
     return positions.settle(end, _holonomic_rank(positions, end, NEARBY_TOLERANCE))
 
 
-# Where each of the equations was asked for its rank last, and what was found: runs begin at the same place again.
-_FOUND: WeakKeyDictionary[Dynamics, tuple[tuple[Any, ...], tuple[int, int] | None]] = WeakKeyDictionary()
+# Where each of the equations was asked for its rank, and what was found: runs begin at the same place again, with
+# nothing closed and then with what is closed there.
+_FOUND: WeakKeyDictionary[Dynamics, dict[tuple[Any, ...], tuple[int, int] | None]] = WeakKeyDictionary()
+MOST_FOUND = 8
 
 
 def hold_rank(dynamics: Dynamics, state: State) -> None:
@@ -217,9 +219,12 @@ def hold_rank(dynamics: Dynamics, state: State) -> None:
     """
     key = dynamics.parameters(state.parameters).tobytes()
     asked = (key, state.time, state.coordinates.name, state.q.tobytes())
-    before = _FOUND.get(dynamics)
-    found = before[1] if before is not None and before[0] == asked else rank_to_hold(dynamics, state)
-    _FOUND[dynamics] = asked, found
+    known = _FOUND.setdefault(dynamics, {})
+    if asked not in known:
+        if len(known) == MOST_FOUND:
+            known.clear()
+        known[asked] = rank_to_hold(dynamics, state)
+    found = known[asked]
     # A former run with the same parameters may have begun in a position where the rank had to be held.
     if found is None:
         dynamics.rows.held.pop(key, None)

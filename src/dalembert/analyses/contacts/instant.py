@@ -10,7 +10,6 @@ from dalembert.analyses.contacts.coulomb import Rubs
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
 from dalembert.dynamics.impulses import impulse_responses
-from dalembert.equations.touches import gap_names, slip_parts
 from dalembert.errors import SimulationError
 from dalembert.numerics.linear import solve_constrained
 
@@ -45,8 +44,8 @@ class Instant:
             if touched is not None or impact:
                 friction, _ = flat.constraints[name]
                 self.parameters |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
-        self.parts: list[np.ndarray] = [np.arange(at.start, at.stop) for at in slip_parts(flat)]
-        self.names = gap_names(flat)
+        self.parts: list[np.ndarray] = [np.arange(at.start, at.stop) for at in flat.slip_parts]
+        self.names = flat.gap_names
         self.look()
 
     def look(self) -> None:

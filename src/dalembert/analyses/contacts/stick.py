@@ -9,7 +9,6 @@ import numpy as np
 
 from dalembert.constraints.rubbing import STOPPED
 from dalembert.dynamics import Dynamics
-from dalembert.equations.touches import slip_parts
 from dalembert.errors import DalembertError
 
 __all__ = ["settle_friction"]
@@ -33,13 +32,14 @@ def settle_friction(
     slips = np.atleast_1d(d.kernels.slip_kernel(t, q, u, d.parameters(parameters)))
     values, still = dict(parameters), list[str]()
     least = STILL * (1.0 + np.abs(u).max(initial=0.0))
-    for name, own in zip(flat.frictions, slip_parts(flat), strict=True):
+    speeds = np.sqrt(np.add.reduceat(slips * slips, [own.start for own in flat.slip_parts])).tolist()
+    for name, own, speed in zip(flat.frictions, flat.slip_parts, speeds, strict=True):
         friction, _ = flat.constraints[name]
         if friction.touches is not None and not values.get(flat.switches[friction.touches]):
             values |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
             continue
         slip = slips[own]
-        if name in (stopped, loose) or np.linalg.norm(slip) <= (least if len(slip) == 1 else max(least, 2 * STOPPED)):
+        if name in (stopped, loose) or speed <= (least if len(slip) == 1 else max(least, 2 * STOPPED)):
             still.append(name)
             values |= {flat.switches[name]: 1.0, **dict.fromkeys(friction.parameters(), 0.0)}
         else:
@@ -50,9 +50,11 @@ def settle_friction(
             du, forces = d.solve(q, u, t=t, parameters=values)
         except DalembertError as error:
             return values, str(error)
-        sizes = _holding(d, values)
         held = {name: forces[list(d.rows.of([name]))] for name in still if values[flat.switches[name]]}
-        if held and np.abs(_rates(d, t, x, values, du)).max() > TORN:
+        if not held:
+            break
+        sizes = _holding(d, values)
+        if np.abs(_rates(d, t, x, values, du)).max() > TORN:
             # Not all of it can stick: what drives it moves it anyway.
             free, _ = d.solve(q, u, t=t, parameters={**values, **{flat.switches[name]: 0.0 for name in held}})
             rates = _rates(d, t, x, values, free)

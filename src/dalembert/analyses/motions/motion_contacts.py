@@ -16,7 +16,6 @@ from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
-from dalembert.equations.touches import gap_names, slip_parts
 from dalembert.errors import SimulationError
 from dalembert.numerics.broyden import learn_along, steps_along
 from dalembert.trajectory import Check
@@ -47,7 +46,7 @@ class MotionContacts:
         self.frictions = list(flat.frictions)
         self.columns = [dynamics.parameter_names.index(f"{name}.force") for name in self.frictions]
         self.felt, self.watched = dynamics.kernels.felt
-        self.gaps = [name for name, _ in gap_names(flat)]
+        self.gaps = [name for name, _ in flat.gap_names]
 
     # Gaps
 
@@ -118,7 +117,7 @@ class MotionContacts:
         if not self.frictions:
             return np.zeros((len(given[0]), 0))
         v = np.asarray(self.dynamics.kernels.slip_kernel(*given)).reshape(len(given[0]), -1)
-        parts = [v[:, at] for at in slip_parts(self.dynamics.flat)]
+        parts = [v[:, at] for at in self.dynamics.flat.slip_parts]
         return np.stack([p[:, 0] if p.shape[1] == 1 else np.linalg.norm(p, axis=1) for p in parts], axis=1)
 
     def _no_answer(self, times: np.ndarray, stands: np.ndarray) -> SimulationError:
