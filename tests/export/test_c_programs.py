@@ -34,6 +34,7 @@ MODELS = {
     "implicit": (library.four_bar, {"integrator": "radau"}),
     "quaternions": (lambda: library.build("spinning-top"), {}),
     "velocity constraints": (lambda: library.build("snakeboard"), {}),
+    "a table": (lambda: library.build("quarter-car"), {}),
 }
 
 

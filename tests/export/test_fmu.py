@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import struct
 import zipfile
 
@@ -53,6 +54,11 @@ CASES = {
 VERSIONS = {"pendulum": 3, "four-bar": 3, "cart": 2, "ball": 2}
 
 
+def unoptimized() -> tuple[str, ...]:
+    """Options of compilers for a quick answer."""
+    return tuple("-O0" if option == "-O2" else option for option in fmu_archive._OPTIONS)
+
+
 @pytest.fixture(scope="module")
 def units(tmp_path_factory):
     """FMUs by name, each made once, by compilers that do not optimize: the numbers are the same."""
@@ -63,7 +69,7 @@ def units(tmp_path_factory):
             make, options, _ = CASES[case]
             path = tmp_path_factory.mktemp("fmu") / f"{case}.fmu"
             kept = fmu_archive._OPTIONS
-            fmu_archive._OPTIONS = tuple("-O0" if option == "-O2" else option for option in kept)
+            fmu_archive._OPTIONS = unoptimized()
             made[case] = da.export_fmu(make(), path, 1.5, version=VERSIONS[case], **TIGHT, **options)
             fmu_archive._OPTIONS = kept
         return made[case]
@@ -194,6 +200,12 @@ def test_functions_besides_a_run(units):
     unit.setFMUState(kept)
     assert unit.getFloat64([number["der(state.2)"]]) == before
     unit.freeFMUState(kept)
+    # A trial state out of reach is no error: the importer may try a smaller step.
+    with pytest.raises(Exception, match=r"status 2 \(discard\)"):
+        unit.setContinuousStates(np.ctypeslib.as_ctypes(np.array([1e9, 0.0])), 2)
+        unit.getContinuousStateDerivatives(np.ctypeslib.as_ctypes(np.zeros(2)), 2)
+    unit.setContinuousStates(np.ctypeslib.as_ctypes(states), 2)
+    assert unit.getFloat64([number["der(state.2)"]]) == pytest.approx(before, rel=1e-9)
     with pytest.raises(Exception, match="status"):
         unit.setFloat64([number["q0(A)"]], [0.1])  # too late
     with pytest.raises(Exception, match="status"):
@@ -201,28 +213,100 @@ def test_functions_besides_a_run(units):
     unit.freeInstance()
 
 
+def text_at(data, at):
+    return data[at : data.index(b"\0", at)].decode()
+
+
+def elf_64(data):
+    """(machine, visible names) of a shared library in ELF, 64 bits."""
+    assert data[:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<H", data, 16) == (3,)
+    start, (size, count) = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, start + size * k) for k in range(count)]
+    found = set()
+    for _, kind, _, _, at, length, names, *_ in sections:
+        for place in range(at, at + length, 24) if kind == 11 else ():  # dynamic symbols
+            name, info, _, section = struct.unpack_from("<IBBH", data, place)
+            if info >> 4 and section:
+                found.add(text_at(data, sections[names][4] + name))
+    return struct.unpack_from("<H", data, 18)[0], found
+
+
+def pe_64(data):
+    """(machine, visible names) of a shared library in PE, 64 bits."""
+    at = struct.unpack_from("<I", data, 60)[0]
+    assert data[:2] == b"MZ" and data[at : at + 4] == b"PE\0\0"
+    machine, count = struct.unpack_from("<HH", data, at + 4)
+    size, kind = struct.unpack_from("<HH", data, at + 20)
+    assert kind & 0x2000  # a library
+    sections = [struct.unpack_from("<IIII", data, at + 24 + size + 40 * k + 8) for k in range(count)]
+
+    def place(address):
+        return next(address - begin + where for n, begin, _, where in sections if begin <= address < begin + n)
+
+    table = place(struct.unpack_from("<I", data, at + 24 + 112)[0])
+    names, listed = struct.unpack_from("<I", data, table + 24)[0], place(struct.unpack_from("<I", data, table + 32)[0])
+    return machine, {text_at(data, place(struct.unpack_from("<I", data, listed + 4 * k)[0])) for k in range(names)}
+
+
+def mach_o_64(data):
+    """(machine, visible names) of a shared library in Mach-O, 64 bits."""
+    magic, machine, _, kind, commands = struct.unpack_from("<IIIII", data)
+    assert (magic, kind) == (0xFEEDFACF, 6)
+    at, found = 32, set()
+    for _ in range(commands):
+        command, size = struct.unpack_from("<II", data, at)
+        if command == 2:  # the table of symbols
+            symbols, count, strings = struct.unpack_from("<III", data, at + 8)
+            for place in range(symbols, symbols + 16 * count, 16):
+                name, kind, section = struct.unpack_from("<IBB", data, place)
+                if kind & 1 and section:
+                    found.add(text_at(data, strings + name).removeprefix("_"))
+        at += size
+    return machine, found
+
+
+FORMATS = {
+    "linux-x86-64": (elf_64, 62), "linux-arm64": (elf_64, 183), "windows-x86-64": (pe_64, 0x8664),
+    "macos-x86-64": (mach_o_64, 0x01000007), "macos-arm64": (mach_o_64, 0x0100000C),
+}  # fmt: skip
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("version", [3, 2])
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="other platforms: pip install 'dalembert[fmu]'")
-def test_files_for_all_platforms_have_their_format(tmp_path):
+def test_files_for_all_platforms_have_their_format(version, tmp_path, monkeypatch):
+    """The format of each, for its processor, with all functions of FMI and nothing else to be seen."""
+    monkeypatch.setattr(fmu_archive, "_OPTIONS", unoptimized())
     path = da.export_fmu(
-        library.build("pendulum"), tmp_path / "x.fmu", 1.0, platforms="all", integrator="rk4", step=0.01
+        library.build("pendulum"),
+        tmp_path / "x.fmu",
+        1.0,
+        version=version,
+        platforms="all",
+        integrator="rk4",
+        step=0.01,
     )
-    with zipfile.ZipFile(path) as archive:
-        data = {name: archive.read(f"binaries/{one.folder}/pendulum.{one.suffix}") for name, one in PLATFORMS.items()}
     assert validate_fmu(str(path)) == []
-    for name, machine in (("linux-x86-64", 62), ("linux-arm64", 183)):
-        assert data[name][:6] == b"\x7fELF\x02\x01" and struct.unpack_from("<HH", data[name], 16) == (3, machine)
-    for name, machine in (("macos-x86-64", 0x01000007), ("macos-arm64", 0x0100000C)):
-        magic, cpu, _, kind = struct.unpack_from("<IIII", data[name])
-        assert (magic, cpu, kind) == (0xFEEDFACF, machine, 6)
-    at = struct.unpack_from("<I", data["windows-x86-64"], 60)[0]
-    assert data["windows-x86-64"][:2] == b"MZ" and data["windows-x86-64"][at : at + 6] == b"PE\0\0\x64\x86"
-    for one in data.values():
-        assert b"fmi3GetContinuousStateDerivatives" in one
+    with zipfile.ZipFile(path) as archive:
+        source = archive.read("sources/pendulum.c").decode()
+        functions = set(re.findall(rf"NAME\((fmi{version}[A-Z]\w+)\)", source))
+        for kind in re.findall(r"^NO_TYPE\((\w+),", source, re.MULTILINE):
+            functions |= {f"fmi{version}Get{kind}", f"fmi{version}Set{kind}"}
+        wanted = {(one.folder if version == 3 else one.old_folder): name for name, one in PLATFORMS.items()}
+        wanted.pop(None, None)
+        found = {name.split("/")[1]: name for name in archive.namelist() if name.startswith("binaries/")}
+        assert found.keys() == wanted.keys() and len(functions) > 30
+        for folder, name in wanted.items():
+            read, machine = FORMATS[name]
+            # Linkers add names of their own, none of which is ours.
+            assert found[folder].endswith(f"/pendulum.{PLATFORMS[name].suffix}")
+            kind, names = read(archive.read(found[folder]))
+            assert kind == machine and {one for one in names if one.startswith("fmi")} == functions, name
+            assert not {one for one in names if "dalembert" in one or one in ("serve", "fill", "relink")}
 
 
-def test_states_are_chosen_anew_where_the_choice_wears_out():
-    """A mass on a circle, in x and y: neither can be the state all around. The motion does not notice."""
+def circle() -> da.Model:
+    """A mass on a circle, in x and y."""
     model = da.Model("circle", gravity=(0, -9.81, 0))
     slide = model.body("slide", mass=0.1, inertia=(1, 1, 1))
     mass = model.body("mass", mass=1, inertia=(1, 1, 1))
@@ -231,7 +315,12 @@ def test_states_are_chosen_anew_where_the_choice_wears_out():
     model.constraint("rod", "q(x)**2 + q(y)**2 - 1")
     model.initial("x", 1.0)
     model.initial("y", 0.0, rate=-7.0)
-    run = da.simulate(model, 1.5, output_step=0.5, **TIGHT)
+    return model
+
+
+def test_states_are_chosen_anew_where_the_choice_wears_out():
+    """On a circle neither x nor y can be the state all around. The motion does not notice."""
+    run = da.simulate(circle(), 1.5, output_step=0.5, **TIGHT)
     device = make_device(run).device
     device.exchange = True
     assert serve(device, native_device.BEGIN) == 0
@@ -256,6 +345,40 @@ def test_states_are_chosen_anew_where_the_choice_wears_out():
     assert chosen > 4
     wanted = np.concatenate([run.values("q")[-1], run.values("u")[-1]])
     assert np.abs(device.x[:-1] - wanted).max() < 1e-6
+
+
+def test_trial_states_may_lie_far_from_each_other():
+    """Andrews' squeezer: importers that tell of no step between two outputs, and trial states there and back."""
+    run = da.simulate(library.build("andrews"), 0.0105, output_step=0.0005, certify=False, **TIGHT)
+    device = make_device(run).device
+    device.exchange = True
+    assert serve(device, native_device.BEGIN) == 0
+    nv = device.at_windings
+    (z,) = np.flatnonzero(device.y[device.at_positions : device.at_positions + nv])
+    (v,) = np.flatnonzero(device.y[device.at_velocities : device.at_velocities + nv])
+    t, q, u = run.values("time"), run.values("q"), run.values("u")
+    n = len(t)
+    assert np.ptp(q[:, z]) > 2.0
+    for k in (*range(n), 0, n - 1, n // 2, 3, n - 2):
+        device.time, device.states[:] = t[k], (q[k, z] - q[0, z], u[k, v])
+        assert serve(device, native_device.RATES) == 0 and serve(device, native_device.OBSERVE) == 0
+        assert np.abs(device.x[: 2 * nv] - np.concatenate([q[k], u[k]])).max() < 1e-6 * np.abs(u[k]).max() + 1e-7
+
+
+def test_states_that_cannot_be_closed_change_nothing():
+    """A trial state out of reach fails; the next one is found from where the mechanism was."""
+    device = make_device(da.simulate(circle(), 0.1, certify=False)).device
+    device.exchange = True
+    assert serve(device, native_device.BEGIN) == 0
+    device.states[0] = 0.3
+    assert serve(device, native_device.RATES) == 0 and serve(device, native_device.OBSERVE) == 0
+    rates, x = device.rates.copy(), device.x.copy()
+    for wrong in (1.2, -1.5, 40.0, -1e9):
+        device.states[0] = wrong
+        assert serve(device, native_device.RATES) != 0 and serve(device, native_device.INDICATE) != 0
+    device.states[0] = 0.3
+    assert serve(device, native_device.RATES) == 0 and serve(device, native_device.OBSERVE) == 0
+    assert np.abs(device.rates - rates).max() < 1e-12 and np.abs(device.x - x).max() < 1e-12
 
 
 def test_source_only_and_names_of_strangers(tmp_path):

@@ -148,6 +148,44 @@ def test_a_body_is_dragged_to_its_start(tmp_path, open_browser):
     assert np.abs(states - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
 
 
+# A slider is dragged: some moves, each shown before the next one comes; how many values each run was asked for with.
+DRAG = """(async () => {
+  const asked = [], send = Worker.prototype.postMessage;
+  Worker.prototype.postMessage = function (message, ...more) {
+    asked.push(message.writes.length);
+    return send.call(this, message, ...more);
+  };
+  const slider = document.querySelector(".slider-range"), { body } = document;
+  const shown = async () => {
+    while (body.classList.contains("running")) await new Promise((done) => setTimeout(done, 1));
+  };
+  for (const value of [0.41, 0.42, 0.43, 0.44]) {
+    slider.value = value;
+    slider.dispatchEvent(new Event("input"));
+    await shown();
+  }
+  const during = asked.splice(0), verdict = document.querySelector(".verdict").className;
+  slider.dispatchEvent(new Event("change"));
+  await dalembert.live.rest();
+  return [during, verdict, asked];
+})()"""
+
+
+@pytest.mark.slow
+def test_a_run_does_not_wait_for_the_companion_of_the_last_one(tmp_path, open_browser):
+    """While a slider is dragged nothing is trusted yet; when it is let go, the run is judged."""
+    path = da.simulate(library.build("four-bar"), 1.0).live(tmp_path / "live.html", parameters={"crank": (0.3, 0.5)})
+    with open_browser() as browser:
+        browser.open(path)
+        browser.evaluate("dalembert.live.ready()")
+        browser.evaluate("dalembert.live.rest()")
+        during, verdict, after = browser.evaluate(DRAG)
+        assert during == [1, 1, 1, 1] and "pending" in verdict and "trusted" not in verdict.split()
+        assert len(after) == 2 and after[0] == 1 < after[1]  # the last run again, and its companion
+        assert browser.evaluate("dalembert.live.run().trusted")
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+
+
 @pytest.mark.slow
 def test_the_first_picture_does_not_wait_for_the_first_run(tmp_path, open_browser):
     """A page opens with a glimpse of the motion; inputs have sliders, and what needs Python is named."""

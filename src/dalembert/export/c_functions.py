@@ -34,7 +34,8 @@ _FCMP = {
     "ord": "({a} == {a}) && ({b} == {b})", "uno": "({a} != {a}) || ({b} != {b})",
 }  # fmt: skip
 _INTRINSICS = {"llvm.fabs.f64": "fabs", "llvm.sqrt.f64": "sqrt", "llvm.floor.f64": "floor", "llvm.ceil.f64": "ceil",
-               "llvm.copysign.f64": "copysign", "llvm.fptosi.sat.i64.f64": "to_i64"}  # fmt: skip
+               "llvm.copysign.f64": "copysign", "llvm.fptosi.sat.i64.f64": "to_i64",
+               "llvm.minnum.f64": "fmin", "llvm.maxnum.f64": "fmax"}  # fmt: skip
 
 # What the file itself gives instead of the C library: there is no memory besides that of the program.
 PROVIDED = ("dalembert_malloc", "dalembert_free")
@@ -144,11 +145,13 @@ class CText:
                 self.functions.setdefault(match[2], current)
             elif line.startswith("@"):
                 match = re.match(
-                    r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] \[(.*)\]", line
+                    r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] (?:\[(.*)\]|c\"(.*)\")",
+                    line,
                 )
                 if match is None:
                     raise CompileError(f"C: this constant is unknown: {line[:60]}")
-                self.tables.setdefault(match[1], self._table(match[1], match[2], _split(match[3])))
+                kind, items = (match[2], _split(match[3])) if match[3] else ("double", _reals_of_bytes(match[4]))
+                self.tables.setdefault(match[1], self._table(match[1], kind, items))
             elif line.startswith("}"):
                 current = None
             elif current is not None and bare:
@@ -510,6 +513,11 @@ class _Body:
         _, condition = _typed(_split(end[3:])[0])
         first, second = (c_name(one) for one in labels)
         return [*moves, f"if ({p.value('i1', condition)}) goto b_{first}; else goto b_{second};"]
+
+
+def _reals_of_bytes(text: str) -> list[str]:
+    """Numbers of a constant that is written as bytes."""
+    return [f"double {value!r}" for (value,) in struct.iter_unpack("<d", bytes.fromhex(text.replace("\\", "")))]
 
 
 def _real(text: str) -> str:

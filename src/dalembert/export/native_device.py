@@ -32,6 +32,10 @@ OVER, OTHER_FREEDOM = 40, 41
 WORN, GOOD = -1.0, 1.0  # indicator of the choice of states
 MOST_AT_ONCE = 32  # events at one time
 
+# How the next state of an importer is found from the last one: what a prediction may be off, relative to the motion;
+# legs at most; by how much corrections become smaller with twice the legs; what is the same place; what is rounding.
+ABOUT, MOST_LEGS, SHORTER, SAME, SMALL = 0.05, 64, 0.7, 1e-6, 1e-9
+
 
 class Device(Record):
     """A mechanism that others drive.
@@ -47,7 +51,8 @@ class Device(Record):
         changed: parameters or the state are others than the method knows; happened: the event that just happened.
         halfway: the method stands at the end of a step, and has not made ready for the next one.
         again: states mean something else now, or have jumped.
-        x, y: the state; slope, since: rates of y at the last completed step, and its time.
+        x, y: the state; anchor, since: the y that the next one is found from, and its time; slope: rates of y, where
+            they were last asked for.
         was: indicators at the last completed step.
         seen: all that is observed; turns, speeds, turned_at: of angles that poses tell up to whole turns only, when
             they were last looked at; counting: they were; balls: quaternions that poses tell up to their sign, then.
@@ -61,7 +66,7 @@ class Device(Record):
     states, rates = 2 * Vector("n_states")
     indicators, was = 2 * Vector("n_indicators")
     x = Vector("nx")
-    y, slope = 2 * Vector("n_y")
+    y, slope, anchor = 3 * Vector("n_y")
     seen = Vector("n_seen")
     turns, speeds = 2 * Vector("n_angles")
     balls = Matrix("n_balls", 4)
@@ -95,20 +100,13 @@ def _gather(d: Device, y: np.ndarray, s: np.ndarray) -> bool:
 
 
 @native
-def _scatter(d: Device):
-    """y from the states of an importer; dependent coordinates are guessed along their last rates."""
-    s, y, n = d.states, d.y, d.n_states
-    if d.direct:
-        y[:n] = s
-        return
-    k, nv, ahead = 0, d.at_windings, d.time - d.since
+def _put(d: Device, y: np.ndarray):
+    """The states of an importer into their places in y."""
+    s, k, nv = d.states, 0, d.at_windings
     for i in range(nv):
         if y[d.at_positions + i] != 0.0:
             y[i] = s[k]
             k += 1
-        else:
-            y[i] += ahead * d.slope[i]
-    d.since = d.time
     for i in range(d.at_windings, d.at_slots):
         y[i] = s[k]
         k += 1
@@ -119,17 +117,93 @@ def _scatter(d: Device):
 
 
 @native
+def _predicted(d: Device, end: np.ndarray) -> bool:
+    """``end``: y where the last rates lead to, closed there. False if that is not about where the importer is."""
+    nv, ahead, y = d.at_windings, d.time - d.since, d.anchor
+    end[:] = y
+    _put(d, end)
+    off, moved = 0.0, 0.0
+    for i in range(nv):
+        if y[d.at_positions + i] != 0.0:
+            off = max(off, abs(end[i] - y[i] - ahead * d.slope[i]))
+        else:
+            end[i] += ahead * d.slope[i]
+    closed, scratch = end.copy(), np.empty(d.n_y)
+    if d.problem.retract(d.time, closed, scratch) != OK:
+        return False
+    for i in range(nv):
+        off, moved = max(off, abs(closed[i] - end[i])), max(moved, abs(closed[i] - y[i]))
+        end[i] = closed[i]
+    return off <= ABOUT * moved
+
+
+@native
+def _walked(d: Device, end: np.ndarray, legs: int):
+    """``end``: y at the importer's states, reached in a straight line of these; each leg closes the loops from where the
+    last one did. Returns the largest correction of a leg, inf if loops stay open; whether the choice is good there."""
+    nv, n, y, largest, status = d.at_windings, d.at_velocities, d.anchor, 0.0, OK
+    wanted, closed, scratch = y.copy(), np.empty(d.n_y), np.empty(d.n_y)
+    _put(d, wanted)
+    end[:] = y
+    for leg in range(1, legs + 1):
+        end[:n] += (wanted[:n] - y[:n]) / legs
+        if leg == legs:
+            _put(d, end)
+        closed[:] = end
+        status = d.problem.retract(d.since + leg / legs * (d.time - d.since), closed, scratch)
+        if status > OK:
+            return math.inf, False
+        if status == OK:  # else a new choice would be better, in whose terms ``closed`` is
+            for i in range(nv):
+                largest = max(largest, abs(closed[i] - end[i]))
+                end[i] = closed[i]
+    return largest, status == OK
+
+
+@native
+def _scatter(d: Device) -> bool:
+    """y from the states of an importer; False if loops stay open there.
+
+    Trial states may lie far from each other, and the equations of loops have several solutions. So the way is walked
+    in more and more legs, until these lead to the same place and corrections become smaller with them: a leap to
+    another solution would stay as large as it is.
+    """
+    if d.direct:
+        d.y[: d.n_states] = d.states
+        return True
+    nv, end, before, last = d.at_windings, d.y, np.zeros(d.n_y), math.inf
+    found, legs, good = _predicted(d, end), 1, True
+    while not found and legs <= MOST_LEGS:
+        correction, good = _walked(d, end, legs)
+        apart, moved = np.abs(end[:nv] - before[:nv]).max(), np.abs(end[:nv] - d.anchor[:nv]).max()
+        found = correction <= SMALL or (correction < SHORTER * last and apart <= SMALL + SAME * moved)
+        if legs == MOST_LEGS and correction < math.inf:
+            found = True
+        before[:], last = end, correction
+        legs *= 2
+    if found and good:
+        d.anchor[:], d.since = end, d.time
+    return found
+
+
+@native
+def _begin_from_here(d: Device):
+    """The next state is found from this one."""
+    d.slope[:] = 0.0
+    d.anchor[:], d.since = d.y, d.time
+
+
+@native
 def _take(d: Device) -> int:
     """y and the states of an importer from x."""
     p = d.problem
-    d.slope[:] = 0.0
-    d.since = d.time
     if p.encode:
         d.y[:] = 0.0
         if p.encode(d.time, d.x, d.y) > OK:
             return FAILED
     else:
         d.y[:] = d.x
+    _begin_from_here(d)
     d.again = True
     return FINISHED if _gather(d, d.y, d.states) else OTHER_FREEDOM
 
@@ -153,9 +227,9 @@ def _begin(d: Device) -> int:
 @native
 def _rates(d: Device) -> int:
     dy = np.zeros(d.n_y)
-    _scatter(d)
-    if d.problem.rhs(d.time, d.y, dy) != OK:
+    if not _scatter(d) or d.problem.rhs(d.time, d.y, dy) != OK:
         return FAILED
+    d.slope[:] = dy
     _gather(d, dy, d.rates)
     return FINISHED
 
@@ -164,8 +238,7 @@ def _rates(d: Device) -> int:
 def _indicate(d: Device) -> int:
     """Functions of events; whether the choice of states is good."""
     p, n = d.problem, d.n_events
-    _scatter(d)
-    if n > 0 and p.events(d.time, d.y, d.indicators[:n]) != OK:
+    if not _scatter(d) or (n > 0 and p.events(d.time, d.y, d.indicators[:n]) != OK):
         return FAILED
     if not d.direct:
         y, scratch = d.y.copy(), np.empty(d.n_y)
@@ -181,9 +254,8 @@ def _observe(d: Device, keep: bool) -> int:
     """All that is observed; ``keep``: whole turns are counted from here on."""
     a, w = d.live, d.live.watch
     if d.exchange:
-        _scatter(d)
         d.x[:] = math.nan
-        if write(d.problem, d.time, d.y, d.x) != OK:
+        if not _scatter(d) or write(d.problem, d.time, d.y, d.x) != OK:
             return FAILED
     d.seen[:] = w.observer(d.time, d.x[: d.nx - 1], a.context.parameters)
     turn, passed = 2.0 * math.pi, d.time - d.turned_at
@@ -214,16 +286,13 @@ def _complete(d: Device) -> int:
     """A step of the importer is done. ``again``: event mode is wanted."""
     d.again = False
     if not d.direct:
-        _scatter(d)
-        y, dy, scratch = d.y.copy(), np.zeros(d.n_y), np.empty(d.n_y)
+        if _rates(d) != FINISHED:
+            return FAILED
+        y, scratch = d.y.copy(), np.empty(d.n_y)
         status = d.problem.retract(d.time, y, scratch)
-        if status > OK or d.problem.rhs(d.time, d.y, dy) != OK:
+        if status > OK:
             return FAILED
         d.again = status == RESTART
-        if status != RESTART:
-            d.y[:] = y
-        d.slope[:] = dy
-        d.since = d.time
     if _indicate(d) != FINISHED:
         return FAILED
     for i in range(d.n_events):
@@ -275,8 +344,7 @@ def _settle(d: Device) -> int:
         if status > OK:
             return FAILED
         if status == RESTART:
-            d.slope[:] = 0.0
-            d.since = d.time
+            _begin_from_here(d)
             jumped = True
             if not _gather(d, d.y, d.states):
                 return OTHER_FREEDOM

@@ -2,6 +2,7 @@
 
 const GHOST_COLOR = "#8fa0b3";
 const SURVEY_DELAY = 350; // ms after the last change, before views are fitted to the motion anew
+const JUDGE_DELAY = 150; // ms without a change while something is dragged, before the error of the run is estimated
 
 /** A number as Python writes it with {:.6g}. */
 const six = (value) => String(Number(value.toPrecision(6)));
@@ -422,16 +423,30 @@ class LivePage {
 
   ask() {
     document.body.classList.add("running");
+    this.stopJudging();
     this.runner.ask(this.writes(), "run");
   }
 
   /** A sound run is trusted only after its companion has been made, as soon as nobody asks for another one. */
   judge() {
-    this.runner.ask([...this.writes(), ...this.live.companion.writes], "companion");
+    this.stopJudging();
+    const make = () => {
+      this.judging = null;
+      this.runner.ask([...this.writes(), ...this.live.companion.writes], "companion");
+    };
+    // While something is dragged the next run must not wait for the companion of this one.
+    if (this.dragged || this.held) this.judging = setTimeout(make, JUDGE_DELAY);
+    else make();
+  }
+
+  stopJudging() {
+    clearTimeout(this.judging);
+    this.judging = null;
   }
 
   /** A slider is taken, moved, or let go. */
   change(phase) {
+    this.dragged = phase === "move";
     if (phase === "begin") this.keepGhost();
     else this.ask();
     if (phase === "end") this.writeAddress();
@@ -573,6 +588,7 @@ class LivePage {
     const body = live.layout.body[model.bodies.findIndex(({ name }) => name === this.held.name)];
     const own = new Set(this.places.map(({ address }) => address));
     const writes = this.writes().filter(([at]) => !own.has(at));
+    this.stopJudging();
     this.runner.ask([], "pull", {
       writes, target, local: this.held.local, pose: live.layout.pose + 12 * body, once: [live.engine.times, "i", 1],
       sliders: this.places.map(({ address, masks, value, low, high }) => ({ address, masks, value, low, high })),
@@ -741,7 +757,7 @@ window.dalembert.live = {
   },
   /** A promise that holds until nothing is computed any more. */
   rest: () => new Promise((done) => {
-    const look = () => (page.runner.busy ? setTimeout(look, 10) : done(true));
+    const look = () => (page.runner.busy || page.judging ? setTimeout(look, 10) : done(true));
     look();
   }),
   values: () => Object.fromEntries(page.sliders.map(({ key, value }) => [key, value])),
