@@ -346,7 +346,7 @@ def _trees_are_dropped():
 
 
 # pyright is strict (pyproject.toml). What it is told to overlook is counted; these numbers only ever fall.
-MOST_IGNORES = 28
+MOST_IGNORES = 23
 MOST_BASIC_FILES = 0
 
 

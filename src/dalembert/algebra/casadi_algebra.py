@@ -20,7 +20,7 @@ __all__ = ["CASADI", "CasadiAlgebra", "Traced", "sx_symbol"]
 
 _binary: Any = ca.SX.binary  # an order of magnitude cheaper than the overloaded operators
 _unary: Any = ca.SX.unary
-sx_symbol: Any = ca.SX.sym  # pyright: ignore[reportAttributeAccessIssue]
+sx_symbol: Any = cast(Any, ca.SX).sym
 _ADD, _SUB, _MUL, _DIV, _NEG = ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG
 
 

@@ -6,9 +6,9 @@ import struct
 from array import array
 
 from dalembert.codegen.emit_products import contraction, emit_products
-from dalembert.codegen.helpers import LIBM, helper_text, table_text
+from dalembert.codegen.helpers import helper_text, table_text
 from dalembert.codegen.plan import Plan
-from dalembert.codegen.tape import BINARY, Tape
+from dalembert.codegen.tape import BINARY, LIBM, Tape
 
 __all__ = ["emit_module", "operation_text"]
 

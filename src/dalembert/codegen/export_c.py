@@ -6,11 +6,10 @@ import math
 from pathlib import Path
 
 from dalembert.atomic import write_atomic
-from dalembert.codegen.helpers import LIBM
 from dalembert.codegen.layout import Layout
 from dalembert.codegen.plan import Plan, plan_pieces
 from dalembert.codegen.products import Products
-from dalembert.codegen.tape import Tape
+from dalembert.codegen.tape import LIBM, Tape
 
 __all__ = ["write_c"]
 

@@ -24,14 +24,8 @@ import numpy as np
 from dalembert.codegen.emit_products import contraction
 from dalembert.native.trigonometry import COSINE, REDUCTION, SINE
 
-__all__ = ["COSINE", "LIBM", "REDUCTION", "SINE", "helper_text", "libm_functions", "table_text"]
+__all__ = ["COSINE", "REDUCTION", "SINE", "helper_text", "table_text"]
 
-# operation -> C function; operations that are not listed have the C name already.
-LIBM = {"constpow": "pow"}
-_WITHOUT_LIBM = frozenset(
-    {"input", "const", "add", "sub", "mul", "div", "neg", "sq", "twice", "inv", "sqrt", "fabs", "floor"}
-    | {"ceil", "copysign", "fmin", "fmax", "lt", "le", "eq", "ne", "not", "and", "or", "if_else_zero", "sign"}
-)
 _TWO_ARGUMENTS = frozenset({"pow", "fmod", "remainder", "atan2", "hypot"})
 
 _TWO_OVER_PI = 0.6366197723675814
@@ -39,11 +33,6 @@ _TWO_OVER_PI = 0.6366197723675814
 _ROUNDER = 6755399441055744.0
 # |k| < 2¹⁷ holds for |x| ≤ 2¹⁷; larger arguments, infinities and NaN take the way over the library.
 _LIMIT = 131072.0
-
-
-def libm_functions(ops: Iterable[str]) -> list[str]:
-    """The C functions that a kernel with these operations may call."""
-    return sorted({LIBM.get(op, op) for op in set(ops) - _WITHOUT_LIBM if " " not in op})
 
 
 def _declared(used: Iterable[str]) -> list[str]:

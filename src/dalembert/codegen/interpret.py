@@ -21,8 +21,8 @@ import hashlib
 import numpy as np
 
 from dalembert.codegen.emit_kernel import operation_text
-from dalembert.codegen.helpers import helper_text, libm_functions
-from dalembert.codegen.tape import BINARY, UNARY, Tape
+from dalembert.codegen.helpers import helper_text
+from dalembert.codegen.tape import BINARY, UNARY, Tape, libm_functions
 from dalembert.native.build import mathematics_address
 from dalembert.native.cache import read_object, write_object
 from dalembert.native.jit import build_object, load_object

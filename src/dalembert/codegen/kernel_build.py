@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dalembert.codegen.emit_kernel import emit_module
-from dalembert.codegen.helpers import libm_functions
 from dalembert.codegen.interpret import can_run, load_program
 from dalembert.codegen.plan import Plan, plan_pieces
-from dalembert.codegen.tape import Tape
+from dalembert.codegen.tape import Tape, libm_functions
 from dalembert.errors import CompileError
 from dalembert.native import jit
 from dalembert.native.build import mathematics_address

@@ -18,7 +18,7 @@ from dalembert.codegen.lookup import row_of
 from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
 
-__all__ = ["BINARY", "UNARY", "Tape", "trace"]
+__all__ = ["BINARY", "LIBM", "UNARY", "Tape", "libm_functions", "trace"]
 
 # Our names of CasADi's operations; a name outlives the numbers, which differ between CasADi versions.
 UNARY = (
@@ -29,6 +29,12 @@ UNARY = (
 BINARY = (
     *("add", "sub", "mul", "div", "pow", "constpow", "lt", "le", "eq", "ne", "and", "or", "fmod"),
     *("remainder", "copysign", "if_else_zero", "fmin", "fmax", "atan2", "hypot"),
+)
+# operation -> C function; operations that are not listed have the C name already.
+LIBM = {"constpow": "pow"}
+_WITHOUT_LIBM = frozenset(
+    {"input", "const", "add", "sub", "mul", "div", "neg", "sq", "twice", "inv", "sqrt", "fabs", "floor"}
+    | {"ceil", "copysign", "fmin", "fmax", "lt", "le", "eq", "ne", "not", "and", "or", "if_else_zero", "sign"}
 )
 MANY_ZEROS = 64  # outputs
 _COMMUTATIVE = frozenset(["add", "mul", "eq", "ne", "and", "or", "fmin", "fmax", "hypot"])
@@ -48,6 +54,11 @@ def _behind(method: str) -> Any:
 _code_of: Callable[[ca.Function, int], int] = _behind("instruction_id")
 _target_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_output")
 _operands_of: Callable[[ca.Function, int], list[int]] = _behind("instruction_input")
+
+
+def libm_functions(ops: Iterable[str]) -> list[str]:
+    """The C functions that a kernel with these operations may call."""
+    return sorted({LIBM.get(op, op) for op in set(ops) - _WITHOUT_LIBM if " " not in op})
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,6 @@ class Coordinates:
     name: ClassVar[str]
     velocities: Mapping[str, sp.Expr] = MappingProxyType({})
     options: Any = None
-    eliminated: frozenset[str] = frozenset()
-    rheonomic: bool = False
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -94,6 +92,14 @@ class Coordinates:
         self.windings = self._find_windings(start + len(self.own_states))
         self.nq = start + self.tail
         self.slot_of_joint = {slot.joint: slot for slot in self.slots if slot.joint is not None}
+
+    @property
+    def eliminated(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def rheonomic(self) -> bool:
+        return False
 
     def __reduce__(self) -> Any:
         # Made again from the model; what was placed in floats stays behind.

@@ -169,11 +169,11 @@ class GeneralizedCoordinates(Relative):
         return range(self._full.nv) if self.elimination is None else self.elimination.kept
 
     @property
-    def eliminated(self) -> frozenset[str]:  # type: ignore[override]
+    def eliminated(self) -> frozenset[str]:
         return frozenset() if self.elimination is None else self.elimination.owners
 
     @property
-    def rheonomic(self) -> bool:  # type: ignore[override]
+    def rheonomic(self) -> bool:
         return self.elimination is not None and self.elimination.rheonomic
 
     @property

@@ -290,7 +290,7 @@ class MappedKinematics(PlainKinematics):
         """Names, Y and Z of  u = Y(t, q) q̇ + Z(t, q)."""
         from dalembert.coordinates.generalized_velocities import quasi_velocities
 
-        return quasi_velocities(self, t, q)
+        return quasi_velocities(self.coordinates, self, t, q)
 
     def fill(self, q: np.ndarray, u: np.ndarray, body: Callable[[str], Any], joint: Callable[[str], Any]) -> None:
         kept = list(self.elimination.kept)

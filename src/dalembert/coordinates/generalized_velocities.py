@@ -27,13 +27,14 @@ TRIALS = 3  # of linearity; a nonlinear formula passes one with probability zero
 LINEAR = 1e-9  # relative; round-off of a formula is about 1e-15
 
 
-def quasi_velocities(tree: Kinematics, t: Any, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+def quasi_velocities(
+    coordinates: GeneralizedCoordinates, tree: Kinematics, t: Any, q: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names, Y and Z:  those that were asked for, else the natural ones, which have one row for each velocity that the
     coordinates can have: rates of joints and positions, and of every ball the angular velocity ω in moved axes.
     """
-    coordinates: GeneralizedCoordinates = tree.coordinates  # type: ignore[assignment]
     if not coordinates.velocities:
-        return _natural(tree, q)
+        return _natural(coordinates, tree, q)
     tree, formulas = tree.at(t), coordinates.velocities
 
     def values(u: np.ndarray) -> np.ndarray:
@@ -44,8 +45,9 @@ def quasi_velocities(tree: Kinematics, t: Any, q: np.ndarray) -> tuple[list[str]
     return list(formulas), tree.al.columns(lambda u: values(u) - Z, coordinates.nv), Z
 
 
-def _natural(tree: Kinematics, q: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
-    coordinates: GeneralizedCoordinates = tree.coordinates  # type: ignore[assignment]
+def _natural(
+    coordinates: GeneralizedCoordinates, tree: Kinematics, q: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     al, n = tree.al, coordinates.nv
     turns = {turn.at.start: turn for turn in coordinates.turns}
     names: list[str] = []

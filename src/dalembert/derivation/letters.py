@@ -77,7 +77,7 @@ def coordinate_names(coordinates: Any, taken: set[str]) -> list[CoordinateName]:
 
 
 def _subscript(symbol: Any, alone: bool) -> str:
-    """The joint's name; a part that others have too is told from them by it."""
+    """The joint's name; a part that others have too is distinguished by it."""
     if not symbol.part or symbol.part in _KINDS:
         return symbol.joint
     return symbol.part if alone else f"{symbol.part}_{symbol.joint}"

@@ -225,10 +225,10 @@ def parse_yaml(text: str, name: str) -> Parsed:
             for event in yaml.parse(text):
                 builder.take(event)
     except MarkedYAMLError as error:
-        told = cast(Any, error)  # of what ruamel.yaml says there are no types
-        mark = told.problem_mark or told.context_mark
+        reported = cast(Any, error)  # of what ruamel.yaml says there are no types
+        mark = reported.problem_mark or reported.context_mark
         line = 1 if mark is None else mark.line + 1
-        reason = " ".join(str(part) for part in (told.context, told.problem) if part)
+        reason = " ".join(str(part) for part in (reported.context, reported.problem) if part)
         raise builder.stop(
             line, f"this is not YAML: {_clip_long(reason)}", "check indentation, colons, quotes"
         ) from None

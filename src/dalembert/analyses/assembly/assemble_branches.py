@@ -1,7 +1,7 @@
 """All ways in which the loops of a mechanism close, with names.
 
 A four-bar is *open* or *crossed*; a chain of two bars between known ends has its elbow *up* or *down*; of several
-elbows the signs are given, as in the working modes of parallel robots. What has no such name is told by the coordinate
+elbows the signs are given, as in the working modes of parallel robots. What has no such name is named by the coordinate
 that tells the branches apart best.
 """
 

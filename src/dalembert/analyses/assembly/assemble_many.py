@@ -19,7 +19,7 @@ from dalembert.values import SEQUENCE
 
 __all__ = ["States", "assemble_many", "samples_of"]
 
-MOST_TOLD = 3  # samples that are named in an error
+MOST_REPORTED = 3  # samples that are named in an error
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ def assemble_many(dynamics: Dynamics, samples: list[Sample], more: Mapping[str, 
         if i or not first:
             _one(makers[i], i, q, u, failed)
     if failed:
-        told = "; ".join(f"state {i}: {failed[i].problems[0].message}" for i in list(failed)[:MOST_TOLD])
+        reported = "; ".join(f"state {i}: {failed[i].problems[0].message}" for i in list(failed)[:MOST_REPORTED])
         raise ModelError(
-            Problem(f"{len(failed)} of {len(samples)} states cannot be assembled; {told}", "initial",
+            Problem(f"{len(failed)} of {len(samples)} states cannot be assembled; {reported}", "initial",
                     next(iter(failed.values())).problems[0].fix)
         )  # fmt: skip
     return States(float(time), q, u, dynamics.coordinates, [dict(s.parameters) for s in samples])

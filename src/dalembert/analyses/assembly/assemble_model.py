@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_branches import Branches, find_branches
 from dalembert.analyses.assembly.assemble_many import States, assemble_many, samples_of
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.errors import DalembertError
 from dalembert.model import Mechanism, Model, flatten
@@ -116,7 +116,7 @@ def assemble(
         initial, guess = planar.named(initial), planar.named(guess)
         locked = planar.locked(locked)
         model = planar.model()
-    dynamics = model.relative if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
+    dynamics = model.relative if isinstance(model, Dynamics) else cached_dynamics(model, "auto", "relative")
     more: dict[str, Any] = {"guess": guess, "locked": locked, "weights": weights or {}, "native": True}
     samples = samples_of(dynamics, initial, initial_rates, parameters)
     if samples is not None:

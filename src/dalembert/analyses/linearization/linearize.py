@@ -22,7 +22,7 @@ from dalembert.analyses.linearization.linear_ports import Port, find_inputs, fin
 from dalembert.analyses.linearization.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, divide, moves
 from dalembert.analyses.linearization.mode_motion import ModeMotion
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps, refuse_friction
 from dalembert.dynamics.perturb import Point
 from dalembert.errors import DalembertError
@@ -105,7 +105,7 @@ def linearize(
     request = _Request(names_of(inputs), _tuple(outputs), names_of(states), names_of(release))
     if isinstance(at, Trajectory):
         return _along(at, request)
-    dynamics = model if isinstance(model, Dynamics) else kept_dynamics(model, "auto", "relative")
+    dynamics = model if isinstance(model, Dynamics) else cached_dynamics(model, "auto", "relative")
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 

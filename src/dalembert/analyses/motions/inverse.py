@@ -22,7 +22,7 @@ from dalembert.analyses.motions.inverse_result import Inverse, Solved
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.kept import kept_for
+from dalembert.dynamics.cached import cached_for
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.modular import Subsystem
@@ -89,7 +89,7 @@ def inverse_dynamics(
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
     names: Any = tuple(unknowns) if isinstance(unknowns, (*MAPPING, *SEQUENCE)) else unknowns
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
-    prepared = kept_for(model, asked, lambda: Prepared(model, motion, unknowns))
+    prepared = cached_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
 
 

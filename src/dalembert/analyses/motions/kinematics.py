@@ -23,8 +23,8 @@ from dalembert.analyses.motions.kinematics_events import BEYOND, END, Found, Wat
 from dalembert.analyses.motions.kinematics_result import Kinematics, Rates
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
 from dalembert.codegen import Kernel
-from dalembert.dynamics import Dynamics, kept_dynamics
-from dalembert.dynamics.kept import kept_for
+from dalembert.dynamics import Dynamics, cached_dynamics
+from dalembert.dynamics.cached import cached_for
 from dalembert.dynamics.motion_rates import jerk_kernel, rates_kernel, solve_along
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model, flatten
@@ -84,7 +84,7 @@ def kinematics(
     made = model
     if not given and not any(constraint.gives() for constraint, _ in flatten(made).constraints.values()):
         raise _undriven(made, dict(parameters or {}))
-    prepared = kept_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))
+    prepared = cached_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))
     return prepared.run(times, given, initial, dict(parameters or {}), planar)
 
 
@@ -191,7 +191,7 @@ class Prepared(PreparedMotion):
 
 def _undriven(model: Model, parameters: dict[str, float]) -> DalembertError:
     """Who can move though nothing is driven."""
-    dynamics = kept_dynamics(model, "auto", "relative")
+    dynamics = cached_dynamics(model, "auto", "relative")
     state = assemble_state(dynamics, None, None, parameters, 0.0)
     loose = dynamics.u_names
     if not dynamics.is_large:

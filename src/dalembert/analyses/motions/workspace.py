@@ -18,7 +18,7 @@ from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
-from dalembert.dynamics.kept import kept_for
+from dalembert.dynamics.cached import cached_for
 from dalembert.errors import DalembertError
 from dalembert.model import Model, model_of
 from dalembert.numerics.reflections import independent_rows
@@ -91,7 +91,7 @@ def workspace(
     if not isinstance(samples, int) or samples < 1:
         raise DalembertError(f"workspace: samples must be a positive integer, got {samples!r}")
     made = model.model if isinstance(model, Dynamics) else model_of(model)
-    dynamics = kept_for(made, ("workspace",), lambda: Dynamics(working_model(made, [], []), "auto", "relative"))
+    dynamics = cached_for(made, ("workspace",), lambda: Dynamics(working_model(made, [], []), "auto", "relative"))
     body, at = _point(point)
     if body not in dynamics.flat.bodies:
         raise DalembertError(f"workspace: unknown body {body!r}; there are {', '.join(dynamics.flat.bodies)}")

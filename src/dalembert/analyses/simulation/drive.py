@@ -16,7 +16,7 @@ from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.choose_integrator import Choice
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
@@ -307,7 +307,7 @@ class Driver:
         """Go on with this choice of a formulation."""
         assert isinstance(self.dynamics, Dynamics)
         kind, held = self.dynamics.recipe.coordinates, self.dynamics.rows.held
-        self.chosen = kept_dynamics(self.dynamics.model, formulation, kind)
+        self.chosen = cached_dynamics(self.dynamics.model, formulation, kind)
         self.chosen.rows.held.update(held)
 
     def _keep(self) -> None:

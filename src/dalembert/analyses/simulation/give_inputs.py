@@ -8,7 +8,7 @@ from typing import Any
 
 from dalembert.analyses.simulation.options import Options
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.kept import kept_for
+from dalembert.dynamics.cached import cached_for
 from dalembert.errors import DalembertError
 from dalembert.model import Flat, Model
 from dalembert.model.given_inputs import with_inputs
@@ -33,7 +33,7 @@ def give_inputs(
             f"Fix: give the model itself, or compile one whose inputs have these laws"
         )
     # The same formulas again give the same model, which carries its equations.
-    return kept_for(given, ("inputs", repr(sorted(_shown(made)))), lambda: made), options
+    return cached_for(given, ("inputs", repr(sorted(_shown(made)))), lambda: made), options
 
 
 def _shown(model: Model) -> list[str]:

@@ -18,7 +18,7 @@ import sympy as sp
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import hold_rank
-from dalembert.dynamics import kept_dynamics
+from dalembert.dynamics import cached_dynamics
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, to_text
 from dalembert.expressions.symbols import parameter
@@ -65,7 +65,7 @@ def with_typed_motions(run: Trajectory, names: Sequence[str]) -> tuple[Trajector
         family = _family(formula, [parameter(one) for one in own])
         elements[place] = elements[place].model_copy(update={field: family})
     recipe, made = run.dynamics.recipe, copy(run)
-    made.dynamics = kept_dynamics(other, recipe.formulation, recipe.coordinates)
+    made.dynamics = cached_dynamics(other, recipe.formulation, recipe.coordinates)
     given = dict(run.segments[0][1])
     state = assemble_state(made.dynamics.relative, None, None, given, float(run.values("time")[0]))
     hold_rank(made.dynamics, state)

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.analyses.simulation.choose_integrator import choose_integrator
 from dalembert.analyses.simulation.live import Living, Place, RunMaker, column_offsets, make_living, start_place
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.kept import kept_dynamics
+from dalembert.dynamics.cached import cached_dynamics
 from dalembert.errors import DalembertError
 from dalembert.export.native_device import Device
 from dalembert.formulations import CoordinatePartitioning
@@ -105,7 +105,7 @@ def _size(d: Dynamics, name: str, velocity: bool) -> int:
 def _exchange(living: Living, d: Dynamics) -> Any:
     """The driver of equations whose states an importer can integrate: (q, u), or independent ones."""
     free = not d.rows and d.nq == d.nv
-    chosen = kept_dynamics(d.model, "auto" if free else CoordinatePartitioning(state="independent"), "relative")
+    chosen = cached_dynamics(d.model, "auto" if free else CoordinatePartitioning(state="independent"), "relative")
     if chosen is not d:
         chosen.rows.held.update(d.rows.held)
     if list(chosen.parameter_names) != list(d.parameter_names):

@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
 from dalembert.coordinates import CoordinateOptions
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
@@ -150,7 +150,7 @@ class Options:
     def equations(self, model: Model | Dynamics) -> Dynamics:
         """The equations of a model, or those that were compiled before."""
         if not isinstance(model, Dynamics):
-            return kept_dynamics(model, self.formulation, self.coordinates)
+            return cached_dynamics(model, self.formulation, self.coordinates)
         if (self.formulation, self.coordinates) != ("auto", "auto"):
             raise DalembertError("compiled equations have their formulation and coordinates already; leave both out")
         return model

@@ -101,7 +101,8 @@ def simulate(
     check_cables(dynamics, state)
     q, u = state.to(dynamics.coordinates)
     values = dict(options.parameters or {})
-    check_values(dynamics, values)
+    if values:
+        check_values(dynamics, values)
     saved = None
     if checkpoint is not None:
         from dalembert.io import dumps

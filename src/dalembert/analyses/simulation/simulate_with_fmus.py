@@ -23,7 +23,7 @@ from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.run_fmu import RunningFMU
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.expressions import TIME, parameter
 from dalembert.model import Flat, Model, flatten
@@ -56,7 +56,7 @@ def simulate_with_fmus(
         raise DalembertError(f"the FMUs of {model.name!r} are machine code that would run on this computer: {files}.  "
                              "Fix: da.simulate(…, trust_fmus=True), if you trust these files")  # fmt: skip
     bare = _Bare(model, units)
-    dynamics = kept_dynamics(bare.model, options.formulation, options.coordinates)
+    dynamics = cached_dynamics(bare.model, options.formulation, options.coordinates)
     choice, values = options.choice(dynamics), dict(options.parameters or {})
     check_values(dynamics, values)
     span, step = float(times[-1] - times[0]), min(unit.step for unit, _ in units.values())
@@ -178,10 +178,10 @@ class _Driver(Driver):
         self.flat: Flat = dynamics.flat
         given = dict(parameters)
         self.seen = {name: self._inputs(dynamics, name, self.first, x, given) for name in running}
-        self.told: dict[str, dict[str, float]] = {}
+        self.last: dict[str, dict[str, float]] = {}
         for name, unit in running.items():
-            self.told[name] = unit.begin(self.seen[name])
-            given |= {bare.gives[name][key]: value for key, value in self.told[name].items()}
+            self.last[name] = unit.begin(self.seen[name])
+            given |= {bare.gives[name][key]: value for key, value in self.last[name].items()}
         given[bare.next] = self.first + step
         super().__init__(dynamics, choice, times, x, given, progress=progress)
 
@@ -228,13 +228,13 @@ class _Driver(Driver):
             unit.write(now)
             self.seen[name] = now
         for name, unit in self.running.items():
-            told, before = unit.read(), self.told[name]
-            for key, value in told.items():
+            now, before = unit.read(), self.last[name]
+            for key, value in now.items():
                 if not np.isfinite(value):
                     raise SimulationError(f"fmu {name!r}: its output {unit.given.outputs[key]!r} is {value}")
                 led = 0.0 if unit.given.hold else (value - before[key]) / 2
                 given[self.bare.gives[name][key]] = value + led
-            self.told[name] = told
+            self.last[name] = now
         following = self.first + (self.exchanges + 1) * self.step
         given[self.bare.next] = following if following < self.times[-1] else NEVER
         return given

@@ -21,7 +21,7 @@ from dalembert.analyses.statics.equilibrium_contacts import ContactBalance
 from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.statics.equilibrium_system import system_equilibrium
 from dalembert.coordinates import Generalized
-from dalembert.dynamics import Dynamics, kept_dynamics
+from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import refuse_friction
 from dalembert.errors import DalembertError
 from dalembert.model import Model
@@ -113,7 +113,7 @@ def _equations(model: Any, coordinates: str | Generalized) -> Dynamics:
         )
     if isinstance(coordinates, str) and coordinates not in ("relative", "generalized"):
         raise DalembertError(f"equilibrium: coordinates must be 'relative' or da.Generalized(…), got {coordinates!r}")
-    return kept_dynamics(model, "auto", coordinates)
+    return cached_dynamics(model, "auto", coordinates)
 
 
 def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> State:

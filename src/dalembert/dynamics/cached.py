@@ -12,14 +12,14 @@ from dalembert.formulations import Formulation
 from dalembert.model import Model, model_of
 from dalembert.model.model import contents
 
-__all__ = ["kept_dynamics", "kept_for"]
+__all__ = ["cached_dynamics", "cached_for"]
 
-MOST_KEPT = 4  # of one model
+MOST_CACHED = 4  # of one model
 
 T = TypeVar("T")
 
 
-class Kept(NamedTuple):
+class Cached(NamedTuple):
     """What was asked for, by which thread, all data that the model had then, and what was made: equations, mostly."""
 
     asked: tuple[Any, ...]
@@ -27,7 +27,7 @@ class Kept(NamedTuple):
     made: Any
 
 
-def kept_dynamics(
+def cached_dynamics(
     model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
     """The equations of a model: those made before for the same question, if nothing of the model has changed since.
@@ -36,17 +36,17 @@ def kept_dynamics(
     seen of a mechanism, such as the rank of its constraints, and runs side by side must not meet there.
     """
     model = model_of(model)
-    return kept_for(model, (formulation, coordinates), lambda: Dynamics(model, formulation, coordinates))
+    return cached_for(model, (formulation, coordinates), lambda: Dynamics(model, formulation, coordinates))
 
 
-def kept_for(model: Model, asked: tuple[Any, ...], make: Callable[[], T]) -> T:
+def cached_for(model: Model, asked: tuple[Any, ...], make: Callable[[], T]) -> T:
     """What was made of a model before for the same question in this thread, if nothing of the model has changed since;
     else it is made now."""
     asked, now = (*asked, threading.get_ident()), contents(model)
-    kept: list[Kept] = [one for one in model.derived if one.contents == now]
-    found = next((one for one in kept if one.asked == asked), None)
+    cached: list[Cached] = [one for one in model.derived if one.contents == now]
+    found = next((one for one in cached if one.asked == asked), None)
     if found is None:
-        found = Kept(asked, now, make())
+        found = Cached(asked, now, make())
     # The last one used comes first.
-    model.derived = [found, *(one for one in kept if one is not found)][:MOST_KEPT]
+    model.derived = [found, *(one for one in cached if one is not found)][:MOST_CACHED]
     return found.made
