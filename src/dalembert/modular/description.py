@@ -251,8 +251,15 @@ class Description:
         """Names of the symbols in a formula."""
         key = ("names", expression)
         if key not in self.memo:
-            found: Any = expression.free_symbols
-            self.memo[key] = frozenset(symbol.name for symbol in found)
+            found: set[str] = set()
+            waiting: list[Any] = [expression]
+            while waiting:  # formulas bind no symbols; SymPy looks for such at every node
+                node = waiting.pop()
+                if node.is_Symbol:
+                    found.add(node.name)
+                else:
+                    waiting.extend(node.args)
+            self.memo[key] = frozenset(found)
         return self.memo[key]
 
     def label(self, name: str) -> Label | None:
