@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import sympy as sp
 from support.many_subsystems import nest, row
 
 import dalembert as da
 from dalembert.modular import compiled_system
 from dalembert.modular.compiled_system import CompiledSystem, compiled
+from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.own_rows import COUNTS
+from dalembert.modular.witness import bound_together
 
 GROUP = 4
 
@@ -44,6 +49,57 @@ def test_only_owners_of_a_change_are_derived_again() -> None:
     assert fresh == {(), ("g4",), ("g4", "s1")}
     assert COUNTS["composed"] - counts["composed"] == 3
     assert after.f_bar["g4.s1.th"] != f_bar["g4.s1.th"] and after.f_bar["g0.s1.th"] == f_bar["g0.s1.th"]
+
+
+def test_states_are_looked_for_again_only_where_invariants_bind_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found for one group does not depend on the others, nor on what was derived before."""
+    solved: list[set[str]] = []
+    near = ModularSystem._near
+
+    def counted(self: ModularSystem, known: Any, rows: Any, *args: Any, **options: Any) -> Any:
+        solved.append({label.text.rpartition(".")[0] for label in rows.labels})
+        return near(self, known, rows, *args, **options)
+
+    monkeypatch.setattr(ModularSystem, "_near", counted)
+    root, parts = row(12, "states", GROUP)
+    before = root.equations()
+    assert [len(paths) for paths in (before.witnesses and solved)] == [12, 12]
+    solved.clear()
+    parts[5].effective_forces({parts[5].th: -0.3 * parts[5].th})
+    after = root.equations()
+    for one, other in zip(before.witnesses, after.witnesses, strict=True):
+        assert [other[str(label)] for label in after.state] == pytest.approx([one[str(label)] for label in after.state])
+    assert solved == [{"g4.s1"}, {"g4.s1"}]
+    solved.clear()
+    parts[2].set_parameter("r", 0.4)
+    parts[7].guess({parts[7].th: 0.5})
+    moved = root.equations().witnesses
+    assert solved == [{"g0.s2", "g4.s3"}, {"g0.s2", "g4.s3"}]
+    for state in moved:
+        assert 0.4 * np.sin(state["g0.s2.th"]) == pytest.approx(np.sin(state["g0.s2.ph"]), abs=1e-10)
+        assert 0.3 * np.sin(state["g4.s3.th"]) == pytest.approx(np.sin(state["g4.s3.ph"]), abs=1e-10)
+
+
+def test_invariants_of_owners_bind_their_parts_together() -> None:
+    """Also by what owners give: a part that follows a variable of its owner moves with it."""
+    part = da.Subsystem("part")
+    u, x = part.input("u"), part.coordinates("x")
+    part.invariant(x - u)
+    part.effective_forces({x: -x.dd})
+    S, T = da.Subsystem("S"), da.Subsystem("T")
+    y = S.coordinates("y")
+    for name, value in (("a", 2 * y), ("b", sp.Integer(3))):
+        S.include(part, name, inputs={"u": value})
+    S.effective_forces({y: -y.dd})
+    T.include(S, "s")
+    T.include(S, "r")
+    T.invariant(T.s.y - T.r.a.x)
+    eq = T.equations()
+    groups = [{".".join(node.path) for node in nodes} for nodes in bound_together(eq.nodes, eq.description)]
+    assert groups == [{"s.a", "s", "r.a", "r", ""}, {"s.b"}, {"r.b"}]
+    state = eq.witnesses[0]
+    assert state["s.a.x"] == pytest.approx(2 * state["s.y"]) and state["r.a.x"] == pytest.approx(2 * state["r.y"])
+    assert state["s.y"] == pytest.approx(state["r.a.x"]) and state["r.b.x"] == pytest.approx(3.0)
 
 
 def test_parameters_that_change_a_choice_are_looked_at_again() -> None:

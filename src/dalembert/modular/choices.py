@@ -22,12 +22,16 @@ __all__ = ["decide_all", "moved"]
 
 
 class _Decided:
-    """A choice made for a subsystem at its place, and what it rests on: values of parameters, choices for its parts."""
+    """A choice made for a subsystem at its place, and what it rests on: values of parameters, choices for its parts.
 
-    def __init__(self, values: Any, parts: tuple[_Decided, ...], choice: Choice):
-        self.values, self.parts, self.choice = values, parts, choice
+    Attributes:
+        choice: seen from the subsystem;  placed: seen from the system.
+    """
 
-    def rests_on(self, values: Any, parts: tuple[_Decided, ...]) -> bool:
+    def __init__(self, values: list[float | None], parts: tuple[_Decided, ...], choice: Choice, placed: Choice):
+        self.values, self.parts, self.choice, self.placed = values, parts, choice, placed
+
+    def rests_on(self, values: list[float | None], parts: tuple[_Decided, ...]) -> bool:
         same = len(parts) == len(self.parts) and all(a is b for a, b in zip(parts, self.parts, strict=True))
         return same and values == self.values
 
@@ -92,7 +96,7 @@ def decide_all(system: ModularSystem) -> tuple[dict[tuple[str, ...], Choice], di
     for node in system.nodes:
         memo, place = node.description.memo, ("decided", node.path, system.order, system.strategy)
         parts = tuple(decided[child.path] for child in node.children.values())
-        values = _values(system, node)
+        values = [system.parameters.get(name) for name in node.others]
         # Two at most: there are no more consistent states to look at.
         samples[node.path] = mine = [
             _Sample(system, node, k, {name: samples[child.path][k] for name, child in node.children.items()})
@@ -100,14 +104,10 @@ def decide_all(system: ModularSystem) -> tuple[dict[tuple[str, ...], Choice], di
         ]
         before = memo.get(place)
         if before is None or not before.rests_on(values, parts):
-            before = memo[place] = _Decided(values, parts, _new_choice(system, node, mine))
-        else:
-            _take(mine, moved(before.choice, node.place))
+            before = memo[place] = _Decided(values, parts, *_new_choice(system, node, mine))
+        _take(mine, before.placed)
         decided[node.path] = before
-        found[node.path] = before.choice
-        choice = mine[0].choice
-        assert choice is not None
-        placed[node.path] = choice
+        found[node.path], placed[node.path] = before.choice, before.placed
     return found, placed
 
 
@@ -116,24 +116,18 @@ def _take(samples: list[_Sample], choice: Choice) -> None:
         sample.choose(choice)
 
 
-def _values(system: ModularSystem, node: Node) -> Any:
-    """Values of the parameters of a subsystem; of all, where its owners give them."""
-    if node.is_given:
-        return system.parameters
-    return [system.parameters.get(".".join((*node.path, name))) for name in node.description.parameters]
-
-
-def _new_choice(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice:
-    key = ("choice", system.order, system.strategy)
-    known = node.description.memo.get(key)
+def _new_choice(system: ModularSystem, node: Node, samples: list[_Sample]) -> tuple[Choice, Choice]:
+    """A choice seen from the subsystem, and seen from the system."""
+    memo, key = node.description.memo, ("choice", system.order, system.strategy)
+    known = memo.get(key)
     if known is not None:
-        _take(samples, moved(known, node.place))
+        placed = moved(known, node.place)
+        _take(samples, placed)
         if _serves(system, samples):
-            return known
+            return known, placed
     made = _choose(system, node, samples)
-    _take(samples, made)
-    node.description.memo[key] = moved(made, node.unplace)
-    return node.description.memo[key]
+    memo[key] = moved(made, node.unplace)
+    return memo[key], made
 
 
 def _serves(system: ModularSystem, samples: list[_Sample]) -> bool:

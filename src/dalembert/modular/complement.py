@@ -200,7 +200,8 @@ def choose(
     B = samples[0]
     dense = [_dense(sample.numbers(B.rows, B.columns)) for sample in samples]
     asked = [match(B.columns, key, f"independent variable of {owner!r}") for key in (strategy.given() or independent)]
-    degenerate = [row for i, row in enumerate(B.rows) if all(not np.any(d[i]) for d in dense)]
+    says = np.any([d.any(axis=1) for d in dense], axis=0)
+    degenerate = [row for row, any_entry in zip(B.rows, says, strict=True) if not any_entry]
     rows = [row for row in B.rows if row not in degenerate]
     large = len(rows) > LARGE
     number = {row: i for i, row in enumerate(B.rows)}

@@ -105,6 +105,26 @@ class Description:
         """Parts by name."""
         return self._once("part", lambda: {part.name: part for part in self.parts})
 
+    @property
+    def kinematics(self) -> tuple[Any, ...]:
+        """What its motions are bound by, here and in its parts: all but forces, and what is chosen or only printed."""
+        return self._once("kinematics", self._kinematics)
+
+    def _kinematics(self) -> tuple[Any, ...]:
+        parts = tuple((part.name, part.description.kinematics, part.given) for part in self.parts)
+        return self.families, self.defined, self.invariants, parts
+
+    @property
+    def bound(self) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+        """Paths of the subsystems whose variables invariants name here, and the other names in them."""
+        return self._once("bound", self._bound)
+
+    def _bound(self) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+        names = {name for invariant in self.invariants for name in self.names(self.lively(invariant.value))}
+        labels = {name: self.label(name) for name in names}
+        paths = frozenset(label.path for label in labels.values() if label is not None)
+        return paths, frozenset(name for name, label in labels.items() if label is None)
+
     def _once(self, key: Any, make: Any) -> Any:
         if key not in self.memo:
             self.memo[key] = make()
@@ -142,11 +162,6 @@ class Description:
             if symbol != TIME:
                 swap[symbol] = self.seen_symbol(part, symbol)
         return replaced(expression, swap)
-
-    def is_given(self, part: Part, name: str) -> bool:
-        """Whether something else stands here in the place of a symbol of a part, or of the variable it is a rate of."""
-        given = self._once(("given names", part.name), lambda: {symbol.name for symbol, _ in part.given})
-        return name in given or split_rate(name)[0] in given
 
     def seen_symbol(self, part: Part, symbol: sp.Symbol) -> sp.Expr:
         """A symbol of a part, in symbols of this subsystem."""
@@ -236,8 +251,15 @@ class Description:
         """Names of the symbols in a formula."""
         key = ("names", expression)
         if key not in self.memo:
-            found: Any = expression.free_symbols
-            self.memo[key] = frozenset(symbol.name for symbol in found)
+            found: set[str] = set()
+            waiting: list[Any] = [expression]
+            while waiting:  # formulas bind no symbols; SymPy looks for such at every node
+                node = waiting.pop()
+                if node.is_Symbol:
+                    found.add(node.name)
+                else:
+                    waiting.extend(node.args)
+            self.memo[key] = frozenset(found)
         return self.memo[key]
 
     def label(self, name: str) -> Label | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,9 @@ from dalembert.modular.invariants import constraint_order, force_order, working_
 from dalembert.modular.labels import Label, match, split_rate
 from dalembert.modular.nodes import Node, tree_of
 from dalembert.modular.timing import timed
-from dalembert.modular.traced import TracedSystem
-from dalembert.modular.variables import generic_value, local
-from dalembert.modular.witness import Residual, consistent, worst
+from dalembert.modular.traced import LowerRows, TracedSystem
+from dalembert.modular.variables import local
+from dalembert.modular.witness import Bound, Numbers, Residual, bound_together, consistent, worst
 
 __all__ = ["ModularSystem"]
 
@@ -72,16 +72,16 @@ class ModularSystem:
         )
 
     def _layout(self) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        by_order: dict[int, list[Label]] = {k: [] for k in range(self.order + 1)}
+        by_order: list[list[Label]] = [[] for _ in range(self.order + 1)]
         for node in (self.nodes[-1], *self.nodes[:-1]):
-            d = node.description
-            for family in d.families:
-                start = d.definitions.get(family.name)
-                end = self.order if start is None else min(self.order, family.order + start[0] - 1)
-                for order in range(family.order, end + 1):
-                    by_order[order].append(Label(node.path, family.name, order, family.order))
-        state = tuple(label for k in range(self.order) for label in by_order[k])
-        return state, tuple(by_order[self.order])
+            for labels, mine in zip(by_order, node.layout(self.order), strict=True):
+                labels += mine
+        return tuple(label for labels in by_order[:-1] for label in labels), tuple(by_order[-1])
+
+    @cached_property
+    def state_labels(self) -> dict[str, Label]:
+        """Labels of the state by their names."""
+        return {str(label): label for label in self.state}
 
     @cached_property
     def rates(self) -> dict[Label, sp.Expr]:
@@ -112,11 +112,8 @@ class ModularSystem:
         """
         names = [TIME.name, *map(str, self.state), *map(str, self.top), *self.parameters, *self.inputs]
         names += list(self.casadi.input_rates)
-        known: dict[str, float] = {TIME.name: 0.0}
-        known |= {name: value for name, value in self.parameters.items() if value is not None}
-        if guess:
-            known |= self.guesses
-        found = {name: known[name] if name in known else generic_value(salt + name) for name in names}
+        known = Numbers(self._known(guess), salt)
+        found = {name: known[name] for name in names}
         for key, value in (given or {}).items():
             name = getattr(key, "name", None) or str(key)
             if name not in found:
@@ -125,6 +122,11 @@ class ModularSystem:
             found[name] = float(value)
         return found
 
+    def _known(self, guess: bool) -> dict[str, float]:
+        """Time, parameters that have values, guesses if they are wanted."""
+        known = {TIME.name: 0.0, **{name: value for name, value in self.parameters.items() if value is not None}}
+        return known | self.guesses if guess else known
+
     def consistent(self, given: Mapping[Any, float] | None = None, *, salt: str = "") -> dict[str, float]:
         """A state that meets all invariants of orders below σ, near a guess; what is given stays.
 
@@ -132,39 +134,43 @@ class ModularSystem:
             ModelError: if none is found, naming the invariants that are left.
         """
         found = self.values(given, salt=salt, guess=True)
-        traced = self.casadi
-        if not traced.lower:
+        if not self.casadi.lower:
             return found
-        names = [str(label) for label in self.state]
         fixed = {getattr(key, "name", None) or str(key) for key in (given or {})}
-        free = np.array([name not in fixed for name in names])
-        others = np.array([found[name] for name in traced.others])
-        start = np.array([found[name] for name in names])
-        x, left = consistent(Residual(traced.lower_function), start, others, free)
+        return found | self._near(found, self.casadi.lower_rows(), fixed)
+
+    def _near(
+        self, known: Mapping[str, float], rows: LowerRows, fixed: Set[str] = frozenset(), groups: Any = None
+    ) -> dict[str, float]:
+        """Variables that meet some invariants, near a guess."""
+        free = np.array([name not in fixed for name in rows.state])
+        start, others = (np.array([known[name] for name in names]) for names in (rows.state, rows.others))
+        x, left = consistent(Residual(rows.function), start, others, free, groups)
         if np.abs(left).max(initial=0.0) > CONSISTENT:
-            shown = worst(left, [label for label, _ in traced.lower])
             raise ModelError(
                 Problem(
-                    f"subsystem {self.name!r}: no state meets all invariants; left over: {shown}",
+                    f"subsystem {self.name!r}: no state meets all invariants; left over: {worst(left, rows.labels)}",
                     fix="invariants that contradict each other? else give a position near one: guess({…})",
                 )
             )
-        return found | dict(zip(names, map(float, x), strict=True))
+        return dict(zip(rows.state, map(float, x), strict=True))
 
     @cached_property
-    def witnesses(self) -> list[dict[str, float]]:
+    def witnesses(self) -> list[Mapping[str, float]]:
         """Consistent states at which ranks are looked at; states that are not, if rank needs none."""
         if not self.casadi.lower:
-            return [self.values(), self.values(salt="other ")]
+            return [Numbers(self._known(False), salt) for salt in ("", "other ")]
         with timed(self.name, "two consistent states"):
             return self._consistent_states()
 
-    def _consistent_states(self) -> list[dict[str, float]]:
-        found: list[dict[str, float]] = []
+    def _consistent_states(self) -> list[Mapping[str, float]]:
+        known = self._known(True)
+        groups = [Bound(nodes, self.order, known) for nodes in bound_together(self.nodes, self.description)]
+        found: list[Mapping[str, float]] = []
         first = None
         for salt in ("", "other ", "third ", "fourth "):
             try:
-                found.append(self.consistent(salt=salt))
+                found.append(self._consistent_state(groups, known, salt))
             except ModelError as error:
                 first = first or error
             if len(found) == 2:
@@ -172,6 +178,30 @@ class ModularSystem:
         if not found:
             assert first is not None
             raise first
+        return found
+
+    def _consistent_state(self, groups: Sequence[Bound], known: Mapping[str, float], salt: str) -> Mapping[str, float]:
+        """A consistent state of what invariants bind; what was found before for the same subsystems is kept."""
+        found, new = Numbers(known, salt), list[Bound]()
+        for group in groups:
+            before = group.before(salt)
+            if before is None:
+                new.append(group)
+            else:
+                found.update(before)
+        if not new:
+            return found
+        some = [node for group in new for node in group.nodes] if len(new) < len(groups) else None
+        rows = self.casadi.lower_rows(some)
+        number = {node.path: k for k, group in enumerate(new) for node in group.nodes}
+        at = [number[self.state_labels[name].path] for name in rows.state]
+        state = self._near(found, rows, groups=np.array(at) if len(new) > 1 else None)
+        parts: list[dict[str, float]] = [{} for _ in new]
+        for (name, value), k in zip(state.items(), at, strict=True):
+            parts[k][name] = value
+        for group, part in zip(new, parts, strict=True):
+            group.keep(salt, part)
+        found.update(state)
         return found
 
     def choice(self, node: Node) -> Choice:

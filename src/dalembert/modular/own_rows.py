@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -192,10 +193,31 @@ class Program:
     """The rows of a subsystem as a function of the values of its symbols: for numbers, and for CasADi's scalars."""
 
     rows: OwnRows
-    function: ca.Function
     pattern: tuple[tuple[str, Label, Label], ...]
     symbols: tuple[Any, ...]
     values: tuple[Any, ...]
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """(symbols) → values; needed at a second place, and for numbers."""
+        inputs, outputs = (CASADI.to_sx(np.array(one, dtype=object)) for one in (self.symbols, self.values))
+        return ca.Function("rows", [inputs], [outputs])
+
+    def numbers(self, values: list[float]) -> list[float]:
+        """The values at numbers."""
+        found, given = np.empty(len(self.values)), np.array(values)
+        buffer: Any
+        buffer, evaluate = self.function.buffer()  # called without copies of copies
+        buffer.set_arg(0, memoryview(cast(Any, given)))
+        buffer.set_res(0, memoryview(cast(Any, found)))
+        evaluate()
+        return found.tolist()
+
+    @cached_property
+    def constant(self) -> tuple[float, ...] | None:
+        """The entries of A if all of them are numbers; they come first among the values."""
+        A = tuple(value for (kind, _, _), value in zip(self.pattern, self.values, strict=True) if kind == "A")
+        return A if all(type(value) is float for value in A) else None
 
     def placed(self, path: tuple[str, ...]) -> PlacedProgram:
         """The same, with labels as the root of the tree sees them."""
@@ -228,9 +250,11 @@ class PlacedProgram:
 
     def numbers(self, values: list[float]) -> OwnRows:
         """The rows A at numbers, and nothing else of them."""
-        flat: Any = self.program.function(values).elements()
+        flat = self.program.constant
+        if flat is None:
+            flat = self.program.numbers(values)
         entries: dict[Label, dict[Label, Any]] = {}
-        for (kind, row, column), value in zip(self.pattern, flat, strict=True):
+        for (kind, row, column), value in zip(self.pattern, flat, strict=False):
             if kind != "A":  # they come first
                 break
             if value != 0.0:
@@ -241,14 +265,14 @@ class PlacedProgram:
 
     def __call__(self, al: Algebra, values: list[Any]) -> OwnRows:
         """The rows with values in the place of symbols."""
-        function, symbols = self.program.function, self.program.symbols
         flat: Any
-        if al is CASADI and all(a is b for a, b in zip(values, symbols, strict=True)):
+        if al is CASADI and all(a is b for a, b in zip(values, self.program.symbols, strict=True)):
             flat = self.program.values
         elif al is CASADI:
-            flat = CASADI.from_sx(function(CASADI.to_sx(np.array(values, dtype=object))), len(self.pattern))
+            found = self.program.function(CASADI.to_sx(np.array(values, dtype=object)))
+            flat = CASADI.from_sx(found, len(self.pattern))
         else:
-            flat = function([float(value) for value in values]).elements()
+            flat = self.program.numbers([float(value) for value in values])
         parts: dict[str, dict[Label, dict[Label, Any]]] = {"A": {}, "b": {}, "f": {}}
         lower: list[tuple[Label, Any]] = []
         for (kind, row, column), value in zip(self.pattern, flat, strict=True):
@@ -262,7 +286,7 @@ class PlacedProgram:
 
 
 def program(description: Description, order: int, symbol: Callable[[str], Any] | None = None) -> Program:
-    """The rows of a description as a CasADi function; built once. ``symbol``: as of ``own_rows``."""
+    """The rows of a description as a function; built once. ``symbol``: as of ``own_rows``."""
     key = ("program", order)
     if key not in description.memo:
         description.memo[key] = _program(own_rows(CASADI, description, order, symbol), description)
@@ -281,7 +305,4 @@ def _program(own: OwnRows, description: Description) -> Program:
         pattern.append(("lower", label, label))
         values.append(value)
     scope = description.memo[("scope", own.order)]
-    symbols = tuple(scope[name] for name in own.names)
-    outputs = CASADI.to_sx(np.array(values, dtype=object))
-    function = ca.Function("rows", [CASADI.to_sx(np.array(symbols, dtype=object))], [outputs])
-    return Program(own, function, tuple(pattern), symbols, tuple(values))
+    return Program(own, tuple(pattern), tuple(scope[name] for name in own.names), tuple(values))

@@ -379,8 +379,8 @@ class Subsystem(Declarations):
         """Values of all parameters, those of parts by their paths, without those that the owner gives."""
         values = dict(self._values)
         for name, included in self._parts.items():
-            inner = included.part.parameter_values() | included.values
-            values |= {f"{name}.{key}": value for key, value in inner.items() if local(key) not in included.given}
+            inner, given = included.part.parameter_values() | included.values, {s.name for s in included.given}
+            values |= {f"{name}.{key}": value for key, value in inner.items() if key not in given}
         return values
 
     def guesses(self) -> dict[str, float]:
@@ -413,14 +413,12 @@ class Subsystem(Declarations):
             described = part._describe(inner) if inner else part.description()
             parts.append(Part(name, described, tuple(included.given.items())))
         definitions, left = self._solved()
-        bare = interned(
-            Description(
-                families=tuple(Family(name, order) for name, order in self._orders.items()),
-                defined=tuple(definitions),
-                parameters=tuple(self._values),
-                inputs=tuple(self._inputs),
-                parts=tuple(parts),
-            )
+        bare = Description(
+            families=tuple(Family(name, order) for name, order in self._orders.items()),
+            defined=tuple(definitions),
+            parameters=tuple(self._values),
+            inputs=tuple(self._inputs),
+            parts=tuple(parts),
         )
         # A relaxed invariant h = 0 reads h − w = 0, with w of the order of h.
         rows = {**relaxed.get((), {}), **self._relaxed.get((), {})}

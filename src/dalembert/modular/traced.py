@@ -6,7 +6,7 @@ Everything is seen from the root: symbols by their dotted names, labels with ful
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +27,7 @@ from dalembert.modular.own_rows import OwnRows
 if TYPE_CHECKING:
     from dalembert.modular.modular_system import ModularSystem
 
-__all__ = ["TracedNode", "TracedSystem", "to_sx"]
+__all__ = ["LowerRows", "TracedNode", "TracedSystem", "to_sx"]
 
 
 class _Symbols(dict[str, Any]):
@@ -67,6 +67,22 @@ class TracedNode:
     own: OwnRows
 
 
+@dataclass(frozen=True)
+class LowerRows:
+    """Invariants at orders below σ.
+
+    Attributes:
+        labels: of the rows.
+        state, others: names of the variables and of the other symbols in them.
+        function: (state, others) → values of the rows, and their Jacobian by the state.
+    """
+
+    labels: tuple[Label, ...]
+    state: tuple[str, ...]
+    others: tuple[str, ...]
+    function: ca.Function
+
+
 class TracedSystem:
     """A system over CasADi.
 
@@ -81,10 +97,10 @@ class TracedSystem:
         self.own: dict[tuple[str, ...], OwnRows] = {}
         self.order = equations.order
         self._functions: dict[Any, ca.Function] = {}
-        for name in (TIME.name, *map(str, equations.state), *map(str, equations.top)):
-            self.symbols[name]  # in this order
-        for name in (*equations.parameters, *equations.inputs):
-            self.symbols[name]
+        self._lower_rows: dict[Any, LowerRows] = {}
+        names = TIME.name, *map(str, equations.state), *map(str, equations.top)
+        for name in (*names, *equations.parameters, *equations.inputs):
+            self.symbols[name] = _symbol(name)  # in this order
         self._known = len(self.symbols)
         for node in equations.nodes:
             self.own[node.path] = node.traced_rows(self.order, self.symbols)
@@ -134,13 +150,22 @@ class TracedSystem:
         """(label, value) of all invariants of the tree at all orders below σ."""
         return tuple(pair for node in self.equations.nodes for pair in self.own[node.path].lower)
 
-    @cached_property
-    def lower_function(self) -> ca.Function:
-        """(state, (t, parameters, inputs, rates of inputs)) → residuals of all lower invariants, and their Jacobian."""
-        values = CASADI.to_sx(np.array([value for _, value in self.lower], dtype=object))
-        state = self.column(self.equations.state)
-        others = self.column(self.others)
-        return ca.Function("lower", [state, others], [values, ca.jacobian(values, state)])
+    def lower_rows(self, nodes: Sequence[Node] | None = None) -> LowerRows:
+        """The same as a function, of all subsystems or of some."""
+        key = None if nodes is None else tuple(node.path for node in nodes)
+        if key not in self._lower_rows:
+            self._lower_rows[key] = self._lower_of(self.equations.nodes if nodes is None else nodes)
+        return self._lower_rows[key]
+
+    def _lower_of(self, nodes: Sequence[Node]) -> LowerRows:
+        found = [pair for node in nodes for pair in self.own[node.path].lower]
+        values = CASADI.to_sx(np.array([value for _, value in found], dtype=object))
+        names = {symbol.name() for symbol in cast(Any, ca).symvar(values)}
+        moving = self.equations.state_labels
+        state, others = sorted(names & moving.keys()), sorted(names - moving.keys())
+        x = self.column(state)
+        function = ca.Function("lower", [x, self.column(others)], [values, ca.jacobian(values, x)])
+        return LowerRows(tuple(label for label, _ in found), tuple(state), tuple(others), function)
 
     @property
     def others(self) -> tuple[str, ...]:

@@ -5,15 +5,19 @@ States are found by Gauss-Newton from a guess, onto all invariants of all orders
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import casadi as ca
 import numpy as np
 
+from dalembert.expressions import symbols_of
+from dalembert.modular.description import Description
 from dalembert.modular.labels import Label
+from dalembert.modular.nodes import Node
+from dalembert.modular.variables import generic_value
 
-__all__ = ["Residual", "consistent", "spread", "worst"]
+__all__ = ["Bound", "Numbers", "Residual", "bound_together", "consistent", "spread", "worst"]
 
 CLOSE = 1e-11
 STEPS = 60
@@ -21,13 +25,19 @@ DENSE = 120  # unknowns; more are solved sparsely
 
 
 def consistent(
-    residual: Callable[..., Any], start: np.ndarray, fixed: np.ndarray, free: np.ndarray
+    residual: Callable[..., Any],
+    start: np.ndarray,
+    fixed: np.ndarray,
+    free: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state near a guess that meets all invariants, and what is left of them.
 
     Args:
         residual: (state, other symbols) → residuals and their Jacobian by the state.
         free: marks of the entries that may be changed.
+        groups: numbers of the groups of entries that have no invariant in common: each has its own length of step, so
+            that what is found for one does not depend on the others.
     """
     x = np.array(start, dtype=float)
     best, least, patience = x, np.inf, 0
@@ -49,9 +59,85 @@ def consistent(
         if size < CLOSE or patience > 12:
             break
         step = _least_change(jacobian, left, free)
-        length = float(np.abs(step).max(initial=0.0))
-        x = x - step * min(1.0, 1.0 / length if length else 1.0)
+        x = x - step / _longest(np.abs(step), groups)
     return best, np.asarray(residual(best, fixed)[0]).reshape(-1) if kept is None else kept
+
+
+def _longest(sizes: np.ndarray, groups: np.ndarray | None) -> Any:
+    """The largest entry of all, or of the group of each; 1 at least."""
+    if groups is None:
+        return max(1.0, float(sizes.max(initial=0.0)))
+    longest = np.ones(groups.max() + 1)
+    np.maximum.at(longest, groups, sizes)
+    return longest[groups]
+
+
+class Bound:
+    """Subsystems whose variables hang together by invariants.
+
+    Attributes:
+        rest: what their consistent states rest on.
+    """
+
+    def __init__(self, nodes: Sequence[Node], order: int, known: Mapping[str, float]):
+        self.nodes, self.order = nodes, order
+        states = [label for node in nodes for labels in node.layout(order)[:-1] for label in labels]
+        names = (*map(str, states), *(name for node in nodes for name in node.others))
+        self.rest: Any = (
+            [(node.path, node.given_at_root, node.description.kinematics) for node in nodes],
+            [known.get(name) for name in names],
+        )
+
+    def before(self, salt: str) -> dict[str, float] | None:
+        """The state that was found before for the same, or None."""
+        for node in self.nodes:  # a part that did not change remembers it
+            rest, state = node.description.memo.get(("consistent", node.path, self.order, salt), (None, None))
+            if rest is not None:
+                return state if rest == self.rest else None
+        return None
+
+    def keep(self, salt: str, state: dict[str, float]) -> None:
+        for node in self.nodes:
+            node.description.memo["consistent", node.path, self.order, salt] = self.rest, state
+
+
+def bound_together(nodes: Sequence[Node], root: Description) -> list[list[Node]]:
+    """Groups of subsystems, in the order of the tree, none of which has an invariant in common with another."""
+    parent = {node.path: node.path for node in nodes}
+
+    def find(path: tuple[str, ...]) -> tuple[str, ...]:
+        while parent[path] != path:
+            parent[path] = path = parent[parent[path]]
+        return path
+
+    for node in nodes:
+        paths, others = node.description.bound
+        top = find(node.path)
+        for path in paths:
+            parent[find(node.path + path)] = top
+        for name in others if node.given else ():  # variables in what owners give
+            for symbol in symbols_of(node.at_root(name)):
+                label = root.label(symbol.name)
+                if label is not None:
+                    parent[find(label.path)] = top
+    groups: dict[tuple[str, ...], list[Node]] = {}
+    bound = {find(node.path) for node in nodes if node.description.invariants}
+    for node in nodes:
+        if (top := find(node.path)) in bound:
+            groups.setdefault(top, []).append(node)
+    return list(groups.values())
+
+
+class Numbers(dict[str, float]):
+    """A number for every name: what is known; what is not known is nothing special."""
+
+    def __init__(self, known: Mapping[str, float], salt: str):
+        super().__init__(known)
+        self._salt = salt
+
+    def __missing__(self, name: str) -> float:
+        self[name] = found = generic_value(self._salt + name)
+        return found
 
 
 class Residual:
