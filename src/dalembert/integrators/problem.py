@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dalembert.native import Flag, Function, Int, Matrix, Real, Record, Ref, Vector
+from dalembert.native import Flag, Function, Int, Integers, Matrix, Real, Record, Ref, Vector
 
 __all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
 
@@ -117,6 +117,7 @@ class Memory(Record):
         g: values of the events.
         before: those at the start of the step.
         branches: which branches of formulas are taken (see ``Problem.choose``); 0 for other events.
+        undefined, undefined_at: at how many places of steps each event was no number, and the time of the first one.
         switches, switches_seen, switched_at: how often one changed, how often when the loop last looked whether time
             passes, and the time then.
         rejections_in_row: steps that were tried again since the last good one.
@@ -147,6 +148,8 @@ class Memory(Record):
     g = Vector("n_events")
     before = Vector("n_events")
     branches = Vector("n_events")
+    undefined = Integers("n_events")
+    undefined_at = Vector("n_events")
     switches = Int()
     switches_seen = Int()
     switched_at = Real()
