@@ -11,8 +11,8 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify import CONDITION_LIMIT, MOST_NAMED, REMARKS, ending_words
-from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
 from dalembert.analyses.simulation.certify_events import undefined_checks
+from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
 from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
