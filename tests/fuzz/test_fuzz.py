@@ -71,6 +71,16 @@ def test_a_cable_over_a_wheel_turns_with_its_sub_model():
     assert not judged.findings and not judged.skipped
 
 
+def test_a_massless_point_on_moving_ground():
+    """The oracle spread the mass of a body over six points, and divided by it."""
+    model = loop_model(3, ("revolute",), ())
+    tip = model.massless_point("tip", (0.5, 0.0, 0.2), axis=(1.0, 0.0, 0.0))
+    model.spring("tie", tip, "b0", at=((0.5, 0.0, 0.2), (0.1, 0.3, 0.0)), stiffness=10.0, length=0.1)
+    model.moving_frame("turning", rotation=(0.3, "sin(t)", 0.1), acceleration=(1.0, "t", 0))
+    judged = check_model(model, 3, ways=2)
+    assert judged.comparisons and not judged.findings
+
+
 def test_maggi_next_to_a_dead_point_of_its_velocities():
     """The velocities that were chosen for a loop do not determine the others here: multipliers take over."""
     at = check_models._Instant(

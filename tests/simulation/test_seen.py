@@ -150,3 +150,25 @@ def test_a_run_that_ends_where_constraints_are_no_numbers_says_which():
     last[0] = 2.0
     ended = replace(outcome, result=replace(outcome.result, last=last, status=Status.STEP_TOO_SMALL))
     assert "constraints that are no numbers there: curve" in suspects(driver.dynamics, ended)
+
+
+def test_a_companion_that_goes_from_event_to_event_gives_up(monkeypatch):
+    """Each start may take all steps again; together they may not."""
+    model = da.Model("ball", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    model.joint_force("F", "P", "-9.81")
+    model.event("bounce", "-q(P)", rates={"P": "-0.9*u(P)"})
+    model.initial("P", 1.0)
+    driver, choice, outcome = driven(model, 3.0, rtol=1e-5)
+    _, estimate = estimate_motion(driver.dynamics, choice, outcome, None)
+    assert len(outcome.events) > 3 and estimate.acquitted
+    monkeypatch.setattr(companion._Run, "most_steps", 3)
+    _, estimate = estimate_motion(driver.dynamics, choice, outcome, None)
+    assert not estimate.acquitted and "stopped at t = " in estimate.note
+
+
+def test_checks_that_are_no_numbers_compare_as_equal():
+    """A run that was saved and loaded has the same certificate."""
+    one, other = (da.trajectory.Check("error", float(text), 1.0) for text in ("nan", "-nan"))
+    assert one == other and not one.passed

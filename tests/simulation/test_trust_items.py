@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import dalembert as da
 from dalembert.errors import InputError
@@ -169,3 +170,33 @@ def test_an_event_that_is_no_number_is_not_trusted():
     model.event("beyond", "q(pivot) + 0.2", direction="falling", stop=True)
     run = da.simulate(model, 1.0, initial={"pivot": 0.5})
     assert run.certificate.trusted and run.events[-1].name == "beyond"
+
+
+BETWEEN = "sqrt((q(P) - 0.5)**2 - 0.01) - 5"  # no number for 0.4 < q < 0.6
+
+
+def test_an_event_that_is_no_number_between_two_outputs_is_not_trusted():
+    """It is looked at in every step, not only at outputs; also after an event began the run anew."""
+    model = da.Model("slider", gravity=(0, 0, 0))
+    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    model.initial("P", 0.0, rate=1.0)
+    model.parameters(k=1.0)
+    model.event("half", "q(P) - 0.9", set={"k": "2"})
+    model.event("beyond", BETWEEN, stop=True)
+    run = da.simulate(model, 1.0, output_step=1.0)
+    check = next(one for one in run.certificate.checks if one.name == "undefined events")
+    assert not run.certificate.trusted and "'beyond'" in check.about and "first at t = 0.4" in check.about
+    # What lies behind an event that ends the run is not on the way.
+    model.event("before", "q(P) - 0.3", stop=True)
+    run = da.simulate(model, 1.0, output_step=1.0)
+    assert run.certificate.trusted and run.events[-1].name == "before"
+
+
+def test_an_event_of_a_subsystem_that_is_no_number_is_not_trusted():
+    part = da.Subsystem("S")
+    x = part.coordinates("x")
+    part.effective_forces({x: -x.dd})
+    part.event("beyond", sp.sqrt((x - 0.5) ** 2 - 0.01) - 5, stop=True)
+    run = da.simulate(part, 1.0, output_step=1.0, initial={"x": 0.0, "x.d": 1.0})
+    assert not run.certificate.trusted and "'beyond'" in str(run.certificate)

@@ -303,6 +303,8 @@ def _moving_frame(oracle: Any, force: Any, act: Any) -> None:
         for vector in (force.rotation, [x.diff(TIME) for x in force.rotation], force.acceleration)
     )
     inertia, X, V = oracle.mechanism.inertia(force.body), oracle.poses[force.body], oracle.V[force.body]
+    if inertia.mass == 0 and not np.any(inertia.central):
+        return
     second = np.trace(inertia.central) / 2 * np.eye(3) - inertia.central  # Σ m x xᵀ
     moments, axes = np.linalg.eigh(second)
     for moment, axis in zip(moments, axes.T, strict=True):

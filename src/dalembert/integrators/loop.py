@@ -290,6 +290,16 @@ def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, 
 
 
 @native
+def _note_undefined(m: Memory, t: float):
+    """Events that are no number at a place of the motion: they pass through nothing, and cannot happen."""
+    for i in range(len(m.g)):
+        if m.g[i] != m.g[i]:
+            if m.undefined[i] == 0:
+                m.undefined_at[i] = t
+            m.undefined[i] += 1
+
+
+@native
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
@@ -324,6 +334,7 @@ def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarr
                         first, place = i, here
         if first >= 0:
             return first, place, GO_ON
+        _note_undefined(m, m.t + theta * h)
         earlier[:], before[:] = before, g
         low = theta
     return -1, 1.0, GO_ON

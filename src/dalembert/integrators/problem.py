@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dalembert.native import Flag, Function, Int, Matrix, Native, Real, Record, Ref, Vector
+from dalembert.native import Flag, Function, Int, Integers, Matrix, Native, Real, Record, Ref, Vector
 
 __all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
 
@@ -96,6 +96,7 @@ class Memory(Record):
         g: values of the events.
         before: those at the start of the step.
         branches: which branches of formulas are taken (see ``Problem.choose``); 0 for other events.
+        undefined, undefined_at: at how many places of steps each event was no number, and the time of the first one.
         switches, switches_seen, switched_at: how often one changed, how often when the loop last looked whether time
             passes, and the time then.
         rejections_in_row: steps that were tried again since the last good one.
@@ -106,7 +107,8 @@ class Memory(Record):
     t, h, seen_at, switched_at, defect, segment_start, segment_step = 7 * Real()
     started = Flag()
     y, largest = 2 * Vector("size")
-    g, before, branches = 3 * Vector("n_events")
+    g, before, branches, undefined_at = 4 * Vector("n_events")
+    undefined = Integers("n_events")
 
 
 class Step(Record):

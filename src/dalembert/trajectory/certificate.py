@@ -34,6 +34,10 @@ class Check:
     about: str = ""
     fix: str = ""
 
+    def __post_init__(self) -> None:
+        if math.isnan(self.value):
+            object.__setattr__(self, "value", math.nan)  # one and the same, so that checks that are equal compare so
+
     @property
     def passed(self) -> bool:
         return self.limit is None or self.value <= self.limit

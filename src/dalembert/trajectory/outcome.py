@@ -39,6 +39,7 @@ class Outcome:
         projects: see ``Integrator.projects``.
         method: the integrator, at the end of the run.
         times: outputs that were asked for.
+        undefined: number of each event that was no number within steps, at how many places, and the first time.
     """
 
     result: Result
@@ -50,6 +51,7 @@ class Outcome:
     projects: bool = False
     method: Integrator | None = None
     times: np.ndarray | None = None
+    undefined: dict[int, tuple[int, float]] = field(default_factory=lambda: {})
 
     @property
     def finished(self) -> bool:

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from dalembert.analyses.simulation.seen import Seen
 from dalembert.model.data import ContactEvent, FrictionEvent
 from dalembert.trajectory import Check
 
-__all__ = ["event_checks"]
+__all__ = ["event_checks", "undefined_checks"]
 
 
 def event_checks(seen: Seen) -> list[Check]:
-    """At how many outputs the formula of an event, or the gap of a contact, is no number.
+    """At how many outputs, and places of steps, the formula of an event, or the gap of a contact, is no number.
 
-    Those that name reactions or accelerations are not looked at again, nor those of large mechanisms.
+    At outputs those that name reactions or accelerations are not evaluated again, nor those of large mechanisms.
     """
-    dynamics, flat = seen.dynamics, seen.dynamics.flat
+    dynamics, flat, within = seen.dynamics, seen.dynamics.flat, seen.outcome.undefined
     owners = [(name, flat.events[name][0]) for name in flat.event_owners]
     at = [i for i, (_, event) in enumerate(owners) if not isinstance(event, FrictionEvent) and _has_value(event)]
-    if not at or flat.felt or flat.watched or dynamics.is_large:
+    found = {i: within[i] for i in at if i in within}
+    if at and not (flat.felt or flat.watched or dynamics.is_large):
+        times = seen.data["time"]
+        undefined: np.ndarray = np.isnan(seen.events[:, at])
+        for column, i in enumerate(at):
+            if undefined[:, column].any():
+                count, first = found.get(i, (0, np.inf))
+                here = float(times[int(np.argmax(undefined[:, column]))])
+                found[i] = count + int(undefined[:, column].sum()), min(first, here)
+    return undefined_checks([name for name, _ in owners], found)
+
+
+def undefined_checks(owners: Sequence[str], found: Mapping[int, tuple[int, float]]) -> list[Check]:
+    """Of events that are no number, by their numbers: at how many places, and the time of the first one."""
+    if not found:
         return []
-    undefined: np.ndarray = np.isnan(seen.events[:, at])
-    count = int(undefined.any(axis=1).sum())
-    if not count:
-        return []
-    names = dict.fromkeys(owners[at[i]][0] for i in np.flatnonzero(undefined.any(axis=0)))
-    first = float(seen.data["time"][int(np.argmax(undefined.any(axis=1)))])
-    about = f"outputs at which {', '.join(map(repr, names))} is no number, first at t = {first:.4g} s: it cannot happen"
+    names, first = dict.fromkeys(owners[i] for i in sorted(found)), min(first for _, first in found.values())
+    listed = ", ".join(map(repr, names))
+    about = f"outputs and places of steps at which {listed} is no number, first at t = {first:.4g} s: it cannot happen"
     fix = "a formula that is defined on both sides of zero, e.g. 1 - x instead of sqrt(1 - x)"
-    return [Check("undefined events", count, 0.0, "", about, fix)]
+    return [Check("undefined events", sum(count for count, _ in found.values()), 0.0, "", about, fix)]
 
 
 def _has_value(event: object) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 8
+_FORMAT = 9
 
 
 def fingerprint(*parts: Any) -> str:
@@ -69,7 +69,7 @@ class Checkpoint:
             "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
             "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
             "active": run.context.active.tolist(), "statistics": run.context.statistics.values(), "lost": run.lost,
-            "softened": run.softened,
+            "softened": run.softened, "undefined": [[i, *found] for i, found in run.undefined.items()],
         }  # fmt: skip
         data = xr.Dataset(
             {
@@ -121,6 +121,9 @@ class Checkpoint:
         run.segments = _segments(notes["segments"], written)
         run.events = [Happening(float(event["time"]), _text(event["name"])) for event in notes["events"]]
         run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
+        run.undefined = {
+            operator.index(i): (operator.index(count), float(first)) for i, count, first in notes["undefined"]
+        }
         run.notes = [_text(note) for note in notes["notes"]]
         if notes["method"] != run.method.name:
             if run.fallback is None:

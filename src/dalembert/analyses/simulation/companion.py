@@ -88,6 +88,7 @@ class _Companion(Driver):
 
     def __init__(self, run: _Run, choice: Choice, spacing: float):
         self.apart, self.short = spacing, run.outcome.result.evaluations < SHORT
+        self.most = run.most_steps
         made = run.driver and run.driver.made_for
         if run.driver is not None and made and made[0] is run.dynamics and made[1].needs == choice.method.needs:
             # What is made for the one does for the other (``Driver._keeps_problem``).
@@ -103,6 +104,12 @@ class _Companion(Driver):
         if not self.short:
             return super()._advance()
         return self.method.advance(self.problem, self.memory, self.times, self.out, self.monitor)
+
+    def _react(self) -> tuple[str | None, str | None]:
+        """A companion that goes from event to event without an end is no help: each start may take all steps again."""
+        if int(self._totals()[:2].sum()) > self.most:
+            return None, "it takes far more steps than the run"
+        return super()._react()
 
     def run(self) -> Outcome:
         outcome = super().run()
@@ -132,6 +139,11 @@ class _Run:
     sizes: np.ndarray
     accuracy: float
     driver: Driver | None = None
+
+    @property
+    def most_steps(self) -> int:
+        """Of a companion in doubt."""
+        return MORE_STEPS * (self.outcome.result.steps + self.outcome.result.rejected) + FEWEST_STEPS
 
     @property
     def start(self) -> np.ndarray:
@@ -286,7 +298,6 @@ def _by_loose(run: _Run) -> Estimate:
 def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
     """By a run at a tighter tolerance, which sees nearly all of the error; ``scale`` is a margin."""
     method: Any = run.method
-    steps = MORE_STEPS * (run.outcome.result.steps + run.outcome.result.rejected) + FEWEST_STEPS
     if isinstance(method, BackwardDifferences):
         method = Radau(rtol=method.rtol, atol=method.atol, max_step=method.max_step)
     elif type(method) not in LOOSER:
@@ -294,7 +305,7 @@ def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
     # Beyond the finest tolerance a looser run shows more than the error.
     finer = method.rtol / tighter >= FINEST
     factor, scale = (1 / tighter, scale) if finer else (TIGHTER, 1.0)
-    retuned = partial(_retuned, factor=factor, max_steps=steps)
+    retuned = partial(_retuned, factor=factor, max_steps=run.most_steps)
     fallback = run.choice.fallback
     if type(run.choice.method) is type(method):
         choice = replace(run.choice, method=retuned(run.choice.method), fallback=fallback and retuned(fallback))
@@ -337,9 +348,7 @@ def _by_adaptive(run: _Run) -> Estimate:
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     """By a run as it would be chosen for this tolerance."""
     rtol = min(max(rtol, BOUNDS[0]), BOUNDS[1])
-    result = run.outcome.result
-    most = MORE_STEPS * (result.steps + result.rejected) + FEWEST_STEPS
-    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol, "max_steps": most}
+    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol, "max_steps": run.most_steps}
     kind, large = Tsitouras5 if rtol >= LOOSE else DormandPrince8, run.dynamics.is_large
     choice = replace(
         run.choice,

@@ -142,6 +142,7 @@ class Driver:
         self.lost = 0.0
         self.softened: list[float] = []
         self.ranks: dict[tuple[tuple[str, float], ...], tuple[int, int] | None] = {}
+        self.undefined: dict[int, tuple[int, float]] = {}
         touching = isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions)
         if touching and not self.method.jumps:
             self._begin_contacts(float(times[0]), x)
@@ -224,7 +225,8 @@ class Driver:
         found, projects = self._result(status), self.method.projects or self.problem.staged
         notes = (*self.notes, *self._impacts_noted(), *self._chosen_anew(), *overlooked(found, self.problem.spacing))
         return Outcome(
-            found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times
+            found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times,
+            self._undefined(),
         )  # fmt: skip
 
     # States of the run
@@ -314,6 +316,15 @@ class Driver:
         """Counts and statistics go on over a new start."""
         self.counts, self.defect = self._totals(), max(self.defect, self.memory.defect)
         self.statistics = self.context.statistics.values()
+        self.undefined = self._undefined()
+
+    def _undefined(self) -> dict[int, tuple[int, float]]:
+        """Events that were no number so far, see ``Outcome``."""
+        memory, found = self.memory, dict(self.undefined)
+        for i in np.flatnonzero(memory.undefined).tolist():
+            count, first = found.get(i, (0, float(memory.undefined_at[i])))
+            found[i] = count + int(memory.undefined[i]), first
+        return found
 
     def _totals(self) -> np.ndarray:
         return self.counts + [getattr(self.memory, name) for name in _COUNTS]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify import CONDITION_LIMIT, MOST_NAMED, REMARKS, ending_words
+from dalembert.analyses.simulation.certify_events import undefined_checks
 from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
 from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
 from dalembert.analyses.simulation.drive import Driver
@@ -172,6 +173,9 @@ def _certificate(
     if seen.largest_conflict > TOP_LIMIT:
         remarks.append(f"redundant invariants contradict each other by up to {seen.largest_conflict:.1e}, relative")
         checks.append(Check("contradiction", seen.largest_conflict, TOP_LIMIT, "", "of redundant invariants, relative"))
+    owners = system.event_owners
+    own = {i: found for i, found in outcome.undefined.items() if owners[i] in system.events}
+    checks += undefined_checks(owners, own)
     if written := branches_as_written(system.equations):
         names = ", ".join(written[:MOST_NAMED]) + (" …" if len(written) > MOST_NAMED else "")
         remarks.append(REMARKS["written"].format(names=names))
