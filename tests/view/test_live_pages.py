@@ -148,6 +148,26 @@ def test_a_body_is_dragged_to_its_start(tmp_path, open_browser):
     assert np.abs(states - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.slow
+def test_buttons_cover_nothing_on_a_phone(tmp_path, open_browser):
+    """A ball that goes around is seen below the buttons when it is on top."""
+    model = da.Model("wheel of fortune", gravity=(0, 0, 0))
+    ball = model.body("ball", mass=1, com=(0, 0, 1), pose=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    model.revolute("hub", model.ground, ball, point=(0, 0, 0), axis="y")
+    model.initial("hub", rate=6.3)
+    path = da.simulate(model, 1.0).live(tmp_path / "live.html")
+    with open_browser() as browser:
+        browser.emulate(width=390, height=844)
+        browser.open(path)
+        browser.evaluate("dalembert.live.ready()")
+        browser.evaluate("dalembert.live.rest()")
+        browser.evaluate("dalembert.pause(), dalembert.setTime(0)")
+        browser.settle()
+        buttons = browser.evaluate("document.querySelector('.toolbar').getBoundingClientRect().bottom")
+        assert buttons < browser.evaluate("dalembert.live.screen('ball')")[1] < buttons + 100
+        assert not browser.console and not browser.evaluate("dalembert.errors")
+
+
 # A slider is dragged: some moves, each shown before the next one comes; how many values each run was asked for with.
 DRAG = """(async () => {
   const asked = [], send = Worker.prototype.postMessage;

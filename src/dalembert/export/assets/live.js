@@ -272,6 +272,7 @@ class Slider {
     const unit = create("span", "slider-unit");
     unit.textContent = this.unit;
     this.element.append(name, this.range, this.field, unit);
+    this.element.classList.toggle("plain", !this.unit); // more room for its name
     this.range.addEventListener("pointerdown", () => onChange("begin"));
     this.range.addEventListener("input", () => {
       this.set(Number(this.range.value));
