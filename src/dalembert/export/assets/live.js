@@ -281,7 +281,7 @@ class Slider {
     this.range.addEventListener("change", () => onChange("end"));
     this.field.addEventListener("change", () => {
       onChange("begin");
-      if (this.field.value !== "") this.set(Number(this.field.value));
+      this.set(this.field.value === "" ? NaN : Number(this.field.value));
       onChange("end");
     });
     this.set(this.start);
