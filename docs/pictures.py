@@ -219,7 +219,7 @@ LIVING: dict[str, tuple[float, float, dict[str, float]]] = {
     "bicycle": (2.0, 0.9, {"p:speed": 3.4, "p:lean": 0.15}),
     "stewart-platform": (4.0, 1.2, {"p:height": 1.35, "p:travel": 0.2}),
     "spinning-top": (3.0, 1.0, {"p:tilt": 0.55}),
-    "snakeboard": (2.0, 1.2, {"p:force": 2.5, "p:length": 1.0}),
+    "snakeboard": (3.0, 2.3, {"p:force": 2.5, "p:length": 1.0}),
 }
 
 PICTURES = {

@@ -1,8 +1,11 @@
-"""Commands ``equilibrium`` and ``sweep``."""
+"""Commands ``equilibrium``, ``sweep``, ``live`` and ``export``."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +68,42 @@ def test_sweep_writes_numbers_and_pictures(dalembert: Any, tmp_path: Path):
 def test_wrong_sweeps_are_explained(dalembert: Any, arguments: list[str], message: str):
     code, text = dalembert("sweep", "four-bar", *arguments)
     assert code == 2 and message in text
+
+
+@pytest.mark.slow
+def test_live_writes_a_page(dalembert: Any, tmp_path: Path):
+    page = tmp_path / "swing.html"
+    code, text = dalembert(
+        "live", "crank-rocker", "--duration", "0.5", "--slider", "crank=0.2:0.4", "--slider", "speed",
+        "--menu", "radau", "--motion", "motor", "--out", str(page),
+    )  # fmt: skip
+    assert code == 0 and "trusted" in text and f"wrote {page}" in text
+    data = json.loads(
+        re.findall(r'id="scene-data"[^>]*>(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    )
+    sliders = {one["key"]: (one["low"], one["high"]) for one in data["live"]["sliders"] if one["key"].startswith("p:")}
+    assert sliders.keys() == {"p:crank", "p:speed"} and sliders["p:crank"] == (0.2, 0.4)
+    for wrong, words in (("crank=0.2", "expected name or name=low:high"), ("crane", "unknown ['crane']")):
+        code, text = dalembert(
+            "live", "crank-rocker", "--duration", "0.1", "--slider", wrong, "--out", str(tmp_path / "x")
+        )
+        assert code == 2 and words in text.replace("\n", " ")
+    assert [path.name for path in tmp_path.iterdir()] == ["swing.html"]
+
+
+@pytest.mark.slow
+def test_export_writes_c_and_fmus(dalembert: Any, tmp_path: Path):
+    fixed = ["--integrator", "rk4", "--step", "0.01", "--duration", "0.1"]
+    code, text = dalembert("export", "pendulum", *fixed, "--out", str(tmp_path / "c"), "--name", "swing",
+                           "--processor", "cortex-m4")  # fmt: skip
+    assert code == 0
+    written = {path.name for path in (tmp_path / "c").iterdir()}
+    assert {"swing.h", "swing.c", "main.c", "swing.cortex-m4.o", "swing.cortex-m4.txt"} <= written
+    assert all(name in text for name in written)
+    code, text = dalembert("export", "pendulum", *fixed, "--out", str(tmp_path / "p.fmu"), "--fmi", "2",
+                           "--input", "length")  # fmt: skip
+    assert code == 0
+    with zipfile.ZipFile(tmp_path / "p.fmu") as archive:
+        assert b'fmiVersion="2.0"' in archive.read("modelDescription.xml")
+    code, text = dalembert("export", "bouncing-ball", "--out", str(tmp_path / "b.fmu"))
+    assert code == 2 and "rigid-contact" in text and not (tmp_path / "b.fmu").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dalembert.view import Scene, SceneBody
+from dalembert.view import Scene, SceneBody, SceneJoint
 from dalembert.view.plane import motion_plane, up_vector
 
 T = np.linspace(0.0, 1.0, 50)
@@ -56,3 +56,12 @@ def test_spatial_motion_has_no_plane():
 def test_nothing_moving_has_no_plane():
     assert motion_plane(scene(np.ones((50, 3)), STILL)) is None
     assert motion_plane(Scene("s", T)) is None
+
+
+def test_what_stands_still_is_seen_along_its_hinges():
+    half = np.tile([np.sqrt(0.5), np.sqrt(0.5), 0, 0], (50, 1))  # turned about x by 90°: z of the body is −y
+    bodies = [SceneBody("a", [], np.ones((50, 3)), STILL), SceneBody("b", [], np.ones((50, 3)), half)]
+    hinges = [SceneJoint("one", "revolute", "a", axis=(0, 3, 0)), SceneJoint("two", "revolute", "b")]
+    normal = motion_plane(Scene("s", T, bodies, joints=[*hinges, SceneJoint("rail", "prismatic", "a", axis=(1, 0, 0))]))
+    assert normal == pytest.approx([0, 1, 0])
+    assert motion_plane(Scene("s", T, bodies, joints=[*hinges, SceneJoint("three", "revolute", "a")])) is None

@@ -145,7 +145,8 @@ class CText:
                 self.functions.setdefault(match[2], current)
             elif line.startswith("@"):
                 match = re.match(
-                    r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant \[\d+ x (\w+)\] (?:\[(.*)\]|c\"(.*)\")",
+                    r"@([\w.]+) = (?:private|internal) (?:unnamed_addr )?constant "
+                    r"\[\d+ x (\w+)\] (?:\[(.*)\]|c\"(.*)\")",
                     line,
                 )
                 if match is None:

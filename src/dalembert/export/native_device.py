@@ -139,8 +139,9 @@ def _predicted(d: Device, end: np.ndarray) -> bool:
 
 @native
 def _walked(d: Device, end: np.ndarray, legs: int):
-    """``end``: y at the importer's states, reached in a straight line of these; each leg closes the loops from where the
-    last one did. Returns the largest correction of a leg, inf if loops stay open; whether the choice is good there."""
+    """``end``: y at the importer's states, reached in a straight line of these; each leg closes the loops from where
+    the last one did. Returns the largest correction of a leg, inf if loops stay open, and whether the choice is good.
+    """
     nv, n, y, largest, status = d.at_windings, d.at_velocities, d.anchor, 0.0, OK
     wanted, closed, scratch = y.copy(), np.empty(d.n_y), np.empty(d.n_y)
     _put(d, wanted)

@@ -27,7 +27,8 @@ def motion_plane(scene: Scene) -> NDArray[np.float64] | None:
     """Unit normal n of the plane in which every body moves, or None.
 
     Planar motion: every finite rotation from the first sample is about n, and every displacement is
-    perpendicular to n. A motion along one straight line takes the vertical plane that contains it.
+    perpendicular to n. A motion along one straight line takes the vertical plane that contains it. Where nothing
+    moves, hinges that all have one direction tell how it would.
     """
     if not scene.bodies:
         return None
@@ -45,9 +46,24 @@ def motion_plane(scene: Scene) -> NDArray[np.float64] | None:
         normal = _beside(axes[:, 2], up_vector(scene)) if along_line else axes[:, 0]
         flat = True
     else:
-        return None
+        return _hinge_direction(scene)
     flat = flat and np.max(np.abs(shifts @ normal)) <= _FLATNESS * travel
     return normal if flat else None
+
+
+def _hinge_direction(scene: Scene) -> NDArray[np.float64] | None:
+    """The direction of all hinges, if they have one in common."""
+    start = {body.name: np.asarray(body.quaternion, dtype=float)[0] for body in scene.bodies}
+    axes: list[NDArray[np.float64]] = []
+    for joint in scene.joints:
+        if joint.kind == "revolute":
+            w, *v = start.get(joint.body, np.array([1.0, 0.0, 0.0, 0.0]))
+            axis = np.asarray(joint.axis, dtype=float)
+            turned = axis + 2 * np.cross(v, np.cross(v, axis) + w * axis)
+            axes.append(turned / np.linalg.norm(turned))
+    if not axes or max(np.linalg.norm(np.cross(axes[0], axis)) for axis in axes) > _FLATNESS:
+        return None
+    return axes[0]
 
 
 def _turns(quaternion: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -272,6 +272,7 @@ class Slider {
     const unit = create("span", "slider-unit");
     unit.textContent = this.unit;
     this.element.append(name, this.range, this.field, unit);
+    this.element.classList.toggle("plain", !this.unit); // more room for its name
     this.range.addEventListener("pointerdown", () => onChange("begin"));
     this.range.addEventListener("input", () => {
       this.set(Number(this.range.value));
@@ -280,7 +281,7 @@ class Slider {
     this.range.addEventListener("change", () => onChange("end"));
     this.field.addEventListener("change", () => {
       onChange("begin");
-      if (this.field.value !== "") this.set(Number(this.field.value));
+      this.set(this.field.value === "" ? NaN : Number(this.field.value));
       onChange("end");
     });
     this.set(this.start);

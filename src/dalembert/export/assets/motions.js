@@ -155,6 +155,7 @@ class MotionField {
     try {
       if (text !== this.start) this.read(text, this.values);
       this.text = text;
+      if (this.field.getAttribute("aria-invalid") === "true") this.onError(""); // what was said of the one before
     } catch (error) {
       why = error.message;
       this.onError(`${this.name}: ${why}; the formula before still holds`);

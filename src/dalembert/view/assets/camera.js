@@ -18,6 +18,7 @@ class OrbitCamera {
     this.element = element;
     this.camera = new Camera(up);
     this.aspect = 1;
+    this.covered = 0;
     this.state = { azimuth: 0, polar: 1, distance: 1, target: new Vector3() };
     this.points = [];
     this.size = 1;
@@ -57,9 +58,9 @@ class OrbitCamera {
   }
 
   /**
-   * Nearest camera on the ray of these angles that sees every point.
-   * With view axes x, y, z and half-angle tangent s, |x - c| <= (D - z) s for all points gives
-   * D = (A + B) / 2s and c = (A - B) / 2, where A = max(x + z s) and B = max(-x + z s).
+   * Nearest camera on the ray of these angles that sees every point, below what covers the top of the picture.
+   * With view axes x, y, z and tangents s, r to both sides, x - c <= (D - z) s and c - x <= (D - z) r for all points
+   * give D = (A + B) / (s + r), where A = max(x + z s) and B = max(-x + z r); c is in the middle of what is left.
    */
   framing(azimuth, polar) {
     const safePolar = Math.min(Math.PI - 1e-3, Math.max(1e-3, polar));
@@ -68,16 +69,16 @@ class OrbitCamera {
     const y = new Vector3().crossVectors(z, x);
     const tangent = Math.tan((FIELD_OF_VIEW * Math.PI) / 360) / FIT_MARGIN;
     const spans = [
-      [x, tangent * this.aspect],
-      [y, tangent],
-    ].map(([axis, s]) => {
+      [x, tangent * this.aspect, tangent * this.aspect],
+      [y, tangent * (1 - 2 * this.covered), tangent],
+    ].map(([axis, s, r]) => {
       let [a, b] = [-Infinity, -Infinity];
       for (const point of this.points) {
-        const [u, depth] = [point.dot(axis), point.dot(z) * s];
-        a = Math.max(a, u + depth);
-        b = Math.max(b, depth - u);
+        const [u, depth] = [point.dot(axis), point.dot(z)];
+        a = Math.max(a, u + depth * s);
+        b = Math.max(b, depth * r - u);
       }
-      return { center: (a - b) / 2, reach: (a + b) / (2 * s) };
+      return { center: (distance) => (a - b + distance * (r - s)) / 2, reach: (a + b) / (s + r) };
     });
     let [near, far] = [-Infinity, Infinity];
     for (const point of this.points) {
@@ -87,8 +88,8 @@ class OrbitCamera {
     const depth = (near + far) / 2;
     const reach = Math.max(spans[0].reach, spans[1].reach, near + 0.3 * this.size);
     const target = new Vector3()
-      .addScaledVector(x, spans[0].center)
-      .addScaledVector(y, spans[1].center)
+      .addScaledVector(x, spans[0].center(reach))
+      .addScaledVector(y, spans[1].center(reach))
       .addScaledVector(z, depth);
     return { azimuth, polar: safePolar, distance: reach - depth, target };
   }
@@ -159,8 +160,10 @@ class OrbitCamera {
     return this.flight !== null;
   }
 
-  resize(width, height) {
+  /** The size of the picture, and the height of what covers its top. */
+  resize(width, height, covered) {
     this.aspect = width / height;
+    this.covered = Math.min(0.35, Math.max(0, covered / height));
     if (!this.touched && this.points.length) this.fit(this.flight ? this.flight.goal : this.state, false);
   }
 

@@ -153,7 +153,7 @@ class Clock {
     const { start, end, duration } = this.timeline;
     let time = this.time + seconds * this.speed;
     if (time >= end) {
-      if (this.looping) time = start + ((time - start) % duration);
+      if (this.looping) time = duration > 0 ? start + ((time - start) % duration) : start;
       else this.playing = false;
     }
     this.set(time);

@@ -428,7 +428,8 @@ class Stage {
   resize() {
     const [width, height] = [this.element.clientWidth || 1, this.element.clientHeight || 1];
     this.renderer.setSize(width, height, Math.min(window.devicePixelRatio || 1, 2));
-    this.orbit.resize(width, height);
+    const bar = find(".toolbar").getBoundingClientRect();
+    this.orbit.resize(width, height, bar.bottom - this.element.getBoundingClientRect().top);
     this.onChange();
   }
 
