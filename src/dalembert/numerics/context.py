@@ -155,6 +155,7 @@ class Context(Record):
         n_gaps, n_slips, friction_gap: of steps with impulses: how many gaps and directions of sliding there are, and
             the gap of each friction.
         asleep: events that such steps have no use for.
+        slack: what is added to events: gaps of contacts that touch without load close a little later.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
@@ -196,6 +197,7 @@ class Context(Record):
     n_gaps = Int()
     n_slips = Int()
     n_asleep = Int()
+    n_slack = Int()
     friction_size = Real()
     scaled = Int()
     alpha = Real()
@@ -221,6 +223,7 @@ class Context(Record):
     response = Matrix("n_assumed", "n_assumed")
     friction_gap = Integers("n_frictions")
     asleep = Integers("n_asleep")
+    slack = Vector("n_slack")
     statistics = Ref(Statistics)
     dynamics = Kernel()
     constraints = Kernel()
