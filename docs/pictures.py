@@ -66,6 +66,58 @@ def belt_drive(path: Path) -> None:
         _photograph(page, path, (1100, 620), "#t=0.8")
 
 
+def _tutorial(page: str, before: str) -> dict[str, Any]:
+    """What the code of a tutorial leaves behind before a heading."""
+    text = (ROOT / "docs" / "tutorials" / f"{page}.md").read_text(encoding="utf-8").partition(f"## {before}")[0]
+    names: dict[str, Any] = {}
+    for block in text.split("```python\n")[1:]:
+        exec(block.partition("```")[0], names)  # our own page, as its test runs it
+    return names
+
+
+def _draw(path: Path, panels: list[tuple[str, str, list[tuple[Any, Any, str]]]]) -> None:
+    """Curves (x, y, label) side by side, each panel with the labels of its axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.4 * len(panels), 3.4), layout="constrained")
+    for axis, (along, up, curves) in zip(axes, panels, strict=True):
+        for (x, y, label), style in zip(curves, ("-", "--"), strict=False):
+            axis.plot(x, y, style, label=label)
+        axis.set(xlabel=along, ylabel=up)
+        axis.grid(alpha=0.3)
+        if any(label for *_, label in curves):
+            axis.legend()
+    figure.savefig(path, dpi=130)
+
+
+def cam(path: Path) -> None:
+    """Lift and force of the follower that takes off."""
+    import numpy as np
+
+    run = _tutorial("cam", "Faster still")["run"]
+    t = run.time.values
+    lift = [(t, 1e3 * run.output("lift").values, "rod"), (t, 10 * (1 - np.cos(40 * t)), "cam")]
+    _draw(path, [("t (s)", "lift (mm)", lift), ("t (s)", "force (N)", [(t, run.reaction("contact").values, "")])])
+
+
+def stick_slip(path: Path) -> None:
+    """The limit cycle of the block on the belt, over time and in its phase plane."""
+    run = _tutorial("stick-slip", "The closed form")["run"]
+    t, q, u = run.time.values, run.joint("slide").q.values, run.joint("slide").u.values
+    _draw(path, [("t (s)", "way (m)", [(t, q, "")]), ("way (m)", "velocity (m/s)", [(q, u, "")])])
+
+
+def motor_arm(path: Path) -> None:
+    """Angle of the arm, and voltage of its controller."""
+    run = _tutorial("motor-and-controller", "A computer instead")["run"]
+    t = run.time.values
+    angle = [(t, run.joint("shoulder").q.values, "arm"), (t, 0 * t - 1.0, "aim")]
+    _draw(path, [("t (s)", "angle (rad)", angle), ("t (s)", "voltage (V)", [(t, run.output("voltage").values, "")])])
+
+
 # Until the companion run has estimated the error.
 JUDGED = """new Promise((done) => {
   const look = () => dalembert.live.run().line.startsWith("not checked") ? setTimeout(look, 100) : done(true);
@@ -229,6 +281,7 @@ PICTURES = {
     "compare": Picture(compare, "a minute"),
     "coupler-curve": Picture(coupler_curve, "seconds"),
     "belt-drive": Picture(belt_drive, "seconds"),
+    "cam": Picture(cam, "seconds"),
     "desk-lamp": Picture(desk_lamp, "seconds"),
     "derivation": Picture(benchmark("derivation"), "an hour: SymPy derives too"),
     "derive": Picture(derive, "seconds, Chromium"),
@@ -238,11 +291,13 @@ PICTURES = {
     "friction": Picture(parts_to_whole("friction_in_a_guide"), "seconds"),
     "ignorable": Picture(ignorable("tables"), "minutes"),
     "ignorable-motion": Picture(ignorable("figures"), "seconds"),
+    "motor-arm": Picture(motor_arm, "seconds"),
     "motor-sizing": Picture(motor_sizing, "seconds"),
     "long-run": Picture(benchmark("long_run"), "minutes"),
     "planar-rrr": Picture(planar_rrr, "seconds"),
     "planar-whitworth": Picture(planar_whitworth, "seconds"),
     "quick-return": Picture(quick_return, "seconds"),
+    "stick-slip": Picture(stick_slip, "seconds"),
     "scaling": Picture(benchmark("kernels", "--scaling", "{path}"), "minutes, extra bench"),
     "tolerances": Picture(tolerances, "seconds"),
     "windows": Picture(benchmark("windows"), "minutes, extra bench"),

@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 import dalembert as da
-from dalembert.analyses.contacts.complementarity import lemke
+from dalembert.analyses.contacts.complementarity import lemke, lighten, solve_complementarity
 from dalembert.analyses.contacts.coulomb import Rubs
 from dalembert.analyses.contacts.touch import hit
 
@@ -111,6 +111,23 @@ def test_complementarity_with_friction_holds():
             assert np.all(np.abs(pull) <= mu * push + 1e-8 * (1 + size))
             sliding = np.abs(w[n:]) > 1e-7
             assert np.allclose(pull[sliding], (-np.sign(w[n:]) * mu * push)[sliding], atol=1e-7 * (1 + size))
+
+
+def test_of_contacts_that_depend_on_each_other_one_may_open():
+    """Two that push the same way; the second would enter faster, so it alone pushes."""
+    W, q = np.ones((2, 2)), np.array([-1.0, -2.0])
+    z = solve_complementarity(W, q)
+    assert z == pytest.approx([0.0, 2.0]) and W @ z + q == pytest.approx([1.0, 0.0])
+
+
+def test_loads_that_several_share_go_to_few():
+    rng = np.random.default_rng(3)
+    J = rng.normal(size=(3, 5))
+    J = np.vstack([J, J[0] + J[1], J[2]])
+    W, z = J @ J.T, np.array([1.0, 2.0, 3.0, 0.5, 1.0])
+    less = lighten(W, z, [4, 3])
+    assert W @ less == pytest.approx(W @ z) and less == pytest.approx([1.5, 2.5, 4.0, 0.0, 0.0])
+    assert lighten(W, z, []) == pytest.approx(z)
 
 
 def test_lemke_says_when_there_is_no_solution():

@@ -14,6 +14,8 @@ from pydantic import Field
 from dalembert.constraints.base import Constraint
 from dalembert.elements import BodyName, Formula, FrameName, Motion, Site
 from dalembert.elements.allowed import POSITIONS
+from dalembert.elements.path_pairs import closes
+from dalembert.elements.surface_data import is_path
 from dalembert.elements.surfaces import Surface, check_pair, touching
 from dalembert.elements.travel import Travel, check_travel, travel_sides
 
@@ -42,6 +44,11 @@ class OneSided(Constraint):
     @property
     def sides(self) -> int:
         return 1
+
+    @property
+    def runs_off(self) -> bool:
+        """True if it may end while it is pressed, as that of a flank whose tooth leaves the mesh."""
+        return False
 
     def presses(self) -> list[tuple[str, Any, str]]:
         """The point (body, point, frame) where its force on its second body is drawn, if there is one."""
@@ -99,6 +106,10 @@ class RigidContact(OneSided):
     bodies: tuple[BodyName, BodyName] = Field(description="the two bodies")
     surfaces: tuple[Surface, Surface] = Field(description="a surface on each, see ``Surface``")
     frame: FrameName = Field("world", description="'world', 'body' (each surface in its own body), or a body's name")
+
+    @property
+    def runs_off(self) -> bool:
+        return any(is_path(surface) and not closes(surface) for surface in self.surfaces)
 
     def gaps(self, motion: Motion) -> list[Any]:
         return [touching(motion, self.bodies, self.surfaces, self.frame).gap]

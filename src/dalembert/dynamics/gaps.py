@@ -10,9 +10,10 @@ from dalembert.algebra import NUMPY
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
+from dalembert.numerics.context import Context
 from dalembert.state import State
 
-__all__ = ["CLOSED", "Gap", "check_gaps", "open_gaps", "refuse_friction"]
+__all__ = ["CLOSED", "Gap", "check_gaps", "open_gaps", "refuse_friction", "wait_for"]
 
 CLOSED = 1e-9  # a gap as small as this (m or rad) is closed
 
@@ -45,6 +46,13 @@ def check_gaps(what: str, dynamics: Dynamics, state: State) -> None:
                 f"{what}: {gap.owner!r} is {-gap.value:.3g} (m or rad) beyond its limit there.  Fix: other values, or "
                 f"model.remove({gap.owner!r}) to leave it out"
             )
+
+
+def wait_for(context: Context, dynamics: Dynamics, idle: tuple[str, ...]) -> None:
+    """Let gaps of contacts that touch without load be a little negative before they close: rounding goes either way."""
+    owners, events = dynamics.flat.event_owners, dynamics.flat.events
+    slack = [CLOSED / 2 if getattr(events[name][0], "contact", None) in idle else 0.0 for name in owners]
+    context.set(n_slack=len(slack) if idle else 0, slack=np.array(slack if idle else ()))
 
 
 def refuse_friction(what: str, dynamics: Dynamics, parameters: dict[str, float], fix: str = "") -> None:

@@ -286,4 +286,6 @@ def events(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
     g[:] = c.event(t, y[: c.nq + c.nv], c.parameters)
     for i in range(c.n_asleep):
         g[c.asleep[i]] = -1.0
+    if c.n_slack > 0:
+        g += c.slack
     return OK if c.n_contacts + c.n_frictions == 0 else _pushes(c, t, y, g)

@@ -148,6 +148,7 @@ class Context(Record):
         n_gaps, n_slips, friction_gap: of steps with impulses: how many gaps and directions of sliding there are, and
             the gap of each friction.
         asleep: events that such steps have no use for.
+        slack: what is added to events: gaps of contacts that touch without load close a little later.
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
@@ -166,7 +167,7 @@ class Context(Record):
 
     nq, nv, rows, holonomic, yielding, n_parameters, rank, holonomic_rank = 8 * Int()
     n_events, n_branches, n_tail, n_states, n_felt, n_assumed, n_watched = 7 * Int()
-    n_active, active_holonomic, n_contacts, n_frictions, n_gaps, n_slips, n_asleep = 7 * Int()
+    n_active, active_holonomic, n_contacts, n_frictions, n_gaps, n_slips, n_asleep, n_slack = 8 * Int()
     scaled, trusts_response = 2 * Int()
     unread, still = 2 * Flag()
     alpha, beta, drift, friction_size = 4 * Real()
@@ -181,6 +182,7 @@ class Context(Record):
     felt_place = Integers("n_felt")
     watched_place = Integers("n_watched")
     response = Matrix("n_assumed", "n_assumed")
+    slack = Vector("n_slack")
     statistics = Ref(Statistics)
     dynamics, constraints, move, tangent, exponential, discrete, event, variables = 8 * Kernel()
     friction, friction_slopes, friction_push, friction_tangent, watched, touch = 6 * Kernel()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["lemke", "solve_complementarity"]
+__all__ = ["lemke", "lighten", "solve_complementarity"]
 
 MOST_PIVOTS = 1000
 NEGATIVE = 1e-12  # of the largest entry: less is rounding
 PIVOT = 1e-11  # what is smaller is no pivot
+NULL = 1e-9  # of the largest one: an eigenvalue that is none
 
 
 def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
@@ -27,11 +28,36 @@ def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
             at = np.flatnonzero(pushing)
             z[at] = np.linalg.lstsq(W[np.ix_(at, at)], -q[at], rcond=1e-12)[0]
         w = W @ z + q
-        wrong = np.flatnonzero((pushing & (z < -reach)) | (~pushing & (w < -scale)))
+        # Where those that push depend on each other, one may move apart by what the others do.
+        wrong = np.flatnonzero((pushing & ((z < -reach) | (w > scale))) | (~pushing & (w < -scale)))
         if not len(wrong):
             return np.maximum(z, 0.0)
         pushing[wrong[0]] = not pushing[wrong[0]]
     return None
+
+
+def lighten(W: np.ndarray, z: np.ndarray, spare: list[int]) -> np.ndarray:
+    """z ≥ 0 with the same W z, in which no more of the ``spare`` can be zero, earlier ones before later ones.
+
+    Along a null vector of W, where several share what one of them could carry, z goes to where the first is zero.
+    """
+    z = z.copy()
+    for i in spare:
+        at = np.flatnonzero(z > 0)
+        if i not in at:
+            continue
+        sizes, vectors = np.linalg.eigh(W[np.ix_(at, at)])
+        null = vectors[:, sizes <= NULL * sizes[-1]]
+        # The direction among them that takes most from i.
+        n = null @ null[at == i][0] if null.shape[1] else np.zeros(len(at))
+        falls = n > NULL
+        if not falls[at == i][0]:
+            continue
+        shares = np.where(falls, z[at] / np.where(falls, n, 1.0), np.inf)
+        if shares[at == i][0] <= shares.min() * (1.0 + NULL):
+            z[at] -= shares.min() * n
+            z[i] = 0.0
+    return np.maximum(z, 0.0)
 
 
 def lemke(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:

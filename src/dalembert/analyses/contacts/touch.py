@@ -8,11 +8,12 @@ With the gaps g that are closed, J = ∂ġ/∂u and W = J M⁻¹ Jᵀ over all v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dalembert.analyses.contacts.collide import Collision
+from dalembert.analyses.contacts.complementarity import lighten
 from dalembert.analyses.contacts.instant import Instant
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
@@ -36,6 +37,7 @@ class Hit:
         taken: energy that the contacts took (J).
         kept: factor of restitution; less than 1 where friction would have given energy.
         rest: of contacts that came to rest, how long (s) their bounces would have gone on.
+        idle: contacts that touch and would share a load which others carry: they may run off their ends.
         trouble: why there is no solution, if so.
     """
 
@@ -44,28 +46,36 @@ class Hit:
     taken: float = 0.0
     kept: float = 1.0
     rest: tuple[tuple[str, float], ...] = ()
+    idle: tuple[str, ...] = ()
     trouble: str | None = None
 
 
-def settle(
-    d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], without: str | None = None
-) -> dict[str, float]:
-    """Parameters with every contact closed that stays so: at rest, and pushed together.
+def settle(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], without: str | None = None) -> Hit:
+    """Every contact closed that stays so: at rest, and pushed together.
 
     Args:
         without: a contact that just opened.
     """
     c = Instant(d, t, x, parameters)
     at = np.flatnonzero(c.near & c.still & np.array([name != without for name, _ in c.names]))
-    return _closed(c, at, _pressed(c, at) if len(at) else None)
+    closed = [bool(parameters.get(d.flat.switches[name])) for name, _ in c.names]
+    return _closed(c, at, _pressed(c, at) if len(at) else None, np.array(closed))
 
 
-def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None) -> dict[str, float]:
-    """Parameters with those gaps closed that are pushed together."""
+def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None, late: np.ndarray) -> Hit:
+    """Those gaps closed that are pushed together; of those that run off where others carry their load, ``late`` ones
+    rather than others."""
     if found is None or not len(at):
-        return c.on(())
+        return Hit(c.on(()))
     least = LEAST_PUSH * c.size()
-    return c.on([int(k) for k, push in zip(at, found[0], strict=True) if push > least])
+    pushed = found[0] > least
+    ends = np.array([c.d.flat.constraints[c.names[k][0]][0].runs_off for k in at])
+    idle = np.zeros(len(at), dtype=bool)
+    if np.count_nonzero(pushed) > 1 and np.any(pushed & ends) and not c.rubs_at(at):
+        rows = c.seen.gap_jacobian[at]
+        spare = sorted(np.flatnonzero(pushed & ends).tolist(), key=lambda i: bool(late[at[i]]))
+        idle = pushed & (lighten(c.responses(rows) @ rows.T, np.where(pushed, found[0], 0.0), spare) <= least)
+    return Hit(c.on(at[pushed & ~idle].tolist()), idle=tuple(c.names[k][0] for k in at[idle]))
 
 
 def _pressed(c: Instant, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -79,6 +89,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
     c = Instant(d, t, x, parameters, impact=True)
     at = np.flatnonzero(c.near & ((c.rate < 0) | c.still))
     start, e = c.u.copy(), c.seen.restitution[at]
+    fresh = np.array([not parameters.get(d.flat.switches[name]) for name, _ in c.names])
     collision = Collision(c, at)
     rest, bounces = np.zeros(len(at), dtype=bool), np.zeros(len(at))
     while True:
@@ -91,7 +102,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
         found = _pressed(again, held)
         if found is None:
             return Hit(parameters, trouble=NO_SOLUTION)
-        after = _closed(again, held, found)
+        after = _closed(again, held, found, fresh)
         single, left = _flights(again.rate[at], found[1][at], e)
         short = (left < REST * (1.0 + abs(t))) | (single < SHORTEST * (1.0 + abs(t)))
         new = short & ~rest & ~again.still[at]
@@ -103,12 +114,12 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
     stopped = tuple(
         (c.names[k][0], float(bounces[i]))
         for i, k in enumerate(at)
-        if after[d.flat.switches[c.names[k][0]]] and collision.coming[i] < 0
+        if after.parameters[d.flat.switches[c.names[k][0]]] and collision.coming[i] < 0
     )
     c.u[:], end = start, c.u.copy()
     lost = -c.kinetic_change(end - start)
     c.u[:] = end
-    return Hit(after, lost, done.taken, done.kept, stopped)
+    return replace(after, lost=lost, taken=done.taken, kept=done.kept, rest=stopped)
 
 
 def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -130,4 +141,4 @@ def begin_contacts(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, f
         )
     if np.any(c.near & (c.rate < 0) & ~c.still):
         return hit(d, t, x, parameters)
-    return Hit(settle(d, t, x, parameters))
+    return settle(d, t, x, parameters)

@@ -17,6 +17,7 @@ from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.dynamics import Dynamics, cached_dynamics
+from dalembert.dynamics.gaps import wait_for
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
@@ -141,6 +142,7 @@ class Driver:
         self.interrupted = False
         self.lost = 0.0
         self.softened: list[float] = []
+        self.idle: tuple[str, ...] = ()
         self.ranks: dict[tuple[tuple[str, float], ...], tuple[int, int] | None] = {}
         self.undefined: dict[int, tuple[int, float]] = {}
         touching = isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions)
@@ -154,6 +156,8 @@ class Driver:
             self.problem, self.context = self.chosen.problem(self.parameters, self.method.needs, (t, x), active)
             self.settle(self.context)
             self.made_for = self.chosen, self.method
+        if isinstance(self.chosen, Dynamics) and self.chosen.flat.contacts:
+            wait_for(self.context, self.chosen, self.idle)
         self.problem.spacing = guard_spacing(self.times)
         y = x
         if self.problem.encode is None:
@@ -404,7 +408,7 @@ class Driver:
 
     def _note_hit(self, t: float, x: np.ndarray, found: Hit) -> None:
         """The energy that an impact takes counts as work."""
-        self.parameters = found.parameters
+        self.parameters, self.idle = found.parameters, found.idle
         x[-1] -= found.lost
         self.lost += found.taken
         self.softened += [found.kept] if found.kept < 1.0 else []
@@ -423,7 +427,7 @@ class Driver:
         """A contact closes or opens; words if it cannot."""
         assert isinstance(self.dynamics, Dynamics)
         if event.side < 0:
-            self.parameters = settle(self.dynamics, t, x, self.parameters, without=event.contact)
+            self._settle(t, x, without=event.contact)
             return None
         found = hit(self.dynamics, t, x, self.parameters)
         if found.trouble:
@@ -434,13 +438,21 @@ class Driver:
             return CHATTERS.format(name=event.contact, count=CHATTER_EVENTS, time=t - last[0].time)
         return None
 
+    def _settle(self, t: float, x: np.ndarray, without: str | None = None) -> None:
+        """What is closed from here on, at rest."""
+        assert isinstance(self.dynamics, Dynamics)
+        found = settle(self.dynamics, t, x, self.parameters, without)
+        self.parameters, self.idle = found.parameters, found.idle
+
     def _press_on(self, t: float, x: np.ndarray) -> None:
         """Forces of contacts jump where friction goes over from slip to stick: some may end there."""
         assert isinstance(self.dynamics, Dynamics)
         flat = self.dynamics.flat
         if flat.contacts:
-            found = settle(self.dynamics, t, x, self.parameters)
-            self.parameters |= {flat.switches[name]: found[flat.switches[name]] for name in flat.contacts}
+            before = self.parameters
+            self._settle(t, x)
+            found = self.parameters
+            self.parameters = before | {flat.switches[name]: found[flat.switches[name]] for name in flat.contacts}
 
     def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
         """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
@@ -493,7 +505,7 @@ class Driver:
         elif isinstance(self.dynamics, Dynamics):
             self.parameters, trouble = carry_out(self.dynamics, name, t, y, self.parameters)
             if self.dynamics.flat.contacts and not trouble:
-                self.parameters = settle(self.dynamics, t, y, self.parameters)
+                self._settle(t, y)
         else:
             self.parameters, trouble = self.dynamics.carry_out(name, t, y, self.parameters)
         trouble = trouble or self._rub(t, y, event) if isinstance(self.dynamics, Dynamics) else trouble
