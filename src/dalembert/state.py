@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class State:
         raise DalembertError(f"unknown state {state!r}; the model has {known}")
 
 
+@runtime_checkable
 class HasState(Protocol):
     """A result that stands at a state, such as an equilibrium."""
 

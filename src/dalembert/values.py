@@ -33,14 +33,14 @@ def finite_number(value: Any) -> float | None:
     """Whatever ``float`` takes as a finite number, else None."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
 
 def is_finite(value: Any) -> bool:
-    """Whether it is a number, neither infinite nor NaN."""
-    return isinstance(value, NUMBER) and math.isfinite(value)
+    """Whether it is a real number, neither infinite nor NaN, nor too large for a float."""
+    return isinstance(value, NUMBER) and finite_number(value) is not None
 
 
 def is_positive(value: Any) -> bool:

@@ -327,7 +327,7 @@ def test_what_nothing_balances_is_said_with_its_force():
         ({"steady": {"A": 2.0}}, "no steady motion of 'four-bar' found"),
         ({"hold": ["x"]}, "hold: no coordinate 'x'"),
         ({"unknowns": ["x"]}, "unknowns: no parameter 'x'; the model has crank"),
-        ({"guess": 3}, "guess must be a State or a dictionary"),
+        ({"guess": 3}, "guess must be a dictionary by name or a State"),
         ({"guess": {"x": 1.0}}, "unknown joint 'x'"),
         ({"parameters": {"x": 1.0}}, "unknown parameters"),
         ({"coordinates": "natural"}, "coordinates must be 'relative' or"),

@@ -345,7 +345,7 @@ def test_one_name_stands_for_a_list_and_nothing_to_do_is_said():
     assert np.array_equal(da.linearize(model, inputs="A").B, da.linearize(model, inputs=["A"]).B)
     with pytest.raises(da.DalembertError, match="no values of 'density'"):
         da.linearize_over(model, "density", [])
-    with pytest.raises(da.DalembertError, match="unknowns: expected names"):
+    with pytest.raises(da.DalembertError, match="unknowns must be a dictionary by name or names"):
         da.inverse_dynamics(model, {"A": "t"}, 0.1, unknowns=3)
     with pytest.raises(da.DalembertError, match="expected a model"):
         da.workspace(3, "coupler", {"A": (0, 1)})

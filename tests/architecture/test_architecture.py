@@ -30,6 +30,7 @@ LAYERS = (
     ("notebook",),
     ("netcdf",),
     ("values",),
+    ("arguments",),
     ("native",),
     ("codegen",),
     ("numerics",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def test_wrong_options_of_a_run(options, words):
     ],
 )
 def test_wrong_kinds_of_arguments(call):
-    with pytest.raises(da.DalembertError, match=r"expected|takes"):
+    with pytest.raises(da.DalembertError, match=r"expected|takes|must be"):
         call()
 
 
@@ -154,7 +156,7 @@ def test_arrays_that_do_not_fit_are_refused(name):
 
 def test_analyses_that_take_dictionaries_say_so():
     model = da.library.four_bar()
-    with pytest.raises(DalembertError, match="linearize: at must be a dictionary by name, got 3"):
+    with pytest.raises(DalembertError, match=r"linearize: at must be a dictionary by name or .*, got 3"):
         da.linearize(model, at=3)
     with pytest.raises(DalembertError, match="inverse_dynamics: motion must be a dictionary by name, got 3"):
         da.inverse_dynamics(model, 3, 1.0)
@@ -170,3 +172,35 @@ def test_inspecting_a_tree_compiles_nothing(monkeypatch):
     monkeypatch.setattr(kernels, "compile_function", None)
     found = da.inspect(model)
     assert found.freedom == found.gruebler == 300 and found.redundant == []
+
+
+CALLS = {
+    "assemble": (), "compare": (0.1,), "compile": (), "derive": (), "eliminate": ([0.0], [0.0]), "equilibrium": (),
+    "export_c": ("folder", 0.1), "export_fmu": ("a.fmu", 0.1), "ignorable": (), "inspect": (), "integrable": ("pivot",),
+    "inverse_dynamics": ({"pivot": "t"}, 0.1), "kinematics": (0.1, {"pivot": "t"}), "linearize": (),
+    "linearize_over": ("length", [1.0]), "redundancy": (), "simulate": (0.1,), "simulate_many": (0.1,),
+    "sweep": ({"length": [1.0]}, 0.1), "workspace": ("rod", {"pivot": (0, 1)}), "write": ("a.yaml",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [10**400, 1j, b"x", object(), np.ones((2, 3))], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("call", CALLS)
+def test_every_argument_of_every_call_is_checked_first(call, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function, given = getattr(da, call), (da.library.pendulum(), *CALLS[call])
+    for at, (name, argument) in enumerate(inspect.signature(function).parameters.items()):
+        if argument.kind == argument.VAR_KEYWORD or name in ("executor", "seed", "repeats", "threads"):
+            continue
+        arguments = [*given[:at], value, *given[at + 1 :]] if at < len(given) else given
+        named = {} if at < len(given) else {name: value}
+        with pytest.raises(DalembertError):
+            function(*arguments, **named)
+
+
+def test_a_misspelled_argument_is_named():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'weight'; did you mean 'weights'"):
+        da.assemble(da.library.four_bar(), weight={"A": 2.0})
+    with pytest.raises(DalembertError, match=r"steady\['pivot'\] must be a finite number or None, got 'x'"):
+        da.equilibrium(da.library.pendulum(), steady={"pivot": "x"})
+    with pytest.raises(DalembertError, match=r"load: path must be the path of a file, got None"):
+        da.load(None)

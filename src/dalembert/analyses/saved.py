@@ -9,6 +9,7 @@ from typing import Any
 from dalembert.analyses.motions.system_inverse import INVERSE, SystemInverse
 from dalembert.analyses.simulation.live_file import write_live
 from dalembert.analyses.simulation.resample import resample
+from dalembert.arguments import public
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed
 from dalembert.trajectory import Trajectory
@@ -21,6 +22,7 @@ _PATHS: tuple[type[Any], ...] = (str, os.PathLike)
 _MODELS = (".yaml", ".yml", ".urdf", ".xml", ".json")
 
 
+@public
 def load(path: str | Path) -> Trajectory | SystemTrajectory:
     """A trajectory that was saved, with the equations that were integrated: all options are as they were. The motion of
     a subsystem, and its inverse dynamics, come without equations.

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import sympy as sp
 
+from dalembert.arguments import public
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.derivation.abbreviations import Abbreviations
@@ -34,6 +35,7 @@ WORK = 200_000  # for simplification in all (see ``Budget``)
 PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
 
 
+@public
 def derive(
     model: Any,
     formulation: str | Formulation = "lagrange",

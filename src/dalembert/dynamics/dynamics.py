@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dalembert.arguments import public
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
@@ -491,6 +492,7 @@ class Dynamics:
         return make_problem(self.kernels, parameters, needs, start, active)
 
 
+@public
 def compile(
     model: Model, *, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:

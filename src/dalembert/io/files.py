@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from dalembert.arguments import public
 from dalembert.errors import ModelError, Problem
 from dalembert.io import robot_files, yaml_files
 from dalembert.model import Model
@@ -41,6 +42,7 @@ for _suffix in robot_files.SUFFIXES:
     register(_suffix, robot_files.read)
 
 
+@public
 def read(path: str | os.PathLike[str], **options: Any) -> Any:
     """The model of a file, or the planar mechanism (``kind: planar``); the suffix says how it is written.
 
@@ -65,6 +67,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Any:
     return reader(path, **options)
 
 
+@public
 def write(model: Model | Planar, path: str | os.PathLike[str]) -> None:
     """Write a model or a planar mechanism to a file; the suffix says how."""
     if not isinstance(model, (Model, Planar)):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import public
 from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.spatial import Pose
@@ -19,6 +20,7 @@ __all__ = ["enclosed", "mesh_body"]
 CLOSED = 1e-6  # the sum of all area vectors, relative to the area: zero for a closed surface
 
 
+@public
 def mesh_body(
     file: str | Path, *, mass: float | None = None, density: float | None = None, scale: Any = 1.0, pose: Any = None
 ) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from dalembert.arguments import public
 from dalembert.errors import InputError
 from dalembert.expressions.curves import MOST_POINTS
 
@@ -16,6 +17,7 @@ MAX_BYTES = 2_000_000
 SEPARATORS = (";", "\t", ",")  # in this order: where ; separates, a comma may be a decimal sign
 
 
+@public
 def read_table(path: str | Path, columns: tuple[int | str, int | str] = (0, 1)) -> dict[str, tuple[float, ...]]:
     """Points from a file with numbers in columns: ``model.table("road", **da.read_table("road.csv"))``.
 
@@ -39,6 +41,7 @@ def read_table(path: str | Path, columns: tuple[int | str, int | str] = (0, 1)) 
     return {"x": x, "y": y}
 
 
+@public
 def read_grid(path: str | Path) -> dict[str, Any]:
     """A height map, or any function of two variables, from a file: ``model.table("hill", **da.read_grid("hill.csv"))``.
 

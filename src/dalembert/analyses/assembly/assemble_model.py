@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_branches import Branches, find_branches
 from dalembert.analyses.assembly.assemble_many import States, assemble_many, samples_of
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.errors import DalembertError
@@ -61,6 +62,7 @@ def assemble(
     branches: None = None,
     **ways: Unpack[Ways],
 ) -> Any: ...
+@public
 def assemble(
     model: Model | Planar | Dynamics | Subsystem,
     initial: Initial = None,
@@ -105,12 +107,7 @@ def assemble(
                 f"mechanisms.  Fix: initial={{…}} by variable, and guess({{…}}) of the subsystem"
             )
         return _subsystem(model, initial, initial_rates, parameters, time)
-    for what, value in (("initial", initial), ("initial_rates", initial_rates)):
-        if value is not None and not isinstance(value, (Mapping, *SEQUENCE)):
-            raise DalembertError(f"{what} must be a dictionary by name, or a list of them, got {value!r}")
     guess = state_of(guess)
-    if guess is not None and not isinstance(guess, (Mapping, State)):
-        raise DalembertError(f"guess must be a dictionary by name, or a state, got {guess!r}")
     if isinstance(model, Planar):
         planar = _PlanarNames(model)
         initial, guess = planar.named(initial), planar.named(guess)

@@ -7,23 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.dynamics import Dynamics
-from dalembert.errors import DalembertError, ModelError
+from dalembert.errors import ModelError
 from dalembert.model.validate import problems
-from dalembert.values import MAPPING
 
-__all__ = ["by_name", "check_values", "names_of"]
-
-
-def by_name(what: str, given: Any, example: str) -> dict[Any, Any]:
-    """A dictionary that was given, or an empty one for None.
-
-    Args:
-        what: the call and its argument, for the message.
-        example: how it should look.
-    """
-    if given is not None and not isinstance(given, MAPPING):
-        raise DalembertError(f"{what} must be a dictionary by name, got {given!r}.  Fix: e.g. {example}")
-    return dict(given or {})
+__all__ = ["check_values", "names_of"]
 
 
 def check_values(dynamics: Dynamics, values: Mapping[str, float]) -> None:

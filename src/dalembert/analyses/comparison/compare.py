@@ -16,6 +16,7 @@ import numpy as np
 from dalembert.analyses.comparison.compare_system import SystemMeasure, measure_system
 from dalembert.analyses.simulation.options import MethodOptions, Options, show_options
 from dalembert.analyses.simulation.simulate import DEFAULT_OUTPUTS, simulate
+from dalembert.arguments import public
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import COORDINATES, CoordinateOptions
 from dalembert.dynamics import Dynamics, Recipe
@@ -220,6 +221,7 @@ def _cell(value: float | None, form: str) -> str:
 
 
 @show_options(MethodOptions)
+@public
 def compare(
     model: Model | Subsystem,
     duration: float,

@@ -12,7 +12,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.check_values import by_name, names_of
+from dalembert.analyses.assembly.check_values import names_of
 from dalembert.analyses.assembly.rank import Positions, ranks
 from dalembert.analyses.linearization.dual_matrix import Dual, value_of
 from dalembert.analyses.linearization.felt_moves import close_felt, felt_names, settle_felt, with_felt
@@ -22,6 +22,7 @@ from dalembert.analyses.linearization.linear_ports import Port, find_inputs, fin
 from dalembert.analyses.linearization.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, divide, moves
 from dalembert.analyses.linearization.mode_motion import ModeMotion
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps, refuse_friction
 from dalembert.dynamics.perturb import Point
@@ -40,6 +41,7 @@ __all__ = ["linearize", "linearize_over"]
 ON_CONSTRAINTS = 1e-7  # residual (m, rad, or per second) of a state that satisfies them
 
 
+@public
 def linearize(
     model: Model | Planar | Dynamics | Subsystem,
     at: State | HasState | Mapping[str, Any] | Trajectory | SystemTrajectory | None = None,
@@ -83,7 +85,7 @@ def linearize(
     """
     at = state_of(at)
     if not isinstance(at, (State, Trajectory, SystemTrajectory)):
-        at = by_name("linearize: at", at, 'at={"A": 0.3}') or None
+        at = dict(at) if at else None
     if isinstance(model, Planar):
         model = model.to_model()
     if isinstance(model, Subsystem):
@@ -109,6 +111,7 @@ def linearize(
     return _Start(dynamics, at, request).linear(dict(parameters or {}))
 
 
+@public
 def linearize_over(
     model: Model | Planar | Dynamics | Subsystem,
     parameter: str,

@@ -8,18 +8,18 @@ the balance along all directions in which the mechanism can move, the reactions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import Given, Unknown, given_motion, unknowns_of
 from dalembert.analyses.motions.allocate import Allocation, allocate
 from dalembert.analyses.motions.inverse_result import Inverse, Solved
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
+from dalembert.arguments import public
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_for
@@ -33,12 +33,13 @@ from dalembert.values import MAPPING, SEQUENCE, TUPLE, is_positive
 __all__ = ["inverse_dynamics"]
 
 
+@public
 def inverse_dynamics(
     model: Model | Planar | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
-    duration: float | Any = None,
+    duration: float | Sequence[float] | np.ndarray | None = None,
     *,
-    unknowns: Any = None,
+    unknowns: Sequence[str] | Mapping[Any, Any] | None = None,
     weights: Mapping[str, float] | None = None,
     initial: dict[str, Any] | State | HasState | None = None,
     parameters: dict[str, float] | None = None,
@@ -71,7 +72,7 @@ def inverse_dynamics(
             a singular position; the message says where and when.
     """
     times = instants(duration, output_step)
-    motion = by_name("inverse_dynamics: motion", motion, '{"A": "0.5*sin(t)"}')
+    motion = dict(motion or {})
     initial = state_of(initial)
     if isinstance(model, Subsystem):
         from dalembert.analyses.motions.inverse_system import inverse_system
@@ -87,7 +88,8 @@ def inverse_dynamics(
         model = model.prescribed_model(motion, unknowns)
     if not isinstance(model, Model):
         raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
-    names: Any = tuple(unknowns) if isinstance(unknowns, (*MAPPING, *SEQUENCE)) else unknowns
+    names: Any = unknowns
+    names = tuple(names) if isinstance(names, (*MAPPING, *SEQUENCE)) else names
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
     prepared = cached_for(model, asked, lambda: Prepared(model, motion, unknowns))
     return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))

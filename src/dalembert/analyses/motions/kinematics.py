@@ -6,7 +6,7 @@ one more derivative of the same equations gives jerks, and their columns what a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,13 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
-from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import given_motion
 from dalembert.analyses.motions.follow import Followed, Following
 from dalembert.analyses.motions.followed_run import followed_run
 from dalembert.analyses.motions.kinematics_events import BEYOND, END, Found, Watch, find_events
 from dalembert.analyses.motions.kinematics_result import Kinematics, Rates
 from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
+from dalembert.arguments import public
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.cached import cached_for
@@ -40,9 +40,10 @@ PIVOT_LIMIT = 1e-5
 INTEGRATED_LIMIT = 1e-8
 
 
+@public
 def kinematics(
     model: Model | Planar | Dynamics,
-    duration: Any = None,
+    duration: float | Sequence[float] | np.ndarray | None = None,
     motion: Mapping[Any, Any] | None = None,
     *,
     initial: Mapping[str, Any] | State | HasState | None = None,
@@ -70,10 +71,10 @@ def kinematics(
         DalembertError: a freedom is not driven, or drives contradict each other; the message names them.
     """
     times = instants(duration, output_step)
-    given = by_name("kinematics: motion", motion, '{"A": "2*pi*t"}')
+    given = dict(motion or {})
     initial = state_of(initial)
     if initial is not None and not isinstance(initial, State):
-        initial = by_name("kinematics: initial", initial, '{"A": 0.3}')
+        initial = dict(initial or {})
     planar = model if isinstance(model, Planar) else None
     if isinstance(model, Dynamics):
         model = model.model

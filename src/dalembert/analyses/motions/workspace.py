@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
-from dalembert.analyses.assembly.check_values import by_name
 from dalembert.analyses.assembly.prescribe import working_model
 from dalembert.analyses.motions.motion_contacts import MotionContacts
+from dalembert.arguments import public
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
@@ -66,6 +67,7 @@ class Workspace:
         return figure
 
 
+@public
 def workspace(
     model: Model | Planar | Dynamics,
     point: Any,
@@ -88,19 +90,18 @@ def workspace(
     Raises:
         DalembertError: freedoms are left open, or a name is not known.
     """
-    if not isinstance(samples, int) or samples < 1:
+    if samples < 1:
         raise DalembertError(f"workspace: samples must be a positive integer, got {samples!r}")
     made = model.model if isinstance(model, Dynamics) else model_of(model)
     dynamics = cached_for(made, ("workspace",), lambda: Dynamics(working_model(made, [], []), "auto", "relative"))
     body, at = _point(point)
     if body not in dynamics.flat.bodies:
         raise DalembertError(f"workspace: unknown body {body!r}; there are {', '.join(dynamics.flat.bodies)}")
-    ranges = by_name("workspace: ranges", ranges, '{"A": (0, 1)}')
-    axes = [_range(dynamics, name, bounds, samples) for name, bounds in ranges.items()]
-    if not axes or samples ** len(axes) > MOST_SAMPLES:
+    if not ranges or samples ** len(ranges) > MOST_SAMPLES:
         raise DalembertError(
-            f"workspace: {samples}^{len(axes)} positions asked for, expected 1 … {MOST_SAMPLES}.  Fix: fewer samples"
+            f"workspace: {samples}^{len(ranges)} positions asked for, expected 1 … {MOST_SAMPLES}.  Fix: fewer samples"
         )
+    axes = [_range(dynamics, name, bounds, samples) for name, bounds in ranges.items()]
     values = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=1)
     near = {**(initial or {})}
     base = Assembler(dynamics, dict(parameters or {}), 0.0, Start(near, native=True)).run().q
@@ -119,11 +120,11 @@ def workspace(
 
 def _point(point: Any) -> tuple[Any, Any]:
     """Body and place."""
-    if not isinstance(point, SEQUENCE):
-        return getattr(point, "name", point), None
-    if len(point) != 2 or np.shape(point[1]) != (3,):
-        raise DalembertError(f"workspace: point must be a body, or (body, (x, y, z)), got {point!r:.60}")
-    return getattr(point[0], "name", point[0]), point[1]
+    body, at = point if isinstance(point, SEQUENCE) and len(point) == 2 else (point, None)
+    body = getattr(body, "name", body)
+    if not isinstance(body, str) or (at is not None and np.shape(at) != (3,)):
+        raise DalembertError(f"workspace: point must be a body, or (body, (x, y, z)), got {reprlib.repr(point)}")
+    return body, at
 
 
 def _range(dynamics: Dynamics, name: str, bounds: Sequence[float], samples: int) -> np.ndarray:

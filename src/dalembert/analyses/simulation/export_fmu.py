@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from dalembert.analyses.simulation.make_device import Made, Quantity, make_device, quantities
 from dalembert.analyses.simulation.options import Options, RunOptions, show_options
 from dalembert.analyses.simulation.simulate import simulate
+from dalembert.arguments import public
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -31,6 +32,7 @@ STEPS = 1000  # of the default experiment
 
 
 @show_options(RunOptions)
+@public
 def export_fmu(
     model: Model | Planar | Dynamics,
     path: str | Path,

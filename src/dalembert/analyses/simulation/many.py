@@ -23,6 +23,7 @@ from dalembert.analyses.simulation.options import Options, RunOptions, show_opti
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.sample_bench import Bench, BenchRun
 from dalembert.analyses.simulation.samples import Samples, read_samples
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Result, Status, loop
@@ -42,6 +43,7 @@ DEFAULT_OUTPUTS = 100
 
 
 @show_options(RunOptions)
+@public
 def simulate_many(
     model: Model | Dynamics,
     duration: float,

@@ -121,7 +121,7 @@ class _Reader:
             return None
         try:
             array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             self.problems.append(Problem(f"{what}: expected numbers, got {value!r}"))
             return None
         if size == 1 and array.shape[1:] != (1,):

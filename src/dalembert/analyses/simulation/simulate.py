@@ -21,6 +21,7 @@ from dalembert.analyses.simulation.live_file import write_live
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.simulate_with_fmus import simulate_with_fmus
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
@@ -37,6 +38,7 @@ __all__ = ["simulate"]
 
 
 @show_options(RunOptions)
+@public
 def simulate(
     model: Model | Planar | Dynamics | Subsystem,
     duration: float,

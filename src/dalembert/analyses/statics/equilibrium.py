@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.check_values import by_name, names_of
+from dalembert.analyses.assembly.check_values import names_of
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linearize import linearize
 from dalembert.analyses.linearization.minimal_state import divide
@@ -20,6 +20,7 @@ from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Ca
 from dalembert.analyses.statics.equilibrium_contacts import ContactBalance
 from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
 from dalembert.analyses.statics.equilibrium_system import system_equilibrium
+from dalembert.arguments import public
 from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import refuse_friction
@@ -40,6 +41,7 @@ MOST_STARTS = 100_000
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
+@public
 def equilibrium(
     model: Model | Planar | Dynamics | Subsystem,
     guess: State | HasState | Mapping[str, Any] | None = None,
@@ -81,13 +83,14 @@ def equilibrium(
     Raises:
         DalembertError: none was found; the message says what is left unbalanced.
     """
-    if not isinstance(starts, int) or not 1 <= starts <= MOST_STARTS:
-        raise DalembertError(f"equilibrium: starts must be a number from 1 to {MOST_STARTS}, got {starts!r}")
+    for name, value, low, high in (("starts", starts, 1, MOST_STARTS), ("seed", seed, 0, 2**128)):
+        if not low <= value <= high:
+            raise DalembertError(f"equilibrium: {name} must be a number from {low} to {high}, got {value!r}")
     guess = state_of(guess)
     if isinstance(model, Subsystem):
         if isinstance(guess, State):
             raise DalembertError('equilibrium: a subsystem takes no State.  Fix: guess={"theta": 0.3}')
-        given = by_name("equilibrium: guess", guess, 'guess={"theta": 0.3}') or {}
+        given = dict(guess or {})
         return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed, steady)
     dynamics = _equations(model, coordinates)
     refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")

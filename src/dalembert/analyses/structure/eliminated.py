@@ -11,12 +11,14 @@ loop systems", Mech. Struct. & Mach. 15 (1987) 481–506.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import public
 from dalembert.coordinates import TreeKinematics
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
@@ -122,7 +124,10 @@ class _Pass:
         return du
 
 
-def eliminate(model: Model | Dynamics, q: Any, u: Any, *, t: float = 0.0) -> Eliminated:
+@public
+def eliminate(
+    model: Model | Dynamics, q: Sequence[float] | np.ndarray, u: Sequence[float] | np.ndarray, *, t: float = 0.0
+) -> Eliminated:
     """Recursive elimination at one state in relative coordinates, with all that it accumulates on the way.
 
     Args:

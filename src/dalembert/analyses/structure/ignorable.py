@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dalembert.arguments import public
 from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.equations.ignorable_coordinates import Ignorable, ignorable_of
@@ -10,6 +11,7 @@ from dalembert.model import Model
 __all__ = ["ignorable"]
 
 
+@public
 def ignorable(model: Model, coordinates: str | Generalized = "generalized") -> Ignorable:
     """Coordinates whose momenta are constant: in no energy, bound by no constraint, pushed by no force.
 

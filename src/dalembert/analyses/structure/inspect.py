@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import Positions, dependent_rows, settled_rank
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.model import Model
 from dalembert.topology import Branch, Graph, Loop, SpanningTree
@@ -83,6 +84,7 @@ class Inspection:
         return lines
 
 
+@public
 def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspection:
     """Analyze the topology, and the rank of the constraints in the assembled initial configuration."""
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")

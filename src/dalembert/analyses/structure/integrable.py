@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.arguments import public
 from dalembert.coordinates import Generalized, GeneralizedCoordinates
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import DalembertError
@@ -60,6 +61,7 @@ class Integrability:
         return f"{self.constraint} is {word}{beside} (largest entry of the object of nonholonomy {size:.2g})"
 
 
+@public
 def integrable(
     model: Model, constraint: str, *, alone: bool = False, parameters: Mapping[str, float] | None = None
 ) -> Integrability:

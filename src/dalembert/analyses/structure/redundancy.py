@@ -20,6 +20,7 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import Positions, Ranks, dependent_rows, null_rows, ranks
 from dalembert.analyses.structure.remedies import Remedy, find_remedies
 from dalembert.analyses.structure.stresses import Carriers, SelfStress, localize, subtract
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -182,6 +183,7 @@ class Redundancy:
     __repr__ = __str__
 
 
+@public
 def redundancy(
     model: Model,
     state: State | HasState | None = None,

@@ -20,6 +20,7 @@ from dalembert.analyses.sweeps.sweep_design import Design
 from dalembert.analyses.sweeps.sweep_job import Analysis, Job, Simulation, roles_of, run_part
 from dalembert.analyses.sweeps.sweep_outputs import Outputs
 from dalembert.analyses.sweeps.sweep_store import Block, Store
+from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
@@ -39,6 +40,7 @@ SHORT, LONG, MOST_TOGETHER = 4.0, 15.0, 256  # seconds between two looks at what
 
 
 @show_options(RunOptions)
+@public
 def sweep(
     model: Any,
     over: Mapping[str, Any] | Design,
