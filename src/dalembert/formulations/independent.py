@@ -126,7 +126,9 @@ class KeptBasis(Record):
     """B of a former position: its first p rows; how often it was taken anew, and whether by singular values."""
 
     context = Ref(Context)
-    choices, p, singular = 3 * Int()
+    choices = Int()
+    p = Int()
+    singular = Int()
     B = Matrix("context.nv", "context.nv")
 
 

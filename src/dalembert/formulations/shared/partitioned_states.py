@@ -138,7 +138,8 @@ class IndependentState(Outputs):
     tail = Vector("context.n_tail")
     slots = Vector("context.nv")
     work = Vector(1)
-    velocity_choice, position_choice = 2 * Vector("context.nv")
+    velocity_choice = Vector("context.nv")
+    position_choice = Vector("context.nv")
     origin = Vector("context.nq")
 
 
@@ -146,7 +147,8 @@ class Shifted(Outputs):
     """What the exponential gives: q ∘ exp(δ), D(δ) with u = D δ̇, and its inverse."""
 
     q = Vector("nq")
-    D, inverse = 2 * Matrix("nv", "nv")
+    D = Matrix("nv", "nv")
+    inverse = Matrix("nv", "nv")
 
 
 @native
