@@ -4,7 +4,6 @@
         nv = Int()
         parameters = Vector("n_parameters")
         jacobian = Matrix("rows", "nv")
-        lower, upper = 2 * Vector("nv")           # two fields of a kind
         rhs = Function(float, Vector, Vector)     # a native function bound to a record of its own
         dynamics = Kernel()
 
@@ -38,8 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_WORD = np.dtype(np.int64)
-_BYTE = ctypes.c_char
+_WORD, _BYTE = np.dtype(np.int64), ctypes.c_char
 _DTYPES = {
     FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
 }  # fmt: skip
@@ -425,8 +423,7 @@ class _BatchCalled:
     """A batch kernel as plain Python calls it."""
 
     def __init__(self, kernel: Any, work: np.ndarray):
-        self.kernel, self.work = kernel, work
-        self._function = _BATCH(kernel.batch_address)
+        self.kernel, self.work, self._function = kernel, work, _BATCH(kernel.batch_address)
 
     def __call__(self, inp: np.ndarray, out: np.ndarray, groups: int) -> None:
         width = self.kernel.width * groups
