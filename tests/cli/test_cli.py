@@ -432,3 +432,13 @@ def test_linearize_shows_modes_and_where_stability_changes(dalembert, tmp_path):
     assert code == 0 and "4.2923825363" in text and (tmp_path / "a.png").is_file()
     code, text = dalembert("linearize", "bicycle", "--over", "speed=3")
     assert code == 2 and "expected name=first:last" in text
+
+
+def test_a_command_ends_without_a_search_for_garbage():
+    """At the end of a process Python looks at all objects, unless they are set aside; the last handler runs first."""
+    code = (
+        "import atexit, gc, sys; sys.argv = ['dalembert', 'version']; from dalembert.cli import main;"
+        "atexit.register(lambda: print('set aside', gc.get_freeze_count())); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout.split("set aside")[1]) > 1000
