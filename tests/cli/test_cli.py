@@ -57,6 +57,13 @@ def test_run_writes_all_files_and_prints_what_the_readme_shows(dalembert, tmp_pa
     assert len(labels) == 7 and not [label for label in labels if f"\n  {label}  " not in text]
 
 
+def test_files_are_named_as_the_model_was_called(dalembert, tmp_path):
+    """Not after its title, which is "cart with pendulum"."""
+    code, text = dalembert("run", "cart-pendulum", "--duration", "0.1", "--out", str(tmp_path))
+    assert code == 0, text
+    assert {path.stem for path in tmp_path.iterdir()} == {"cart-pendulum"}
+
+
 def test_new_then_run(dalembert, tmp_path):
     path = tmp_path / "mine.yaml"
     assert dalembert("new", str(path))[0] == 0
