@@ -57,6 +57,13 @@ def test_run_writes_all_files_and_prints_what_the_readme_shows(dalembert, tmp_pa
     assert len(labels) == 7 and not [label for label in labels if f"\n  {label}  " not in text]
 
 
+def test_files_are_named_as_the_model_was_called(dalembert, tmp_path):
+    """Not after its title, which is "cart with pendulum"."""
+    code, text = dalembert("run", "cart-pendulum", "--duration", "0.1", "--out", str(tmp_path))
+    assert code == 0, text
+    assert {path.stem for path in tmp_path.iterdir()} == {"cart-pendulum"}
+
+
 def test_new_then_run(dalembert, tmp_path):
     path = tmp_path / "mine.yaml"
     assert dalembert("new", str(path))[0] == 0
@@ -433,3 +440,13 @@ def test_linearize_shows_modes_and_where_stability_changes(dalembert, tmp_path):
     assert code == 0 and "4.2923825363" in text and (tmp_path / "a.png").is_file()
     code, text = dalembert("linearize", "bicycle", "--over", "speed=3")
     assert code == 2 and "expected name=first:last" in text
+
+
+def test_a_command_ends_without_a_search_for_garbage():
+    """At the end of a process Python looks at all objects, unless they are set aside; the last handler runs first."""
+    code = (
+        "import atexit, gc, sys; sys.argv = ['dalembert', 'version']; from dalembert.cli import main;"
+        "atexit.register(lambda: print('set aside', gc.get_freeze_count())); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout.split("set aside")[1]) > 1000

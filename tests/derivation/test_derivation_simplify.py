@@ -16,7 +16,7 @@ from sympy import cos, sin
 
 import dalembert as da
 from dalembert.derivation.collect import length
-from dalembert.derivation.simplify import Budget, is_zero, simplify, simplify_array
+from dalembert.derivation.simplify import Budget, is_quotient, is_zero, simplify, simplify_array
 from dalembert.derivation.trigonometric_field import TooLarge
 
 m, M, l, g, A, C = sp.symbols("m M l g A C", positive=True)
@@ -185,3 +185,20 @@ def test_no_clock_decides_the_form(monkeypatch):
 def test_what_is_not_finite_stays():
     assert simplify(sp.zoo) == sp.zoo
     assert math.isnan(float(simplify(sp.nan)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ((m**2 - l**2) / (m - l), False),
+        (sp.sqrt(m + l) * 3 / (2 * sp.sqrt(m + l)), False),
+        ((m**2 + l**2) / (m - l), True),
+        (m / l, True),
+        (m / sp.sqrt(m + l), True),
+        (sin(a) ** 2 / (1 - cos(a)), False),
+    ],
+)
+def test_quotients_stay_quotients(expression, expected):
+    """What is left below the line is there in the simple form too, and nothing where nothing is left."""
+    assert is_quotient(expression) is expected
+    assert bool(sp.denom(simplify(expression)).free_symbols) is expected

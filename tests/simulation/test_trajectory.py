@@ -100,6 +100,12 @@ def test_events_are_marked(bouncing):
     assert "hit" in _panels(figure)[-1].get_xlabel()
 
 
+def test_times_are_compared_with_arrays(loop):
+    times = np.asarray(loop.time)
+    assert bool((loop.time == times).all())
+    assert int((loop.time < np.full(len(times), times[5])).sum()) == 5
+
+
 def test_long_and_short_times_are_readable():
     for duration, last in ((0.1, "0.10"), (1e6, "1\u2009000\u2009000")):
         figure = da.simulate(da.library.pendulum(), duration, integrator="rk4", step=duration / 1000).plot()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from dalembert.derivation.simplify import each_entry, simplify
+from dalembert.derivation.simplify import each_entry, is_quotient, simplify
 from dalembert.derivation.trigonometric_field import Budget
 
 __all__ = ["Abbreviations"]
@@ -66,6 +66,8 @@ class Abbreviations:
     def _multiple(self, inner: sp.Expr) -> sp.Expr:
         """A letter, or a multiple of one that is there already: two letters never stand for the same."""
         for symbol, other in self.known.items():
+            if is_quotient(inner / other, self.budget):
+                continue
             ratio = simplify(inner / other, (), self.budget)
             if not ratio.free_symbols or (not _is_ugly(ratio) and not sp.denom(ratio).free_symbols):
                 return ratio * symbol

@@ -27,7 +27,7 @@ from dalembert.derivation.trigonometric_field import (
     polynomial_ring,
 )
 
-__all__ = ["Budget", "common_factor", "is_zero", "simplify", "simplify_array"]
+__all__ = ["Budget", "common_factor", "is_quotient", "is_zero", "simplify", "simplify_array"]
 
 
 _FACTORED = 100  # terms of a denominator that is searched for repeated factors
@@ -146,6 +146,17 @@ def is_zero(expression: sp.Expr, budget: Budget | int | None = None) -> bool | N
         return None
 
 
+def is_quotient(expression: sp.Expr, budget: Budget | int | None = None) -> bool:
+    """True if symbols stay below the line in lowest terms, so that they do whatever ``simplify`` finds."""
+    budget = Budget.of(budget)
+    try:
+        field = TrigonometricField([expression], budget)
+        pair = field.cancel(*field.convert(expression))
+        return pair[1] != 1 and field.rationalized(*pair)[1] != 1
+    except TooLarge:
+        return False
+
+
 def _scale(powers: dict[tuple[int, ...], Any]) -> Any:
     """A number that leaves coprime integers, the first of them positive."""
     above = math.gcd(*(int(v.numerator) for v in powers.values()))
@@ -160,6 +171,8 @@ class _Writer:
         self.field, self.moving, self.budget = field, moving, budget
         self._trigonometric = [place for angle in field.angles for place in (angle.s, angle.c)]
         self._plain = [k for k in range(len(field.generators)) if k not in field.trigonometric]
+        self._polynomials: dict[Polynomial, sp.Expr] = {}
+        self._denominators: dict[Polynomial, sp.Expr] = {}
 
     def number(self, value: Any) -> sp.Expr:
         """A coefficient; a long fraction that came from decimals becomes one again."""
@@ -169,7 +182,11 @@ class _Writer:
 
     def quotient(self, n: Polynomial, d: Polynomial) -> sp.Expr:
         above = self.polynomial(n)
-        return above if d == 1 else above / self._factored(d)
+        if d == 1:
+            return above
+        if d not in self._denominators:
+            self._denominators[d] = self._factored(d)
+        return above / self._denominators[d]
 
     def _factored(self, d: Polynomial) -> sp.Expr:
         """A denominator by its repeated factors."""
@@ -189,6 +206,11 @@ class _Writer:
 
     def polynomial(self, p: Polynomial) -> sp.Expr:
         """A polynomial with each trigonometric part in its shortest form, collected."""
+        if p not in self._polynomials:
+            self._polynomials[p] = self._collected(p)
+        return self._polynomials[p]
+
+    def _collected(self, p: Polynomial) -> sp.Expr:
         field = self.field
         parts: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}
         for m, v in p.items():

@@ -7,6 +7,7 @@ expression is zero if and only if its numerator is: this is a proof, not a guess
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,8 +30,10 @@ _LONGEST_ANGLE = 24  # terms of a linear combination
 _LARGEST_GCD = 400  # terms of two polynomials whose common divisor is looked for
 
 
+@functools.cache
 def polynomial_ring(n: int) -> Any:
-    """A ring of polynomials in n symbols (at least one) with rational coefficients."""
+    """The ring of polynomials in n symbols (at least one) with rational coefficients; what they stand for, its users
+    know. To make one takes milliseconds."""
     return cast(Any, rings).ring([sp.Dummy() for _ in range(max(1, n))], QQ)[0]
 
 
