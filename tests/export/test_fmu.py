@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import struct
+import subprocess
 import zipfile
 
 import numpy as np
@@ -386,11 +387,16 @@ def test_source_only_and_names_of_strangers(tmp_path):
     model.parameters(length=1.0)
     body = model.body("rod", mass=1, com=("length/2", 0, 0), inertia=(0, 0.1, 0.1))
     model.revolute("hinge", model.ground, body, point=(0, 0, 0), axis="y")
-    path = da.export_fmu(model, tmp_path / "x.fmu", 1.0, platforms=[], integrator="rk4", step=0.01)
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-    assert sorted(names) == ["modelDescription.xml", "sources/buildDescription.xml", "sources/x_a.c"]
-    assert validate_fmu(str(path)) == []
+    for version, more in ((3, ["sources/buildDescription.xml"]), (2, [])):
+        path = da.export_fmu(model, tmp_path / "x.fmu", 1.0, version=version, platforms=[], integrator="rk4", step=0.01)
+        with zipfile.ZipFile(path) as archive:
+            names, source = archive.namelist(), archive.read("sources/x_a.c")
+        assert sorted(names) == ["modelDescription.xml", *more, "sources/x_a.c"]
+        assert validate_fmu(str(path)) == []
+        if compiler := fmu_archive._compiler():
+            command = [*compiler, "-std=c99", "-Wall", "-Wextra", "-pedantic", "-fsyntax-only", "-x", "c", "-"]
+            said = subprocess.run(command, input=source, capture_output=True, check=False, timeout=600)
+            assert (said.returncode, said.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,7 @@ def programs() -> Iterator[Work]:
     ball.event("bounce", "q(drop) + 1e-4", direction="falling", rates={"drop": "-e*u(drop)"}, set={"e": "0.9*e"})
     begun = {"initial": {"A": 0.7}, "initial_rates": {"A": 2.0}}
     yield "a ball that others integrate", partial(integrated_by_others, simulate(ball, **FIXED))
+    yield "a loop that others integrate", partial(closed_by_others, simulate(four_bar, **FIXED))
     yield "a ball in steps", partial(stepped, simulate(ball, **FIXED))
     for model, options in ((top, {}), (ball, {}), (four_bar, {"coordinates": "absolute", **begun})):
         live = make_living(simulate(model, output_step=STEP / 4, **options, **FIXED), []).live
@@ -294,6 +295,16 @@ def integrated_by_others(run: da.Trajectory) -> None:
     assert serve(device, native_device.COMPLETE) == 0 and device.again
     assert serve(device, native_device.EVENTS) == 0 and device.states[1] > 0.0
     assert serve(device, native_device.EXPOSE) == 0
+
+
+def closed_by_others(run: da.Trajectory) -> None:
+    """Model Exchange of a loop: a trial state close by, and one that is walked to."""
+    device = make_device(run).device
+    device.exchange = True
+    assert serve(device, native_device.BEGIN) == 0
+    for device.states[0] in (0.0, 0.3):
+        assert serve(device, native_device.RATES) == 0
+    assert serve(device, native_device.COMPLETE) == 0 and serve(device, native_device.EVENTS) == 0
 
 
 def stepped(run: da.Trajectory) -> None:
