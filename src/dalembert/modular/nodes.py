@@ -140,6 +140,10 @@ class Node:
             self._programs[order] = memo[key], expressions, {s.name for one in expressions for s in symbols_of(one)}
         return self._programs[order]
 
+    def names(self, order: int) -> set[str]:
+        """Names, at the root, of all symbols in its rows."""
+        return self._placed(order)[2]
+
     def traced_rows(self, order: int, symbols: Mapping[str, Any]) -> OwnRows:
         """The same over CasADi; the same object for the same symbols."""
         placed, expressions, names = self._placed(order, symbols)

@@ -158,12 +158,12 @@ class TracedSystem:
         return self._lower_rows[key]
 
     def _lower_of(self, nodes: Sequence[Node]) -> LowerRows:
-        found = [pair for node in nodes for pair in self.own[node.path].lower]
-        values = CASADI.to_sx(np.array([value for _, value in found], dtype=object))
-        names = {symbol.name() for symbol in cast(Any, ca).symvar(values)}
+        bound = [node for node in nodes if self.own[node.path].lower]
+        found = [pair for node in bound for pair in self.own[node.path].lower]
+        names = set[str]().union(*(node.names(self.order) for node in bound))
         moving = self.equations.state_labels
-        state, others = sorted(names & moving.keys()), sorted(names - moving.keys())
-        x = self.column(state)
+        state, others = sorted(names & moving.keys()), sorted(names - moving.keys() - self._tops.keys())
+        x, values = self.column(state), CASADI.to_sx(np.array([value for _, value in found], dtype=object))
         function = ca.Function("lower", [x, self.column(others)], [values, ca.jacobian(values, x)])
         return LowerRows(tuple(label for label, _ in found), tuple(state), tuple(others), function)
 

@@ -85,7 +85,7 @@ class Bound:
         names = (*map(str, states), *(name for node in nodes for name in node.others))
         self.rest: Any = (
             [(node.path, node.given_at_root, node.description.kinematics) for node in nodes],
-            [known.get(name) for name in names],
+            {name: known.get(name) for name in names},
         )
 
     def before(self, salt: str) -> dict[str, float] | None:
