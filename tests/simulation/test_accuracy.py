@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +65,40 @@ def test_fixed_steps_are_compared_with_an_adaptive_run(integrator):
     strict = da.simulate(model, 5.0, integrator=integrator, step=0.01, accuracy=0.5 * oscillation_error(run))
     assert not strict.certificate.trusted
     assert "smaller step" in str(strict.certificate)
+
+
+def test_near_the_line_a_finer_companion_decides(monkeypatch):
+    """A companion whose own error is a tenth of the accuracy called a run trusted that was 7 % beyond the line."""
+    model = da.compile(slider("-4*q(P)"))
+    fixed = {"integrator": "rk4", "step": 0.01}
+    error = oscillation_error(da.simulate(model, 5.0, **fixed, certify=False))
+    automatic = companion._by_automatic
+
+    def crude(run, rtol, scale):
+        found = automatic(run, rtol, scale)
+        return (
+            replace(found, error=0.9 * found.error, acquitted=0.9 * found.error <= run.accuracy)
+            if rtol > 1e-12
+            else found
+        )
+
+    monkeypatch.setattr(companion, "_by_automatic", crude)
+    assert not da.simulate(model, 5.0, **fixed, accuracy=0.95 * error).certificate.trusted
+
+
+def test_steps_with_impulses_are_judged_by_velocities_too_where_nothing_touches():
+    """Positions were within the accuracy, velocities were not."""
+    model = slider("-k*q(P)")
+    model.parameters(k=4.0)
+    model.event("into", "q(P)", set={"k": "28"})
+    model.event("out", "-q(P)", set={"k": "4"})
+    run = da.simulate(model, 10.0, integrator="moreau-jean", step=0.01, initial={"P": -0.84}, initial_rates={"P": 0.25})
+    truth = da.simulate(model, 10.0, initial={"P": -0.84}, initial_rates={"P": 0.25}, rtol=1e-12)
+    positions, speeds = (
+        np.abs(run.values(name) - truth.values(name)).max() / np.abs(truth.values(name)).max() for name in "qu"
+    )
+    assert run.certificate["error"] >= speeds > positions
+    assert "in positions" not in str(run.certificate)
 
 
 def test_the_verdict_follows_the_accuracy_that_is_asked():

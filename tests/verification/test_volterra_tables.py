@@ -137,3 +137,21 @@ def test_hamilton_refuses_quaternions():
 def test_reduced_equations_take_quaternions():
     options = {"formulation": "volterra-reduced", "coordinates": da.Generalized(rotations="quaternions")}
     assert da.simulate(da.library.spinning_top(), 0.2, **options).certificate.trusted
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("mass", [1e-6, 1e6])
+@pytest.mark.parametrize("formulation", ["routh", "volterra-reduced"])
+def test_what_is_ignorable_does_not_depend_on_units(length, mass, formulation):
+    """Weights of small mechanisms were taken for rounding, and their coordinates for ignorable: a pendulum of a
+    milligram and a tenth of a millimeter stood still."""
+    model = da.Model("pendulum on a slider", gravity=(0, 0, -9.81))
+    slider = model.body("slider", mass=mass, com=(0, 0, 0), inertia=(mass * length**2,) * 3)
+    rod = model.body("rod", mass=mass, com=(0, 0, -length), inertia=(mass * length**2,) * 3)
+    model.prismatic("slide", "ground", slider, point=(0, 0, 0), axis="x")
+    model.revolute("pin", slider, rod, point=(0, 0, 0), axis="y")
+    reduced = da.compile(model, formulation=formulation, coordinates="generalized")
+    plain = da.compile(model, formulation="lagrange-multipliers", coordinates="generalized")
+    q, u = np.array([0.3 * length, 0.7]), np.array([0.2 * length, -0.4])
+    expected = plain.acceleration(q, u)
+    assert np.abs((reduced.acceleration(q, u) - expected) / [length, 1.0]).max() <= 1e-9 * np.abs(expected[1])

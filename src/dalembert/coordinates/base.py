@@ -223,6 +223,16 @@ class Coordinates:
 
         return self.place(NUMPY, dict(self.flat.parameters)).state(body, joint)[0]
 
+    def usual_arm(self) -> float:
+        """What is usual for the distance of a joint from the origin of its body (m); 1 if there is none."""
+        arms: list[float] = []
+        for name in self.flat.joints:
+            placed = self.nominal_joint(name)
+            ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
+            arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
+        arms = [arm for arm in arms if arm > 0]
+        return float(np.median(arms)) if arms else 1.0
+
     def velocity_units(self, length: float) -> np.ndarray:
         """The unit of every velocity for a unit of length: that length where a joint only slides, else 1."""
         units = np.ones(self.nv)

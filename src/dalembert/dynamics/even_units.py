@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates import Coordinates
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
@@ -22,7 +21,7 @@ PROBES, SPREAD = 4, 0.1  # positions at which rows are looked at, and how far fr
 def even_units(kernels: MechanismKernels) -> tuple[np.ndarray, np.ndarray] | None:
     """Units of velocities and of constraint rows; None for a mechanism of everyday size."""
     coordinates = kernels.coordinates
-    length = _arm(coordinates)
+    length = coordinates.usual_arm()
     if 1 / EVERYDAY <= length <= EVERYDAY:
         return None
     units = coordinates.velocity_units(_power(length))
@@ -36,17 +35,6 @@ def even_units(kernels: MechanismKernels) -> tuple[np.ndarray, np.ndarray] | Non
         largest = np.fmax(largest, np.where(np.isfinite(sizes), sizes, 0.0))
     rows = np.array([1 / _power(size) if size > 0 else 1.0 for size in largest])
     return units, rows
-
-
-def _arm(coordinates: Coordinates) -> float:
-    """What is usual for the distance of a joint from the origin of its body (m); 1 if there is none."""
-    arms: list[float] = []
-    for name in coordinates.flat.joints:
-        placed = coordinates.nominal_joint(name)
-        ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
-        arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
-    arms = [arm for arm in arms if arm > 0]
-    return float(np.median(arms)) if arms else 1.0
 
 
 def _power(size: float) -> float:

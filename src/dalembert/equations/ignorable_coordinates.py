@@ -11,6 +11,7 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import Coordinates
+from dalembert.equations.mechanics import Mechanics
 from dalembert.equations.quasi_velocities import check_regular, greedy, mechanics_of, named_plan, offered, plan_of
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
@@ -50,17 +51,7 @@ def ignorable_of(coordinates: Coordinates) -> Ignorable:
     sampled = Sampled(coordinates, seed=1)
     e = sampled.equations
     mechanics = mechanics_of(e, plan)
-    al, m = CASADI, e.nv
-    gradient = mechanics.by_q(mechanics.L)
-    states = [(float(sampled.rng.uniform(0, 1)), q, sampled.rng.normal(size=m)) for q in sampled.positions(False)[1:]]
-    seen = sampled.values(al.concatenate([gradient, mechanics.Q, al.concatenate(list(mechanics.a))]), states, vary=True)
-    seen = seen[np.isfinite(seen).all(axis=1)]
-    scale = 1.0 + np.abs(seen).max(axis=0, initial=0.0)
-    zero = np.abs(seen).max(axis=0, initial=0.0) <= ZERO * scale.max()
-    if not len(seen):
-        zero[:] = False
-    free, forceless = zero[:m], zero[m : 2 * m]
-    unbound = zero[2 * m :].reshape(-1, m).all(axis=0)
+    free, forceless, unbound = _vanishing(sampled, mechanics)
     reasons: dict[str, str] = {}
     for i, name in enumerate(mechanics.names):
         why = [
@@ -74,6 +65,29 @@ def ignorable_of(coordinates: Coordinates) -> Ignorable:
         ]
         reasons[name] = " and ".join(why)
     return Ignorable(tuple(int(i) for i in np.flatnonzero(free & unbound & forceless)), reasons)
+
+
+def _vanishing(sampled: Sampled, mechanics: Mechanics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates of which the Lagrangian knows nothing, on which no other force acts, and which no row binds.
+
+    In a unit of length of the mechanism, forces on coordinates are energies: what is rounding of the largest one is
+    none, in a watch as in a bridge.
+    """
+    al, m, center = CASADI, sampled.equations.nv, sampled.center
+    units = sampled.coordinates.velocity_units(sampled.coordinates.usual_arm())
+    spread = np.concatenate([units, np.ones(len(center) - m)])
+    states = [
+        (float(sampled.rng.uniform(0, 1)), center + spread * (q - center), units * sampled.rng.normal(size=m))
+        for q in sampled.positions(False)[1:]
+    ]
+    parts = [mechanics.by_q(mechanics.L), mechanics.Q, al.concatenate(list(mechanics.a)), al.vector([mechanics.T])]
+    seen = sampled.values(al.concatenate(parts), states, vary=True)
+    seen = np.abs(seen[np.isfinite(seen).all(axis=1)])
+    sizes: np.ndarray = units * seen[:, :-1].max(axis=0, initial=0.0).reshape(-1, m)
+    largest = sizes.max(axis=1, keepdims=True, initial=0.0)
+    largest[:2] = max(float(seen[:, -1].max(initial=0.0)), float(largest[:2].max(initial=0.0)))
+    zero = (sizes <= ZERO * largest) & bool(len(seen))
+    return zero[0], zero[1], zero[2:].all(axis=0)
 
 
 @lru_cache(maxsize=64)

@@ -28,6 +28,7 @@ FIRST = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 SECOND = (8 / 5, -1 / 5, 8 / 315, -1 / 560)
 CENTER = -205 / 72
 STEP = 0.02  # of the time in which a body turns by a radian
+SHORTER, ROUNDED = 3, 1e-12  # how often steps are halved, and a relative change at which that is enough
 
 Poses = dict[str, tuple[np.ndarray, np.ndarray]]  # (R, p) of bodies by name
 Gap = tuple[float, np.ndarray, np.ndarray]  # apart by, where, gradient for a motion of the second body
@@ -81,7 +82,26 @@ def derivatives(
     for name, V in twists.items():
         v = V[3:] + np.cross(V[:3], poses[name][1])
         fastest = max(fastest, float(np.abs(v).max()) / length)
-    h = STEP / max(1.0, fastest)
+    rate = max(1.0, fastest)
+    h, closest = STEP / rate, np.inf
+    found = _differences(g, t, poses, twists, h)
+    # Points far from their body, or surfaces that are small, want shorter steps, until rounding has its say.
+    for _ in range(SHORTER):
+        h /= 2
+        finer = _differences(g, t, poses, twists, h)
+        change = rate * abs(finer[0] - found[0]) + abs(finer[1] - found[1])
+        if change >= closest:
+            break
+        found, closest = finer, change
+        if change <= ROUNDED * (rate * abs(found[0]) + abs(found[1])):
+            break
+    return found
+
+
+def _differences(
+    g: Callable[[float, Poses], float], t: float, poses: Poses, twists: dict[str, np.ndarray], h: float
+) -> tuple[float, float]:
+    """dg/ds and d²g/ds² along twists, of order eight."""
     at = {k: g(t + k * h, _moved(poses, twists, k * h)) for k in (-4, -3, -2, -1, 0, 1, 2, 3, 4)}
     first = sum(w * (at[k] - at[-k]) for k, w in enumerate(FIRST, 1)) / h
     second = (CENTER * at[0] + sum(w * (at[k] + at[-k]) for k, w in enumerate(SECOND, 1))) / h**2

@@ -99,7 +99,7 @@ class Native:
         """The function with its first argument."""
         return Bound(self, record)
 
-    def code(self, owner: type[Record], kind: types.Closure) -> int:
+    def address_for(self, owner: type[Record], kind: types.Closure) -> int:
         """Address for a field of this kind, bound to records of this class."""
         key = owner, id(kind), _mode.checking  # what is kept with it stays alive, and so does its id
         if key not in self._codes:
@@ -196,7 +196,7 @@ class Bound:
 
     def code(self, kind: types.Closure) -> int:
         """Address for a field of this kind."""
-        return self.function.code(type(self.record), kind)
+        return self.function.address_for(type(self.record), kind)
 
 
 # -- arguments and results --------------------------------------------------------------------------------------------

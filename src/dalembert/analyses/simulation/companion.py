@@ -50,8 +50,9 @@ TIGHTEST, CLOSE, CLOSE_MARGIN = 100.0, 1.1, 1.05
 MORE_STEPS = 20
 
 # Of methods with fixed steps: the companion's tolerance as a share of the accuracy, and its bounds.
-# In doubt a far finer one decides: where disturbances grow, the first may be the worse of the two.
-FINER, FINEST_YET, BOUNDS = 1e-3, 1e-7, (1e-12, 1e-5)
+# In doubt a far finer one decides: near the line, which is so many times what is allowed, the first may tip the scales,
+# and where disturbances grow, it may be the worse of the two.
+FINER, FINEST_YET, NEAR, BOUNDS = 1e-3, 1e-7, 2.0, (1e-12, 1e-5)
 
 # Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides.
 LEAST_SHARE, LEAST_SIZE = 0.01, 0.01
@@ -322,15 +323,16 @@ def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
 
 
 def _by_halving(run: _Run) -> Estimate:
-    """By a run with half the step, for an error that goes with the step: half of it is gone then. Positions alone are
-    compared: near an impact, velocities before it stand beside those behind it."""
+    """By a run with half the step, for an error that goes with the step: half of it is gone then. Where there are
+    contacts, positions alone are compared: near an impact, velocities before it stand beside those behind it."""
     method: Any = run.method
     step = 0.5 * min(method.step, float(np.diff(run.wanted).min()))
     choice = replace(run.choice, method=replace(method, step=step), fallback=None)
-    sizes = run.sizes.copy()
+    sizes, by = run.sizes.copy(), f"by a run with steps of {step:.2g} s"
     assert isinstance(run.dynamics, Dynamics), "subsystems have no contacts"
-    sizes[run.dynamics.nq :] = np.inf
-    return _decided(replace(run, sizes=sizes), choice, 2.0, f"in positions by a run with steps of {step:.2g} s", step)
+    if run.dynamics.flat.contacts:
+        sizes[run.dynamics.nq :], by = np.inf, f"in positions {by}"
+    return _decided(replace(run, sizes=sizes), choice, 2.0, by, step)
 
 
 def _by_adaptive(run: _Run) -> Estimate:
@@ -339,10 +341,11 @@ def _by_adaptive(run: _Run) -> Estimate:
     if method.adaptive:  # not one of ours
         return _by_automatic(run, method.rtol / TIGHTER, MARGIN)
     found = _by_automatic(run, run.accuracy * FINER, 1.0)
-    if found.acquitted or not found.growth > 1.0 / FINER:
+    near = run.accuracy / NEAR < found.error < run.accuracy * NEAR
+    if not near and (found.acquitted or not found.growth > 1.0 / FINER):
         return found
     again = _by_automatic(run, run.accuracy * FINEST_YET, 1.0)
-    return replace(again, evaluations=found.evaluations + again.evaluations)
+    return replace(again, growth=found.growth, evaluations=found.evaluations + again.evaluations)
 
 
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
