@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.analyses.contacts.collide import Collision
 from dalembert.analyses.contacts.complementarity import lighten
-from dalembert.analyses.contacts.instant import Instant
+from dalembert.analyses.contacts.instant import STILL, Instant
 from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
@@ -38,6 +38,7 @@ class Hit:
         taken: energy that the contacts took (J).
         kept: factor of restitution; less than 1 where friction would have given energy.
         rest: of contacts that came to rest, how long (s) their bounces would have gone on.
+        gentle: no velocity changed.
         idle: contacts that touch and would share a load which others carry: they may run off their ends.
         trouble: why there is no solution, if so.
     """
@@ -47,6 +48,7 @@ class Hit:
     taken: float = 0.0
     kept: float = 1.0
     rest: tuple[tuple[str, float], ...] = ()
+    gentle: bool = False
     idle: tuple[str, ...] = ()
     trouble: str | None = None
 
@@ -142,7 +144,8 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
     lost = -c.kinetic_change(end - start)
     c.u[:] = end
     values = _switched(d, parameters, after.parameters)
-    return replace(after, parameters=values, lost=lost, taken=done.taken, kept=done.kept, rest=stopped)
+    gentle = bool(np.abs(end - start).max(initial=0.0) <= STILL * c.speed)
+    return replace(after, parameters=values, lost=lost, taken=done.taken, kept=done.kept, rest=stopped, gentle=gentle)
 
 
 def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
