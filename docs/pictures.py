@@ -106,8 +106,10 @@ def cam(path: Path) -> None:
 def stick_slip(path: Path) -> None:
     """The limit cycle of the block on the belt, over time and in its phase plane."""
     run = _tutorial("stick-slip", "The closed form")["run"]
-    t, q, u = run.time.values, run.joint("slide").q.values, run.joint("slide").u.values
-    _draw(path, [("t (s)", "way (m)", [(t, q, "")]), ("way (m)", "velocity (m/s)", [(q, u, "")])])
+    t, stretch, belt = run.time.values, run.output("stretch").values, run.joint("drum").u.values
+    speed = belt + run.joint("slide").u.values
+    cycle = ("stretch (m)", "velocity of the block (m/s)", [(stretch, speed, "")])
+    _draw(path, [("t (s)", "stretch of the spring (m)", [(t, stretch, "")]), cycle])
 
 
 def motor_arm(path: Path) -> None:

@@ -115,6 +115,41 @@ def test_painleves_rod():
         da.simulate(painleve(1.34, -1.0), 1e-4)
 
 
+def pushed(law):
+    """A ram with a given motion before a block that sticks in its guide, 0.05 m away."""
+    model = da.Model("pusher")
+    for name, joint in (("ram", "drive"), ("block", "slide")):
+        model.body(name, mass=2.0, inertia=(1, 1, 1))
+        model.prismatic(joint, "ground", name, point=(0, 0, 0), axis="x")
+    model.drive("drive", law)
+    model.friction("rub", "slide", coefficient=0.3)
+    model.limit("touch", "q(slide) - q(drive)", lower=0)
+    model.initial("slide", 0.05)
+    return model
+
+
+def test_what_sticks_is_hit_and_pushed_along():
+    """The block gives way to the ram, which friction presses it against: with μ m g, and m a."""
+    run = da.simulate(pushed("0.2*t"), 2.0)
+    assert run.certificate.trusted
+    touches = run.time.values > run.events[0].time
+    assert run.joint("slide").q.values[touches] == pytest.approx(0.2 * run.time.values[touches], abs=1e-12)
+    assert run.reaction("touch").values[touches] == pytest.approx(0.3 * 2 * G, rel=1e-12)
+
+
+def test_what_was_pushed_stays_where_the_ram_turns_back():
+    run = da.simulate(pushed("0.1*(1 - cos(2*t))"), 2.0)
+    assert run.certificate.trusted
+    hit, rest, stops = run.events
+    assert (hit.name, rest.name, stops.name) == ("touch hit", "touch rest", "rub stops")
+    assert hit.time == pytest.approx(np.pi / 6, rel=1e-9) and stops.time == pytest.approx(np.pi / 2, rel=1e-9)
+    t, force = run.time.values, run.reaction("touch").values
+    touches = (t > hit.time) & (t < stops.time)
+    pressed = 2.0 * (0.3 * G + 0.4 * np.cos(2 * t[touches]))
+    assert force[touches] == pytest.approx(pressed, rel=1e-6) and np.all(force[t > stops.time] == 0.0)
+    assert float(run.joint("slide").q[-1]) == pytest.approx(0.2, abs=1e-10)
+
+
 def test_a_block_slides_off_a_ramp_and_stops_on_the_floor():
     """Contact with friction: energy m g h goes into μ m g d."""
     model = da.Model("block")

@@ -26,7 +26,7 @@ from dalembert.numerics.context import (
     stabilized,
     watch,
 )
-from dalembert.numerics.linear import constrained_change, constrained_factors, constrained_solution, lu_factor, lu_solve
+from dalembert.numerics.linear import constrained_factors, constrained_solution, lu_factor, lu_solve
 
 __all__ = [
     "Feedback", "Pushes", "Slopes", "assumed_response", "factored_rhs", "feed_back", "parameters_along", "rubbing_rhs",
@@ -223,7 +223,7 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     e = Blocks.of(c, c.dynamics(t, y[: nq + nv], c.parameters, c.tau))
     if c.rank != 0:
         hold_blocks(c, e)
-    u, du, power, force = y[nq : nq + nv], dy[nq : nq + nv], e.power, np.empty(nv)
+    u, du, power, force = y[nq : nq + nv], dy[nq : nq + nv], e.power, e.f.copy()
     rate = residual_rates(e.A, e.b, u)
     gamma = stabilized(c, e.gamma, e.phi, rate)
     used = _rows_in_use(c)
@@ -232,11 +232,11 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     status, rank, ratio, Q, R, free = constrained_factors(e.M, e.A[:used])
     if status != OK:
         return give_up(c, NO_MASS)
-    conflict = constrained_solution(e.M, e.f, gamma[:used], Q, R, free, du, multipliers)
     push = Pushes.of(c, c.friction_push(t, y[: nq + nv], c.parameters)).f_x
     r, before, step, last, fresh = np.zeros(n), np.zeros(n), np.zeros(n), np.inf, False
     sure = False
     for turn in range(MOST_TURNS):
+        conflict = constrained_solution(e.M, force, gamma[:used], Q, R, free, du, multipliers)
         stands, missed = True, last
         if not sure:
             before[:] = r
@@ -263,9 +263,8 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
             more = 0.0
             for k in range(n):
                 more += push[i, k] * step[k]
-            force[i] = more
+            force[i] += more
             power += more * u[i]
-        constrained_change(e.M, force, Q, R, free, du, multipliers)
     return _gave_up(c)
 
 

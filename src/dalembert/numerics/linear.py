@@ -31,7 +31,6 @@ __all__ = [
     "alignment",
     "cholesky",
     "cholesky_substitute",
-    "constrained_change",
     "constrained_factors",
     "constrained_solution",
     "hold_rank",
@@ -248,49 +247,24 @@ def constrained_solution(
         conflict = max(conflict, abs(gamma[row] + (dot(R.L[row], x) if k < R.used else 0.0)))
     reflect(Q, rank - 1, rank, -1, both[:1])
     if rank < n:
+        z = np.empty(n - rank)
         multiply(M, x, rest)
         for i in range(n):
             rest[i] = f[i] - rest[i]
-        _move_freely(H, rest, x)
+        for j in range(n - rank):
+            z[j] = dot_along(H.values, H.places, H.starts[j], H.starts[j + 1], rest)
+        cholesky_substitute(H.H, z)
+        for j in range(n - rank):
+            for k in range(H.starts[j], H.starts[j + 1]):
+                x[H.places[k]] += z[j] * H.values[k]
     du[:] = x
     if multipliers.shape[0] > 0:
-        _hold(M, f, Q, R, both, multipliers)
+        multiply(M, x, rest)
+        for i in range(n):
+            rest[i] -= f[i]
+        reflect(Q, 0, rank, 1, both[1:])
+        _least_norm(R, rank, rest, multipliers)
     return float(conflict)
-
-
-@native
-def constrained_change(
-    M: np.ndarray, f: np.ndarray, Q: Reflections, R: Rows, H: Free, du: np.ndarray, multipliers: np.ndarray
-) -> None:
-    """Add to u̇ and λ what further forces f change."""
-    both, more = np.zeros((2, M.shape[0])), np.empty(multipliers.shape[0])
-    _move_freely(H, f, both[0])
-    du += both[0]
-    _hold(M, f, Q, R, both, more)
-    multipliers += more
-
-
-@native
-def _move_freely(H: Free, f: np.ndarray, x: np.ndarray) -> None:
-    """x ← x + Q₂ z  with  (Q₂ᵀ M Q₂) z = Q₂ᵀ f."""
-    z = np.empty(H.H.shape[0])
-    for j in range(z.shape[0]):
-        z[j] = dot_along(H.values, H.places, H.starts[j], H.starts[j + 1], f)
-    cholesky_substitute(H.H, z)
-    for j in range(z.shape[0]):
-        for k in range(H.starts[j], H.starts[j + 1]):
-            x[H.places[k]] += z[j] * H.values[k]
-
-
-@native
-def _hold(M: np.ndarray, f: np.ndarray, Q: Reflections, R: Rows, both: np.ndarray, multipliers: np.ndarray) -> None:
-    """λ of the accelerations in the first row of ``both``; the second one is used up."""
-    rank, rest = R.S.shape[1], both[1]
-    multiply(M, both[0], rest)
-    for i in range(rest.shape[0]):
-        rest[i] -= f[i]
-    reflect(Q, 0, rank, 1, both[1:])
-    _least_norm(R, rank, rest, multipliers)
 
 
 @native

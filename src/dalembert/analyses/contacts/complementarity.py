@@ -9,6 +9,7 @@ __all__ = ["lemke", "lighten", "solve_complementarity"]
 MOST_PIVOTS = 1000
 NEGATIVE = 1e-12  # of the largest entry: less is rounding
 PIVOT = 1e-11  # what is smaller is no pivot
+ENTERS = 1e-6  # of the largest entry: what no push stops
 NULL = 1e-9  # of the largest one: an eigenvalue that is none
 
 
@@ -31,7 +32,7 @@ def solve_complementarity(W: np.ndarray, q: np.ndarray) -> np.ndarray | None:
         # Where those that push depend on each other, one may move apart by what the others do.
         wrong = np.flatnonzero((pushing & ((z < -reach) | (w > scale))) | (~pushing & (w < -scale)))
         if not len(wrong):
-            return np.maximum(z, 0.0)
+            return None if (w < -ENTERS * np.abs(q).max(initial=0.0)).any() else np.maximum(z, 0.0)
         pushing[wrong[0]] = not pushing[wrong[0]]
     return None
 

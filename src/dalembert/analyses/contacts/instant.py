@@ -35,7 +35,7 @@ class Instant:
     _free: np.ndarray | None
 
     def __init__(self, d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], impact: bool = False):
-        self.d, self.t, self.q, self.u = d, t, x[: d.nq], x[d.nq : d.nq + d.nv]
+        self.d, self.t, self.q, self.u, self.x = d, t, x[: d.nq], x[d.nq : d.nq + d.nv], x
         flat = d.flat
         self.parameters = {**parameters, **{flat.switches[name]: 0.0 for name in flat.contacts}}
         rubs = [(name, flat.constraints[name][0].touches) for name in flat.frictions]
@@ -62,6 +62,10 @@ class Instant:
         self.gap, self.rate, self.slip = self.seen.gap, self.seen.gap_rate, self.seen.slip
         self.speed = 1.0 + np.abs(self.u).max(initial=0.0)
         self.near, self.still = np.abs(self.gap) <= CLOSED, np.abs(self.rate) <= STILL * self.speed
+
+    def loosened(self) -> Instant:
+        """The same with nothing that rubs."""
+        return Instant(self.d, self.t, self.x, self.parameters, impact=True)
 
     def on(self, closed: Any) -> dict[str, float]:
         """Parameters with some of the gaps closed."""

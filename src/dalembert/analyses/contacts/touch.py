@@ -14,7 +14,8 @@ import numpy as np
 
 from dalembert.analyses.contacts.collide import Collision
 from dalembert.analyses.contacts.complementarity import lighten
-from dalembert.analyses.contacts.instant import Instant
+from dalembert.analyses.contacts.instant import STILL, Instant
+from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.gaps import CLOSED
 
@@ -37,6 +38,7 @@ class Hit:
         taken: energy that the contacts took (J).
         kept: factor of restitution; less than 1 where friction would have given energy.
         rest: of contacts that came to rest, how long (s) their bounces would have gone on.
+        gentle: no velocity changed.
         idle: contacts that touch and would share a load which others carry: they may run off their ends.
         trouble: why there is no solution, if so.
     """
@@ -46,6 +48,7 @@ class Hit:
     taken: float = 0.0
     kept: float = 1.0
     rest: tuple[tuple[str, float], ...] = ()
+    gentle: bool = False
     idle: tuple[str, ...] = ()
     trouble: str | None = None
 
@@ -56,10 +59,28 @@ def settle(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], w
     Args:
         without: a contact that just opened.
     """
-    c = Instant(d, t, x, parameters)
+    c = Instant(d, t, x, _rubbing(d, t, x, parameters))
     at = np.flatnonzero(c.near & c.still & np.array([name != without for name, _ in c.names]))
     closed = [bool(parameters.get(d.flat.switches[name])) for name, _ in c.names]
-    return _closed(c, at, _pressed(c, at) if len(at) else None, np.array(closed))
+    found = _closed(c, at, _pressed(c, at) if len(at) else None, np.array(closed))
+    return replace(found, parameters=_switched(d, parameters, found.parameters))
+
+
+def _rubbing(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> dict[str, float]:
+    """Parameters with what sticks and slips in joints at these velocities, and its forces: they press contacts too."""
+    joints = [name for name in d.flat.frictions if d.flat.constraints[name][0].touches is None]
+    if not joints:
+        return parameters
+    values, trouble = settle_friction(d, t, x, parameters)
+    if trouble is not None:
+        return parameters  # the run says so next
+    found = d.found(t, x[: d.nq], x[d.nq : d.nq + d.nv], values)
+    return values | {f"{name}.force": float(found[d.kernels.places[f"{name}.force"]]) for name in joints}
+
+
+def _switched(d: Dynamics, parameters: dict[str, float], found: dict[str, float]) -> dict[str, float]:
+    """Parameters with the contacts that were found closed or open."""
+    return parameters | {d.flat.switches[name]: found[d.flat.switches[name]] for name in d.flat.contacts}
 
 
 def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | None, late: np.ndarray) -> Hit:
@@ -79,9 +100,12 @@ def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | N
 
 
 def _pressed(c: Instant, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """λ and g̈; where friction has no answer, those without it: what sticks and slips is found next, and says so."""
+    """λ and g̈; where friction has no answer, those without it: what sticks and slips is found next, and says so. What
+    sticks in a joint may have to give way."""
     found = c.pressed(at)
-    return c.pressed(at, friction=False) if found is None else found
+    if found is None:
+        found = c.pressed(at, friction=False)
+    return c.loosened().pressed(at, friction=False) if found is None else found
 
 
 def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:
@@ -97,7 +121,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
         if done is None:
             return Hit(parameters, trouble=NO_SOLUTION)
         c.u[:] = start + done.change
-        again = Instant(d, t, x, parameters)
+        again = Instant(d, t, x, _rubbing(d, t, x, parameters))
         held = np.flatnonzero(again.near & again.still)
         found = _pressed(again, held)
         if found is None:
@@ -119,7 +143,9 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
     c.u[:], end = start, c.u.copy()
     lost = -c.kinetic_change(end - start)
     c.u[:] = end
-    return replace(after, lost=lost, taken=done.taken, kept=done.kept, rest=stopped)
+    values = _switched(d, parameters, after.parameters)
+    gentle = bool(np.abs(end - start).max(initial=0.0) <= STILL * c.speed)
+    return replace(after, parameters=values, lost=lost, taken=done.taken, kept=done.kept, rest=stopped, gentle=gentle)
 
 
 def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -143,6 +143,7 @@ class Driver:
         self.lost = 0.0
         self.softened: list[float] = []
         self.idle: tuple[str, ...] = ()
+        self.meshed = 0
         self.ranks: dict[tuple[tuple[str, float], ...], tuple[int, int] | None] = {}
         self.undefined: dict[int, tuple[int, float]] = {}
         touching = isinstance(dynamics, Dynamics) and (dynamics.flat.contacts or dynamics.flat.frictions)
@@ -432,6 +433,13 @@ class Driver:
         found = hit(self.dynamics, t, x, self.parameters)
         if found.trouble:
             return f"event {event.name!r}: {found.trouble}"
+        if found.gentle and self.dynamics.flat.constraints[event.contact][0].runs_off:
+            # A flank comes into mesh beside another: nothing happens, and rounding tells when.
+            self.events.pop()
+            self.meshed += 1
+            if self.meshed >= MOST_EVENTS:
+                return CHATTERS.format(name=event.contact, count=self.meshed, time=t - self.times[0])
+            found = replace(found, rest=())
         self._note_hit(t, x, found)
         last = self.events[-CHATTER_EVENTS:]
         if len(last) == CHATTER_EVENTS and t - last[0].time < CHATTER_SHARE * (self.times[-1] - self.times[0]):
