@@ -183,9 +183,7 @@ CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "value", [10**400, 1j, b"x", object(), np.ones((2, 3))], ids=lambda one: type(one).__name__
-)
+@pytest.mark.parametrize("value", [10**400, 1j, b"x", object(), np.ones((2, 3))], ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("call", CALLS)
 def test_every_argument_of_every_call_is_checked_first(call, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -200,11 +198,19 @@ def test_every_argument_of_every_call_is_checked_first(call, value, tmp_path, mo
 
 
 def test_a_misspelled_argument_is_named():
-    with pytest.raises(
-        TypeError, match=r"unexpected keyword argument 'weight'; did you mean 'weights'"
-    ):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'weight'; did you mean 'weights'"):
         da.assemble(da.library.four_bar(), weight={"A": 2.0})
     with pytest.raises(DalembertError, match=r"steady\['pivot'\] must be a finite number or None, got 'x'"):
         da.equilibrium(da.library.pendulum(), steady={"pivot": "x"})
     with pytest.raises(DalembertError, match=r"load: path must be the path of a file, got None"):
         da.load(None)
+
+
+def test_rates_of_a_body_that_rolls_may_be_left_open():
+    model = da.Model("ball")
+    model.sphere("ball", (0, 0, 0.1), radius=0.1, mass=1.0)
+    model.rolling_surface("floor", "ground", "ball", center=(0, 0, 0.1), surface="0.1*sqrt(x**2 + y**2 + z**2)")
+    with pytest.raises(da.ModelError, match="None for one of several that is free"):
+        da.assemble(model, initial_rates={"ball": (0.5, 0, 3.0, 0, 0, 0)})
+    state = da.assemble(model, initial_rates={"ball": (0.5, 0, 3.0, None, None, None)})
+    np.testing.assert_allclose(state.joint("ball")[1], (0.5, 0, 3.0, 0, -0.05, 0), atol=1e-12)

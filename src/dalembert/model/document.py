@@ -20,7 +20,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
 from dalembert.joints import JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
-from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
+from dalembert.model.fields import inside, nearest, refused, steps_of, unknown_kind
 from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
@@ -450,7 +450,8 @@ def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     given, fix = part.get("input"), ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
-        fix = "" if solid is None else nearest(steps[-1], solid.model_fields)
+        known = inside(kind, steps) if solid is None else solid.model_fields
+        fix = nearest(steps[-1], [key for key in known if key != "kind"]) if known else ""
     elif part["type"] == "missing":
         message = "is missing"
         field = None if kind is None else (solid or kind).model_fields.get(str(steps[-1]))
