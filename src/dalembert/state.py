@@ -62,6 +62,8 @@ class State:
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         """World pose of a body and its twist in body axes."""
+        if name not in ("ground", *self.coordinates.flat.bodies):
+            raise DalembertError(f"unknown body {name!r}; the model has {', '.join(self.coordinates.flat.bodies)}")
         return self._equations.motion.body(name)
 
     def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:

@@ -107,3 +107,10 @@ def test_models_with_joints_of_every_kind_can_be_pickled():
     again = pickle.loads(pickle.dumps(model))
     assert again == model and again.joints[0].pitch == model.joints[0].pitch  # type: ignore[attr-defined]
     assert model.joints[1].custom.position[0].name == "q0"  # type: ignore[attr-defined]
+
+
+def test_an_unknown_field_within_a_field_lists_those_that_are_there():
+    model = da.Model("m")
+    model.body("ball", mass=1)
+    with pytest.raises(da.ModelError, match=r"surfaces\.0\.normal: unknown field(.|\n)*one of at, axis"):
+        model.rigid_contact("c", "ground", "ball", [{"kind": "plane", "normal": "z"}, {"kind": "point"}])

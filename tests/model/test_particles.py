@@ -166,3 +166,24 @@ def test_inertia_about_the_origin():
         model.validate()
     with pytest.raises(da.ModelError, match="inertia_about is for an inertia that is given"):
         da.Model("wrong").body("b", mass=1, inertia_about="origin")
+
+
+@pytest.mark.parametrize("kind", ["revolute", "spherical"])
+def test_a_joint_beside_a_particle_would_hold_it_and_is_refused(kind: str):
+    model = da.Model("pendulum")
+    model.particle("bob", 1.0, (1, 0, 0))
+    axis = {"axis": "y"} if kind == "revolute" else {}
+    model.joint(kind, "pin", "ground", "bob", point=(0, 0, 0), **axis)
+    with pytest.raises(da.ModelError, match=r"'bob' is a particle, which does not turn(.|\n)*model\.body\('bob'"):
+        da.simulate(model, 1.0)
+
+
+def test_a_particle_on_a_crank_pin_is_a_mass_that_does_not_turn():
+    model = da.Model("crank", gravity=(0, 0, 0))
+    model.rod("crank", (0, 0, 0), (0.5, 0, 0), mass=3.0)
+    model.particle("load", 2.0, (0.5, 0, 0))
+    model.revolute("A", "ground", "crank", point=(0, 0, 0), axis="z")
+    model.revolute("pin", "crank", "load", point=(0.5, 0, 0), axis="z")
+    model.joint_force("motor", "A", 1.0)
+    run = da.simulate(model, 1.0)
+    np.testing.assert_allclose(run.joint("A").u[-1], 1.0 / (3 * 0.25 / 3 + 2 * 0.25), rtol=1e-9)

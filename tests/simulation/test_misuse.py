@@ -204,3 +204,23 @@ def test_a_misspelled_argument_is_named():
         da.equilibrium(da.library.pendulum(), steady={"pivot": "x"})
     with pytest.raises(DalembertError, match=r"load: path must be the path of a file, got None"):
         da.load(None)
+
+
+def test_rates_of_a_body_that_rolls_may_be_left_open():
+    model = da.Model("ball")
+    model.sphere("ball", (0, 0, 0.1), radius=0.1, mass=1.0)
+    model.rolling_surface("floor", "ground", "ball", center=(0, 0, 0.1), surface="0.1*sqrt(x**2 + y**2 + z**2)")
+    with pytest.raises(da.ModelError, match="None for one of several that is free"):
+        da.assemble(model, initial_rates={"ball": (0.5, 0, 3.0, 0, 0, 0)})
+    state = da.assemble(model, initial_rates={"ball": (0.5, 0, 3.0, None, None, None)})
+    np.testing.assert_allclose(state.joint("ball")[1], (0.5, 0, 3.0, 0, -0.05, 0), atol=1e-12)
+
+
+def test_names_that_are_not_there_are_refused_with_those_that_are():
+    model = da.library.four_bar()
+    with pytest.raises(da.ModelError, match=r"unknown parameter 'crnk'(.|\n)*did you mean crank"):
+        model.set_parameter("crnk", 0.3)
+    with pytest.raises(DalembertError, match="unknown body 'bar'; the model has crank, coupler, rocker"):
+        da.assemble(model).body("bar")
+    with pytest.raises(DalembertError, match=r"no array 'energy'; it has .*kinetic"):
+        da.simulate(model, 0.01).values("energy")

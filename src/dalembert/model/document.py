@@ -300,7 +300,7 @@ class _Reader(DocumentReader):
                 draft.missing.setdefault("parameters", set()).add(name)
                 continue
             try:
-                model.set_parameter(name, value)
+                model.define_parameter(name, value)
             except (ModelError, OverflowError):
                 message = f"parameter {clip(name)!r}: expected a finite number"
                 self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dalembert.elements import Record
 from dalembert.errors import Problem
-from dalembert.model.fields import nearest, refused, steps_of, unknown_kind
+from dalembert.model.fields import inside, nearest, refused, steps_of, unknown_kind
 from dalembert.model.validate_scope import where_of
 from dalembert.values import DICT, LIST
 
@@ -136,7 +136,8 @@ def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     given, fix = part.get("input"), ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
-        fix = "" if solid is None else nearest(steps[-1], solid.model_fields)
+        known = inside(kind, steps) if solid is None else solid.model_fields
+        fix = nearest(steps[-1], [key for key in known if key != "kind"]) if known else ""
     elif part["type"] == "missing":
         message = "is missing"
         field = None if kind is None else (solid or kind).model_fields.get(str(steps[-1]))

@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -64,6 +64,20 @@ def steps_of(part: Any) -> tuple[list[Any], type[Solid] | None]:
     return steps, None
 
 
+def inside(kind: type[Any] | None, steps: list[Any]) -> dict[str, Any]:
+    """Fields of the record in which a step ends: those of a surface for ``surfaces``, 0, ``normal``."""
+    known: dict[str, Any] = {} if kind is None else kind.model_fields
+    for step in [step for step in steps[:-1] if step in known]:
+        records = [one for one in _within(known[step].annotation) if hasattr(one, "model_fields")]
+        known = records[0].model_fields if records else {}
+    return known
+
+
+def _within(annotation: Any) -> list[Any]:
+    """An annotation and all that its brackets hold."""
+    return [annotation, *(one for part in get_args(annotation) for one in _within(part))]
+
+
 def unknown_kind(part: Any) -> tuple[str, str]:
     """Message and fix for a solid whose kind is unknown, or not given."""
     given = part["ctx"].get("tag")
@@ -82,7 +96,7 @@ def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) 
     fix = ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
-        known = kind.model_fields if solid is None else {**solid.model_fields, "mass": None, "color": None}
+        known = inside(kind, steps) if solid is None else {**solid.model_fields, "mass": None, "color": None}
         fix = nearest(steps[-1], [key for key in known if key != "kind"])
     elif part["type"] == "missing":
         message = "is missing"

@@ -91,12 +91,19 @@ class Model(ElementMethods):
                 raise ModelError(Problem(f"parameter {name!r} is defined twice", "parameters", "choose another name"))
             if name == "t" or name == "pi":
                 raise ModelError(Problem(f"parameter {name!r}: the name is taken", "parameters", "choose another name"))
-            self.set_parameter(name, value)
+            self.define_parameter(name, value)
             symbols.append(parameter(name))
         return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
     def set_parameter(self, name: str, value: float) -> None:
-        """Give a parameter its value."""
+        """Give a parameter of the model another value."""
+        if name not in list(self.parameter_values):
+            fix = nearest(name, self.parameter_values) if self.parameter_values else "model.parameters(…) defines some"
+            raise ModelError(Problem(f"unknown parameter {name!r}", "parameters", fix))
+        self.define_parameter(name, value)
+
+    def define_parameter(self, name: str, value: float) -> None:
+        """Give a parameter its value, also a new one."""
         number = finite_number(value)
         if number is None:
             raise ModelError(

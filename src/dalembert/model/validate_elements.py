@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from dalembert.elements import Element, Placement, Sizes
@@ -16,6 +17,8 @@ from dalembert.model.data import Event
 from dalembert.model.fields import nearest
 from dalembert.model.validate_bodies import check_placement
 from dalembert.model.validate_scope import Place, hint
+
+TURNING = ("revolute", "spherical", "universal", "cylindrical", "screw")
 
 __all__ = ["check_element", "check_event", "check_initial", "check_joint", "check_switches"]
 
@@ -97,6 +100,23 @@ def check_joint(place: Place, path: str, title: str, joint: JointData) -> None:
         place.report(f"{path}.kind", f"{title}: unknown kind {joint.kind!r}", nearest(joint.kind, sorted(JOINTS)))
         return
     check_kind(JOINTS[joint.kind], joint, ElementSite(place, path, title))
+    here = None if joint.point is None else place.vector(joint.point)
+    if joint.kind in TURNING and here is not None:
+        _check_particles(place, path, title, (joint.bodies, here))
+
+
+def _check_particles(place: Place, path: str, title: str, joint: tuple[tuple[str, str], list[float]]) -> None:
+    """A joint that turns holds a particle by its own point only: anywhere else nothing could move."""
+    bodies, here = joint
+    for name in bodies:
+        own = place.joints.get(name)
+        if own is None or own.kind != "translational" or own.bodies != ("ground", name) or own.point is None:
+            continue
+        at = place.vector(own.point)
+        if at is not None and not np.allclose(at, here, atol=1e-9):
+            message = f"{title}: {name!r} is a particle, which does not turn, and lies elsewhere"
+            fix = f"a body that turns, model.body({name!r}, mass=…, com=…), or a massless rod, model.distance(…)"
+            place.report(f"{path}.point", message, fix)
 
 
 def check_initial(place: Place) -> None:

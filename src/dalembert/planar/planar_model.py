@@ -58,10 +58,10 @@ class _Builder:
     def build(self) -> Model:
         planar, model = self.planar, self.model
         for name, value in planar.parameter_values.items():
-            model.set_parameter(name, value)
+            model.define_parameter(name, value)
         for name, law in planar.input_laws.items():
             if name not in self.tree.laws:
-                model.set_parameter(name, float(law) if law.is_number else 0.0)
+                model.define_parameter(name, float(law) if law.is_number else 0.0)
         for level, body in enumerate(planar.bodies):
             shapes = shapes_of(self.drawn, body, level)
             fields: dict[str, Any] = {"mass": body.mass, "com": _space(self.drawn.com(body)), "color": body.color}

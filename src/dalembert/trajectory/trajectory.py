@@ -93,7 +93,11 @@ class Trajectory(Labeled):
 
     def values(self, name: str) -> np.ndarray:
         """One of the arrays in ``data``, or the labels along a dimension, without more ado."""
-        return np.asarray(self._data[name])
+        try:
+            return np.asarray(self._data[name])
+        except KeyError:
+            there = ", ".join(str(known) for known in self.data.variables)
+            raise DalembertError(f"the trajectory has no array {name!r}; it has {there}") from None
 
     @property
     def energy(self) -> xr.Dataset:

@@ -596,5 +596,5 @@ class Assembler:
         return u, Problem(
             f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
             "initial_rates",
-            "give fewer rates; the others follow from the constraints",
+            "give fewer rates, None for one of several that is free; the others follow from the constraints",
         )

@@ -319,11 +319,11 @@ def working_model(model: Model, given: list[Given], unknowns: list[Unknown]) -> 
     symbols = {one.parameter: sp.Symbol(one.parameter, real=True) for one in unknowns}
     for one in unknowns:
         if one.joint is not None:
-            made.set_parameter(one.parameter, 0.0)
+            made.define_parameter(one.parameter, 0.0)
             joint, index = one.joint
             made.joint_force(f"drive {one.parameter}", joint, symbols[one.parameter], index=index)
         elif one.force is not None:
-            made.set_parameter(one.parameter, 0.0)
+            made.define_parameter(one.parameter, 0.0)
             _replace_force(made, *one.force, symbols[one.parameter])
     known = {output.name for output in made.outputs}
     for one in given:

@@ -283,7 +283,7 @@ class Driver:
 
     def _impacts_noted(self) -> list[str]:
         hits = sum(event.name.endswith((" hit", " hit above")) for event in self.events)
-        said = [f"{hits} impacts took {self.lost:.6g} J"] if self.lost and hits else []
+        said = [f"{hits} impact{'s' * (hits > 1)} took {self.lost:.6g} J"] if self.lost and hits else []
         if self.softened:
             said.append(SOFTENED.format(count=len(self.softened), least=min(self.softened)))
         return said

@@ -18,7 +18,7 @@ from dalembert.analyses.linearization.minimal_state import divide
 from dalembert.analyses.simulation.give_inputs import refuse_states
 from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
 from dalembert.analyses.statics.equilibrium_contacts import ContactBalance
-from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
+from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium, has_zero
 from dalembert.analyses.statics.equilibrium_system import system_equilibrium
 from dalembert.arguments import public
 from dalembert.coordinates import Generalized
@@ -361,6 +361,8 @@ class _Search:
         state = self.contacts.state(at, self.unknowns)
         linear, trouble = self._linear(state, at)
         neutral = tuple(self._neutral(at))
+        if linear is not None and not has_zero(linear.eigenvalues()):
+            neutral = ()  # soft beside stiff springs, not neutral
         return Equilibrium(
             self.dynamics, state, linear, trouble, neutral, self.steady is not None, potential, at.multipliers, at.du,
             self.contacts.pushes(at),

@@ -29,6 +29,12 @@ __all__ = ["Equilibria", "Equilibrium", "SystemEquilibrium"]
 GROWS = 1e-6  # of the largest eigenvalue: real parts below are rounding of zeros that coincide
 
 
+def has_zero(eigenvalues: np.ndarray) -> bool:
+    """Whether one of them is zero, up to rounding."""
+    sizes = np.abs(eigenvalues)
+    return bool(np.any(sizes <= GROWS * sizes.max(initial=0.0)))
+
+
 class Stability:
     """What small motions next to an equilibrium do; the names are those of ``Equilibrium``."""
 
@@ -171,6 +177,8 @@ class Equilibrium(Stability):
         if self.moving:
             rates = [f"{n} {v:.6g}" for n, v in zip(d.u_names, self.state.u, strict=True) if abs(v) > 1e-9]
             shown["velocities"] = ", ".join(rates[:8]) or "none"
+        if self.parameters:
+            shown["parameters"] = ", ".join(f"{name} {value:.6g}" for name, value in self.parameters.items())
         if self.contacts:
             shown["pressed"] = ", ".join(f"{name} {push:.6g}" for name, push in self.contacts.items())
         shown["potential (J)"] = f"{self.potential:.6g}"
