@@ -7,6 +7,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.joints import JOINTS
+from dalembert.joints.glyph import HINGE
 from dalembert.view.scene import Scene
 
 __all__ = ["motion_plane", "up_vector"]
@@ -56,7 +58,7 @@ def _hinge_direction(scene: Scene) -> NDArray[np.float64] | None:
     start = {body.name: np.asarray(body.quaternion, dtype=float)[0] for body in scene.bodies}
     axes: list[NDArray[np.float64]] = []
     for joint in scene.joints:
-        if joint.kind == "revolute":
+        if joint.kind in JOINTS and JOINTS[joint.kind].glyph is HINGE:
             w, *v = start.get(joint.body, np.array([1.0, 0.0, 0.0, 0.0]))
             axis = np.asarray(joint.axis, dtype=float)
             turned = axis + 2 * np.cross(v, np.cross(v, axis) + w * axis)
