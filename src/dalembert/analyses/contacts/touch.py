@@ -96,7 +96,8 @@ def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | N
         rows = c.seen.gap_jacobian[at]
         spare = sorted(np.flatnonzero(pushed & ends).tolist(), key=lambda i: bool(late[at[i]]))
         idle = pushed & (lighten(c.responses(rows) @ rows.T, np.where(pushed, found[0], 0.0), spare) <= least)
-    return Hit(c.on(at[pushed & ~idle].tolist()), idle=tuple(c.names[int(k)][0] for k in at[idle]))
+    left_out: list[int] = at[idle].tolist()
+    return Hit(c.on(at[pushed & ~idle].tolist()), idle=tuple(c.names[k][0] for k in left_out))
 
 
 def _pressed(c: Instant, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
