@@ -109,6 +109,8 @@ class Joint(ABC):
         axis_is: 'along' its axis, or 'normal to' it, in words for a designer.
         rod: True if it is a rod between two points, which is drawn.
         bearing: how it rubs, if that is known.
+        pivots: it turns the body about its point, and leads a body that cannot turn nowhere unless it lies there.
+        parallel: it moves a body in all directions and does not turn it: the joint of a particle.
         loaded_across: True if its normal force is that across its axis, else it is all of its force.
     """
 
@@ -132,6 +134,8 @@ class Joint(ABC):
     axis_is: ClassVar[str] = "along"
     loaded_across: ClassVar[bool] = False
     bearing: ClassVar[Bearing | None] = None
+    pivots: ClassVar[bool] = False
+    parallel: ClassVar[bool] = False
     rod: ClassVar[bool] = False
 
     @classmethod

@@ -18,6 +18,7 @@ class Cylindrical(Product):
     """A shaft in a sleeve. Coordinates: displacement (m), angle (rad)."""
 
     kind = "cylindrical"
+    pivots = True
     loaded_across = True
     factors = (Translation(2), Rotation(2))
     glyph = SLEEVE

@@ -19,6 +19,7 @@ class Revolute(Product):
     """A hinge. One coordinate: the angle (rad)."""
 
     kind = "revolute"
+    pivots = True
     bearing = PIN
     loaded_across = True
     factors = (Rotation(2),)

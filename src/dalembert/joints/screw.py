@@ -29,6 +29,7 @@ class Screw(Product):
     """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` meters per revolution."""
 
     kind = "screw"
+    pivots = True
     bearing = FLANK
     loaded_across = True
     measured = True

@@ -19,6 +19,7 @@ class Spherical(Product):
     """A ball and socket. Coordinates: unit quaternion (w, x, y, z); velocities: ω in second-body axes (rad/s)."""
 
     kind = "spherical"
+    pivots = True
     bearing = SOCKET
     factors = (Ball(),)
     geometry = ("point",)

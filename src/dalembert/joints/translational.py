@@ -18,6 +18,7 @@ class Translational(Product):
     """A gantry. Coordinates: x, y, z (m)."""
 
     kind = "translational"
+    parallel = True
     geometry = ("[point]",)
     factors = (Translation(0), Translation(1), Translation(2))
     glyph = SLIDER

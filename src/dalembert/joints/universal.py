@@ -25,6 +25,7 @@ class Universal(Product):
     """A Cardan cross. Coordinates: angle about x of the first body, then about y of the second (rad)."""
 
     kind = "universal"
+    pivots = True
     geometry = ("point", "axis", "axis_2")
     factors = (Rotation(0), Rotation(1))
     glyph = CROSS

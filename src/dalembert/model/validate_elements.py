@@ -18,8 +18,6 @@ from dalembert.model.fields import nearest
 from dalembert.model.validate_bodies import check_placement
 from dalembert.model.validate_scope import Place, hint
 
-TURNING = ("revolute", "spherical", "universal", "cylindrical", "screw")
-
 __all__ = ["check_element", "check_event", "check_initial", "check_joint", "check_switches"]
 
 
@@ -101,7 +99,7 @@ def check_joint(place: Place, path: str, title: str, joint: JointData) -> None:
         return
     check_kind(JOINTS[joint.kind], joint, ElementSite(place, path, title))
     here = None if joint.point is None else place.vector(joint.point)
-    if joint.kind in TURNING and here is not None:
+    if JOINTS[joint.kind].pivots and here is not None:
         _check_particles(place, path, title, (joint.bodies, here))
 
 
@@ -110,7 +108,8 @@ def _check_particles(place: Place, path: str, title: str, joint: tuple[tuple[str
     bodies, here = joint
     for name in bodies:
         own = place.joints.get(name)
-        if own is None or own.kind != "translational" or own.bodies != ("ground", name) or own.point is None:
+        parallel = own is not None and own.kind in JOINTS and JOINTS[own.kind].parallel
+        if own is None or not parallel or own.bodies != ("ground", name) or own.point is None:
             continue
         at = place.vector(own.point)
         if at is not None and not np.allclose(at, here, atol=1e-9):
