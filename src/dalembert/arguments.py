@@ -28,9 +28,10 @@ WORDS: dict[Any, str] = {
     float: "a finite number",
     int: "a whole number",
     bool: "True or False",
-    str: "a text",
+    str: "a name",
     NoneType: "None",
 }
+ORIGINS = {"State": "a State, as da.assemble returns it"}  # where objects of a class come from
 
 
 def public(call: Callable[P, R]) -> Callable[P, R]:
@@ -89,7 +90,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, (str, os.PathLike))
     if issubclass(origin, Mapping):
         return isinstance(value, MAPPING) and (
-            not inner or all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
+            not inner or all(_names(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
         )
     if issubclass(origin, Iterable) and inner:
         return _are(value, inner[0])
@@ -97,14 +98,19 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _are(value: Any, kind: Any) -> bool:
-    """Whether a value may be several of a kind; one name may stand for itself, and a named object for its name."""
+    """Whether a value may be several of a kind; one name may stand for itself."""
     if isinstance(value, (str, bytes, *MAPPING)):
         return isinstance(value, str) and kind is str
     if isinstance(value, ARRAY):
         return value.ndim == 1 and all(_fits(one, kind) for one in value[:1].tolist())
     if not isinstance(value, SEQUENCE):
         return isinstance(value, Iterable)
-    return all(_fits(one, kind) or (kind is str and hasattr(one, "name")) for one in value)
+    return all(_names(one, kind) for one in value)
+
+
+def _names(value: Any, kind: Any) -> bool:
+    """Whether a value may be of a kind; a named object may stand for its name."""
+    return _fits(value, kind) or (kind is str and hasattr(value, "name"))
 
 
 def _culprit(name: str, value: Any, kind: Any) -> tuple[str, Any, Any]:
@@ -112,7 +118,7 @@ def _culprit(name: str, value: Any, kind: Any) -> tuple[str, Any, Any]:
     for origin, inner in map(_parts, (kind, *_parts(kind)[1])):
         if isinstance(origin, type) and issubclass(origin, Mapping) and inner and isinstance(value, MAPPING):
             for key, one in value.items():
-                if _fits(key, inner[0]) and not _fits(one, inner[1]):
+                if _names(key, inner[0]) and not _fits(one, inner[1]):
                     return f"{name}[{key!r}]", one, inner[1]
     return name, value, kind
 
@@ -146,7 +152,7 @@ def _words(kind: Any) -> list[str]:
         return ["a dictionary by name"]
     if issubclass(origin, Iterable) and inner:
         return ["names" if inner[0] is str else "numbers" if inner[0] is float else "a list"]
-    return [f"a {origin.__name__}"]
+    return [ORIGINS.get(origin.__name__, f"a {origin.__name__}")]
 
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -258,7 +258,7 @@ def test_wrong_input_is_reported_in_words():
         da.redundancy(model).reactions({"A": -1})
     with pytest.raises(da.DalembertError, match="belongs to 'door'"):
         da.redundancy(model, da.assemble(door()))
-    with pytest.raises(da.DalembertError, match=r"expected what da\.assemble returns"):
+    with pytest.raises(da.DalembertError, match=r"state must be a State, as da\.assemble returns it"):
         da.redundancy(model, {"A": 0.1})  # type: ignore[arg-type]
     state = da.assemble(model)
     with pytest.raises(da.DalembertError, match=r"give parameters to da\.assemble"):

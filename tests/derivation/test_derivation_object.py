@@ -198,7 +198,7 @@ def test_loops_get_abbreviations():
     [
         ({"formulation": "recursive"}, "no equations to read"),
         ({"formulation": "newton"}, "unknown formulation 'newton'"),
-        ({"formulation": 3}, "must be a name or a formulation"),
+        ({"formulation": 3}, "must be a name or a Formulation, got 3"),
         ({"coordinates": "absolute"}, "generalized coordinates"),
         ({"coordinates": 3}, "coordinates must be"),
         ({"method": "magic"}, "unknown method 'magic'"),

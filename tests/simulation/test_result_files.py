@@ -123,7 +123,7 @@ def test_what_is_no_result_at_all(tmp_path):
         da.load(tmp_path)
     with pytest.raises(DalembertError, match=r"is a model, not a result.  Fix: da.read"):
         da.load(tmp_path / "model.yaml")
-    with pytest.raises(DalembertError, match="takes the path of a result file, got 3"):
+    with pytest.raises(DalembertError, match="path must be the path of a file, got 3"):
         da.load(3)
 
 

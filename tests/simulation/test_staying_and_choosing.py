@@ -86,7 +86,8 @@ def test_partition_moves_as_few_coordinates_as_there_are_equations():
         ({"stabilization": "ggl", "integrator": "rk4"}, "is a form of 'radau'"),
         ({"integrator": "rk4", "rtol": 1e-6}, "has a fixed step and takes no rtol"),
         ({"integrator": "rk5"}, "unknown integrator 'rk5'"),
-        ({"step": float("nan")}, "step must be a positive number"),
+        ({"step": float("nan")}, "step must be a finite number or None, got nan"),
+        ({"step": -1.0}, "step must be a positive number"),
     ],
 )
 def test_wrong_options(options, words):

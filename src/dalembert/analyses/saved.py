@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Any
 
 from dalembert.analyses.motions.system_inverse import INVERSE, SystemInverse
 from dalembert.analyses.simulation.live_file import write_live
@@ -18,7 +16,6 @@ from dalembert.trajectory.trajectory import run_of
 
 __all__ = ["load"]
 
-_PATHS: tuple[type[Any], ...] = (str, os.PathLike)
 _MODELS = (".yaml", ".yml", ".urdf", ".xml", ".json")
 
 
@@ -30,8 +27,6 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
     Raises:
         DalembertError: there is no such file, it is no result, or it was changed or damaged since it was written.
     """
-    if not isinstance(path, _PATHS):
-        raise DalembertError(f"load takes the path of a result file, got {path!r}")
     path = Path(path)
     if path.suffix.lower() in _MODELS:
         raise DalembertError(f"{path} is a model, not a result.  Fix: da.read({str(path)!r})")

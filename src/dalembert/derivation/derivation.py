@@ -111,8 +111,6 @@ def _formulation(given: str | Formulation) -> Formulation:
         if given not in FORMULATIONS:
             raise DalembertError(f"unknown formulation {given!r}; these can be derived: {', '.join(derivable())}")
         given = FORMULATIONS[given]()
-    if not isinstance(given, Formulation):
-        raise DalembertError(f"formulation must be a name or a formulation, got {type(given).__name__}")
     if not hasattr(given, "derive"):
         raise DalembertError(
             f"formulation {given.name!r} is solved in numbers and has no equations to read; these have: "

@@ -72,10 +72,6 @@ def simulate(
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
     """
     options = Options.of(options, given, RunOptions)
-    if progress is not None and not callable(progress):
-        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
-    if checkpoint is not None and not isinstance(checkpoint, (str, Path)):
-        raise DalembertError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     if strict and not options.certify:
         raise DalembertError("strict=True needs a certificate.  Fix: leave out certify=False")
     times = options.times(duration, DEFAULT_OUTPUTS)

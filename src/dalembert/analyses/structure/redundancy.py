@@ -247,8 +247,6 @@ def freedoms(count: int) -> str:
 
 
 def _check(dynamics: Dynamics, state: State, parameters: dict[str, float] | None) -> None:
-    if not isinstance(state, State):
-        raise DalembertError(f"state: expected what da.assemble returns, got {type(state).__name__}")
     layout = [(slot.body, slot.joint, slot.q) for slot in dynamics.coordinates.slots]
     if [(slot.body, slot.joint, slot.q) for slot in state.coordinates.slots] != layout:
         raise DalembertError(f"the state belongs to {state.coordinates.flat.name!r}, which has other bodies and joints")
