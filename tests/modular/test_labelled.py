@@ -111,6 +111,7 @@ def test_what_deriving_costs_is_logged(caplog: pytest.LogCaptureFixture) -> None
         assert S.equations().f_bar.rows
     steps = [record.getMessage() for record in caplog.records]
     assert [step.partition(" in ")[0] for step in steps] == [
+        "subsystem 'logged': variables and invariants",
         "subsystem 'logged': rows of 1 subsystems as a graph", "subsystem 'logged': two consistent states",
         "subsystem 'logged': independent variables of 1 subsystems", "subsystem 'logged': matrices over SymPy",
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from support.many_subsystems import nest, row
 import dalembert as da
 from dalembert.modular import compiled_system
 from dalembert.modular.compiled_system import CompiledSystem, compiled
+from dalembert.modular.deriving import deriving
 from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.own_rows import COUNTS
 from dalembert.modular.witness import bound_together
@@ -151,3 +153,19 @@ def test_the_way_back_by_the_tree_is_the_shortest(kind: str, monkeypatch: pytest
         found.append(y)
     assert np.abs(found[0] - off).max() > 1e-4
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_the_search_for_garbage_goes_on_as_before(searches):
+    """A step of deriving leaves Python's collector as it was, also where it fails."""
+    was = gc.isenabled()
+    try:
+        (gc.enable if searches else gc.disable)()
+        with deriving("S", "a step"), deriving("S", "a step within it"):
+            assert not gc.isenabled()
+        assert gc.isenabled() is searches
+        with pytest.raises(ZeroDivisionError), deriving("S", "a step that fails"):
+            _ = 1 / 0
+        assert gc.isenabled() is searches
+    finally:
+        (gc.enable if was else gc.disable)()

@@ -17,6 +17,7 @@ from dalembert.modular.accelerations import acceleration
 from dalembert.modular.choices import decide_all
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, Strategy, choose
 from dalembert.modular.compose import Composed, compose
+from dalembert.modular.deriving import deriving
 from dalembert.modular.invariants import Classified, classify
 from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label, split_rate
@@ -25,7 +26,6 @@ from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import own_rows
 from dalembert.modular.readable import Explicit
 from dalembert.modular.symbolic import composed_symbolic
-from dalembert.modular.timing import timed
 from dalembert.modular.variables import local
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def equations_of(
     values, guesses = subsystem.parameter_values(), subsystem.guesses()
     key = ("equations", subsystem.name, order, strategy, tuple(values.items()), tuple(guesses.items()))
     if key not in description.memo:
-        description.memo[key] = ModularEquations(subsystem.name, description, values, guesses, order, strategy)
+        with deriving(subsystem.name, "variables and invariants"):
+            description.memo[key] = ModularEquations(subsystem.name, description, values, guesses, order, strategy)
     return description.memo[key]
 
 
@@ -63,7 +64,7 @@ class ModularEquations(ModularSystem):
 
     @cached_property
     def _decided(self) -> tuple[dict[tuple[str, ...], Choice], dict[tuple[str, ...], Choice]]:
-        with timed(self.name, f"independent variables of {len(self.nodes)} subsystems"):
+        with deriving(self.name, f"independent variables of {len(self.nodes)} subsystems"):
             return decide_all(self)
 
     @property
@@ -80,7 +81,7 @@ class ModularEquations(ModularSystem):
     @cached_property
     def composed(self) -> Composed:
         choices = self._choices
-        with timed(self.name, "matrices over SymPy"):
+        with deriving(self.name, "matrices over SymPy"):
             return composed_symbolic(self.description, self.order, choices)
 
     @property

@@ -12,11 +12,11 @@ import sympy as sp
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME
 from dalembert.modular.complement import Choice, Strategy
+from dalembert.modular.deriving import deriving
 from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order, force_order, working_order
 from dalembert.modular.labels import Label, match, split_rate
 from dalembert.modular.nodes import Node, tree_of
-from dalembert.modular.timing import timed
 from dalembert.modular.traced import LowerRows, TracedSystem
 from dalembert.modular.variables import local
 from dalembert.modular.witness import Bound, Numbers, Residual, bound_together, consistent, worst
@@ -99,7 +99,7 @@ class ModularSystem:
     @cached_property
     def casadi(self) -> TracedSystem:
         """The same system over CasADi."""
-        with timed(self.name, f"rows of {len(self.nodes)} subsystems as a graph"):
+        with deriving(self.name, f"rows of {len(self.nodes)} subsystems as a graph"):
             return TracedSystem(self)
 
     def values(
@@ -160,7 +160,7 @@ class ModularSystem:
         """Consistent states at which ranks are looked at; states that are not, if rank needs none."""
         if not self.casadi.lower:
             return [Numbers(self._known(False), salt) for salt in ("", "other ")]
-        with timed(self.name, "two consistent states"):
+        with deriving(self.name, "two consistent states"):
             return self._consistent_states()
 
     def _consistent_states(self) -> list[Mapping[str, float]]:

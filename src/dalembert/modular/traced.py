@@ -19,6 +19,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
+from dalembert.modular.deriving import deriving
 from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.nodes import Node
@@ -239,12 +240,13 @@ class TracedSystem:
     @cached_property
     def matrices(self) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
         """K, k, A, b of  K q⟨σ⟩ + k = f̄ = 0,  A q⟨σ⟩ + b = 0: the equations of motion, by all variables of order σ."""
-        f = self.f_bar if self.order <= max(self.equations.force_order, 0) else self.prolonged[0]
-        values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
-        top = self.column(self.equations.top)
-        A, b = self.A, self.b
-        rest = CASADI.to_sx(np.array([b.get(row, ONE) for row in A.rows], dtype=object))
-        return ca.jacobian(values, top), ca.substitute(values, top, ca.SX.zeros(top.shape[0])), to_sx(A), rest
+        with deriving(self.equations.name, "equations of motion as a graph"):
+            f = self.f_bar if self.order <= max(self.equations.force_order, 0) else self.prolonged[0]
+            values = CASADI.to_sx(np.array([f.get(row, ONE) for row in f.rows], dtype=object))
+            top = self.column(self.equations.top)
+            A, b = self.A, self.b
+            rest = CASADI.to_sx(np.array([b.get(row, ONE) for row in A.rows], dtype=object))
+            return ca.jacobian(values, top), ca.substitute(values, top, ca.SX.zeros(top.shape[0])), to_sx(A), rest
 
     def prolong(self, f_bar: Labelled) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
         """Dynamic equations differentiated until they are of order σ (T20), and their lower orders."""
