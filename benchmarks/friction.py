@@ -104,6 +104,8 @@ def main(duration: float = 1.0) -> None:
     for rubs, model in models.items():
         costs["an evaluation (µs)"][rubs] = 1e6 * least(calls[rubs], 500) / count[rubs]
         costs["a run (ms)"][rubs] = 1e3 * least(lambda model=model: da.simulate(model, duration, **options), 20)
+    steps = {rubs: run.certificate.counts["steps"] + run.certificate.counts["rejected"] for rubs, run in runs.items()}
+    costs["a step (µs)"] = {rubs: 1e3 * cost / steps[rubs] for rubs, cost in costs["a run (ms)"].items()}
     print(f"{duration:g} s of motion; joints come to a halt {len(runs[20].events)} times")
     for what, found in costs.items():
         print(f"{what:<20} without friction {found[0]:7.2f}   with {found[20]:7.2f}   ratio {found[20] / found[0]:.2f}")
