@@ -81,6 +81,7 @@ CASES = {
     "five-bar": (
         five_bar, {("rod_left", (0.35, 0.9, 0)): ["0.35 + 0.1*sin(3*t)", "0.9 - 0.1*(1 - cos(4*t))", None]}, ["A", "E"],
     ),
+    "whitworth": (da.library.whitworth, {"crank.angle": "pi/2*t"}, ["u1"]),
     "rolling disc": (
         da.library.rolling_disc,
         {"contact[2]": "0.5*t", "contact[3]": "0.3 + 0.1*sin(t)", "contact[4]": "6*t + 0.1*t**2"},
