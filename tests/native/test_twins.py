@@ -156,6 +156,7 @@ def methods() -> Iterator[Work]:
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
     yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
+    yield "no singular position", lambda: look_for_singularity(np.tile(np.eye(2, 3), (20, 1, 1)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
 
 

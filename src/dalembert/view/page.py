@@ -91,7 +91,8 @@ def asset(room: str, name: str) -> str:
     text = _squeezed((resources.files(room) / "assets" / name).read_text(encoding="utf-8").replace("\r\n", "\n"))
     if name.endswith(".js"):
         return _tightened(text)
-    return re.sub(r"(?<=[{:,;])[ \n]| (?=\{)", "", text) if name.endswith(".css") else text
+    # A style sheet needs no blanks beside its signs, and no semicolon before the end of a rule.
+    return re.sub(r"(?<=[{:,;}])[ \n]| (?=\{)|;[ \n]*(?=\})", "", text) if name.endswith(".css") else text
 
 
 def _squeezed(text: str) -> str:
