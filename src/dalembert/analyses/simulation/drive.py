@@ -455,12 +455,8 @@ class Driver:
     def _press_on(self, t: float, x: np.ndarray) -> None:
         """Forces of contacts jump where friction goes over from slip to stick: some may end there."""
         assert isinstance(self.dynamics, Dynamics)
-        flat = self.dynamics.flat
-        if flat.contacts:
-            before = self.parameters
+        if self.dynamics.flat.contacts:
             self._settle(t, x)
-            found = self.parameters
-            self.parameters = before | {flat.switches[name]: found[flat.switches[name]] for name in flat.contacts}
 
     def _hold_rank(self, t: float, x: np.ndarray, switched: bool) -> None:
         """Of an over-constrained mechanism whose parameters or acting constraints are others now."""
