@@ -6,16 +6,6 @@ import math
 
 import numpy as np
 
-from dalembert.integrators.branches import (
-    ARMED,
-    EVENT_NUDGE,
-    LEAST_SIZE,
-    choose_branches,
-    events_at,
-    is_open,
-    switch,
-    write,
-)
 from dalembert.integrators.ends import (
     EVENT,
     FAILED,
@@ -33,6 +23,16 @@ from dalembert.integrators.ends import (
     WORN,
 )
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
+from dalembert.integrators.switching import (
+    ARMED,
+    EVENT_NUDGE,
+    LEAST_SIZE,
+    choose_branches,
+    events_at,
+    is_open,
+    switch,
+    write,
+)
 from dalembert.native import native
 from dalembert.numerics.context import CHOOSE
 

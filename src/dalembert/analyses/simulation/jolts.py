@@ -17,7 +17,7 @@ JUMPS = (
     "formulas that go over without a jump"
 )
 FOLLOWS = (
-    "velocities that follow from {names} would have to jump by {size:.3g}, where it goes over to another branch; "
+    "velocities would have to jump by {size:.3g}, where {names} goes over to another branch; "
     "these variables have no impulse for that.  Fix: formulas whose rates go over without a jump, or {other}"
 )
 
@@ -38,15 +38,18 @@ def jump_explained(dynamics: Dynamics | CompiledSystem, memory: Memory) -> str |
     names = _names(dynamics, memory.jumped_by)
     if memory.jump > 0:
         return JUMPS.format(names=names, size=memory.jump)
-    generalized = isinstance(dynamics, Dynamics) and dynamics.coordinates.eliminated
-    other = "coordinates='relative'" if generalized else "formulation='lagrange-multipliers'"
+    if isinstance(dynamics, CompiledSystem):
+        other = "an event before it that sets them"
+    else:
+        other = "coordinates='relative'" if dynamics.coordinates.eliminated else "formulation='lagrange-multipliers'"
     return FOLLOWS.format(names=names, size=-memory.jump, other=other)
 
 
 def _names(dynamics: Dynamics | CompiledSystem, index: int) -> str:
     """The constraints behind a branch, by the number of its event from 1 on."""
-    found: list[str] = []
-    if isinstance(dynamics, Dynamics):
+    if isinstance(dynamics, CompiledSystem):
+        found = dynamics.branching(index)
+    else:
         branch = dynamics.kernels.event_owners[index - 1]
         found = [repr(name) for name, own in dynamics.flat.branching.items() if branch in own]
     return " or ".join(found) or "a constraint"
