@@ -95,6 +95,15 @@ def test_a_jolt_is_an_impulse_and_is_told(coordinates):
     assert not any("singular position" in remark for remark in found.certificate.remarks)
 
 
+@pytest.mark.parametrize("integrator", ["generalized-alpha", "rk4", "bdf"])
+def test_no_method_calls_a_jolt_trusted(integrator):
+    step = {} if integrator == "bdf" else {"step": 1e-3}
+    found = run(shaft("2*max(t - 0.5, 0)"), integrator=integrator, **step)
+    assert found.joint("B").q.values[-1] == pytest.approx(-2 / 5 * np.sin(12.5), abs=1e-4)
+    assert not found.certificate.trusted
+    assert any(check.name == "jolts" and not check.passed for check in found.certificate.checks)
+
+
 def test_knots_of_a_linear_table_are_jolts():
     model = shaft("way(t)")
     model.table("way", [0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 4.0, 5.0], kind="linear")

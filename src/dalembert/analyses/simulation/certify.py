@@ -88,6 +88,7 @@ def certify(
         checks = [
             *([] if estimate is None else [estimate.check]),
             *_constraint_checks(seen, context, accuracy),
+            *_jolt_checks(result.jolts),
             *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
@@ -370,6 +371,12 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check], data
         names = ", ".join(map(repr, written[:MOST_NAMED])) + (" …" if len(written) > MOST_NAMED else "")
         remarks.append(REMARKS["written"].format(names=names))
     return remarks
+
+
+def _jolt_checks(jolts: int) -> list[Check]:
+    """Velocities must not jump, whatever else holds afterwards."""
+    about, fix = "velocities that had to jump to another branch of a formula", "formulas whose rates do not jump"
+    return [Check("jolts", float(jolts), 0.0, "", about, fix)] if jolts else []
 
 
 def branches_as_written(dynamics: Dynamics) -> list[str]:
