@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -137,8 +139,8 @@ def test_a_variable_that_nothing_determines_is_named():
         da.simulate(S, 1.0)
 
 
-def test_branches_that_are_evaluated_as_written_are_named():
-    """A force with sign and one with abs of a variable are named; abs of a parameter chooses nothing on the way."""
+def test_branches_that_are_evaluated_as_written_are_named(monkeypatch):
+    """Where there are too many: a force with sign and one with abs are named, and not abs of a parameter."""
     part = da.Subsystem("block")
     m, k = part.parameters(m=1.0, k=-2.0)
     x, z = part.coordinates("x z")
@@ -147,6 +149,7 @@ def test_branches_that_are_evaluated_as_written_are_named():
     whole.include(part)
     y = whole.coordinates("y")
     whole.effective_forces({y: -y.dd - 0.1 * sp.Abs(y)})
+    monkeypatch.setattr(sys.modules["dalembert.modular.system_branches"], "MOST_BRANCHES", 0)
     remarks = da.simulate(whole, 0.2, initial={"block.x": 1.0, "block.z.d": 3.0, "y": 0.5}).certificate.remarks
     (named,) = [text for text in remarks if "branches" in text]
     assert "formulas of the force on block.z, the force on y have branches" in named

@@ -47,6 +47,15 @@ class Constraint(Element):
         """Which of its points are centers of wheels, which must stay in one plane with what is next to them."""
         return []
 
+    @property
+    def n_switches(self) -> int:
+        """How many ``switches`` it has."""
+        return 0
+
+    def switches(self, motion: Motion) -> list[Any]:
+        """What chooses branches of formulas in terms of its own, which no formula of the model can write."""
+        return []
+
     def position(self, motion: Motion) -> list[Any]:
         return []
 

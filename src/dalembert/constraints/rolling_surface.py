@@ -11,7 +11,8 @@ from pydantic import Field
 
 from dalembert.constraints.base import Constraint
 from dalembert.elements import Allowed, BodyName, Formula, Motion, Site, Vector, check_two_bodies
-from dalembert.expressions import evaluate, parameter
+from dalembert.expressions import evaluate, parameter, switches_in
+from dalembert.expressions.symbols import BEND_QUANTITY, reference
 from dalembert.spatial.so3 import cross
 
 __all__ = ["RollingSurface"]
@@ -28,6 +29,14 @@ TRIED = 13  # directions in which it is looked at
 def _slopes(surface: sp.Expr) -> tuple[sp.Expr, ...]:
     """The gradient; constraints are asked for in many algebras and at many states."""
     return tuple(cast(sp.Expr, surface.diff(direction)) for direction in DIRECTION)
+
+
+@lru_cache(maxsize=1000)
+def _bends(surface: sp.Expr) -> tuple[sp.Expr, ...]:
+    """What chooses branches of the gradient: where curvatures may jump."""
+    turning = set(DIRECTION)
+    found = (switch for slope in _slopes(surface) for switch in switches_in(slope, lambda s: bool(s.atoms() & turning)))
+    return tuple(dict.fromkeys(found))
 
 
 class RollingSurface(Constraint):
@@ -70,25 +79,47 @@ class RollingSurface(Constraint):
                 site.report("surface", message, "take the support function of a convex body")
                 return
 
-    def _farthest(self, motion: Motion, down: np.ndarray) -> np.ndarray:
-        """The point ∇h in a direction, from the center."""
+    @property
+    def n_switches(self) -> int:
+        return len(_bends(self.surface))
+
+    def switches(self, motion: Motion) -> list[Any]:
+        """Where, on the surface, one formula for it goes over to another."""
+        _, turned, plane = self._standing(motion)
+        return self._along(motion, _bends(self.surface), -(turned.T @ plane[2]))
+
+    def _along(
+        self, motion: Motion, formulas: tuple[sp.Expr, ...], down: np.ndarray, chosen: dict[Any, Any] | None = None
+    ) -> list[Any]:
+        """Formulas of a direction."""
         own = dict(zip(DIRECTION, down, strict=True))
 
         def lookup(atom: Any) -> Any:
             return own[atom] if atom in own else motion.evaluate(atom)
 
-        return motion.al.array([evaluate(motion.al, slope, lookup) for slope in _slopes(self.surface)])
+        return [evaluate(motion.al, formula, lookup, chosen) for formula in formulas]
+
+    def _chosen(self, motion: Motion) -> dict[Any, Any]:
+        """What chooses branches of the surface, if a run does."""
+        asked = {bend: reference(BEND_QUANTITY, self.name, i) for i, bend in enumerate(_bends(self.surface))}
+        return {bend: motion.chosen[ref] for bend, ref in asked.items() if ref in motion.chosen}
+
+    def _standing(self, motion: Motion) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The plane as drawn, axes of the surface, and the plane as it is: two tangents and the normal as rows."""
+        al, (first, second) = motion.al, self.bodies
+        drawn = al.array([[al.constant(float(entry)) for entry in row] for row in _frame(self.axis)])
+        plane = drawn @ (motion.body(first)[0].R @ motion.local_axes(first)).T
+        return drawn, motion.body(second)[0].R @ motion.local_axes(second), plane
 
     def _contact(self, motion: Motion) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
         """Normal of the plane and its tangents as rows, the center, the contact point (world), and the gap."""
-        al, (first, second) = motion.al, self.bodies
+        (first, second), slopes = self.bodies, _slopes(self.surface)
         (X_1, _), (X_2, _) = (motion.body(name) for name in self.bodies)
-        drawn = al.array([[al.constant(float(entry)) for entry in row] for row in _frame(self.axis)])
-        plane = drawn @ (X_1.R @ motion.local_axes(first)).T
-        turned = X_2.R @ motion.local_axes(second)
+        drawn, turned, plane = self._standing(motion)
         center = X_2.apply(motion.local_point(second, self.center))
         below, start = -(turned.T @ plane[2]), -drawn[2]
-        point, first_point = self._farthest(motion, below), self._farthest(motion, start)
+        point = motion.al.array(self._along(motion, slopes, below, self._chosen(motion)))
+        first_point = motion.al.array(self._along(motion, slopes, start))
         height = plane[2] @ (center - X_1.apply(motion.local_point(first, self.center)))
         return plane, center, center + turned @ point, height + start @ first_point - below @ point
 

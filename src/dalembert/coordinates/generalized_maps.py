@@ -28,6 +28,7 @@ from dalembert.tree import InverseDerivatives
 
 if TYPE_CHECKING:
     from dalembert.coordinates.generalized import GeneralizedCoordinates
+    from dalembert.model.mechanism import Mechanism
 
 __all__ = ["Elimination", "MappedKinematics", "find_elimination"]
 
@@ -54,8 +55,8 @@ class Elimination:
     def rheonomic(self) -> bool:
         return any(TIME in formula.free_symbols for _, formula in self.formulas)
 
-    def expand(self, al: Algebra, parameters: dict[str, Any], t: Any, q: np.ndarray) -> np.ndarray:
-        """q_J = f(t, q)."""
+    def expand(self, al: Algebra, mechanism: Mechanism, t: Any, q: np.ndarray) -> np.ndarray:
+        """q_J = f(t, q), by the parameters of a mechanism and the branches that it chooses."""
         full = al.zeros(self.size)
         for value, i in zip(q, self.kept, strict=False):
             full[i] = value
@@ -63,10 +64,10 @@ class Elimination:
         def lookup(atom: sp.Symbol | Reference) -> Any:
             if isinstance(atom, Reference):
                 return full[self.entries[atom.element, atom.index]]
-            return t if atom == TIME else parameters[atom.name]
+            return t if atom == TIME else mechanism.parameters[atom.name]
 
         for i, formula in self.formulas:
-            full[i] = evaluate(al, formula, lookup)
+            full[i] = evaluate(al, formula, lookup, mechanism.chosen)
         return full
 
 
@@ -218,7 +219,7 @@ class MappedKinematics(PlainKinematics):
         return other
 
     def _expand(self, al: Algebra, t: Any, q: np.ndarray) -> np.ndarray:
-        return self.elimination.expand(al, self.mechanism.parameters, t, q)
+        return self.elimination.expand(al, self.mechanism, t, q)
 
     def moved(self, q: np.ndarray, u: np.ndarray, du: np.ndarray | None = None, flow: int = 1) -> tuple[Any, Any, Any]:
         """q_J, u_J, u̇_J; with ``flow`` 0 time stands still."""

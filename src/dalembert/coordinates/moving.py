@@ -16,6 +16,7 @@ from dalembert.elements import Motion
 from dalembert.errors import ModelError
 from dalembert.expressions import STATE, TIME, Reference, evaluate, parameter
 from dalembert.expressions.symbols import (
+    BEND_QUANTITY,
     DEFLECTION_QUANTITY,
     FELT_QUANTITIES,
     LINE_QUANTITIES,
@@ -195,9 +196,13 @@ class TreeMotion(FormulaMotion):
     def _quantity(self, ref: Reference) -> Any:
         if ref.quantity in FELT_QUANTITIES:
             return self.parameter(parameter(ref.text))
-        if ref.quantity not in ("switch", DEFLECTION_QUANTITY):
+        if ref.quantity not in (BEND_QUANTITY, "switch", DEFLECTION_QUANTITY):
             return super()._quantity(ref)
-        force, scope = self.tree.coordinates.flat.forces[ref.element]
+        flat = self.tree.coordinates.flat
+        if ref.quantity == BEND_QUANTITY:
+            constraint, scope = flat.constraints[ref.element]
+            return constraint.switches(self.within(scope))[ref.index]
+        force, scope = flat.forces[ref.element]
         if ref.quantity == DEFLECTION_QUANTITY:
             return force.deflections(self.within(scope))[ref.index]
         return force.switches(self.within(scope))[ref.index]

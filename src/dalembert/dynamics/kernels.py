@@ -125,6 +125,14 @@ class KernelSet(ABC):
         """True if forces depend on accelerations or reactions that follow from them."""
         return len(self.frictions) + len(self.felt[0]) > 0
 
+    @made_once
+    def imposed(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """What constraints with branches leave (see ``Equations.imposed``)."""
+        return [], [], []
+
+    # Given by equations with branches.
+    imposed_kernel: made_once[Kernel]
+
     # Given by equations that assume forces or watch them.
     friction_kernel: made_once[Kernel]
     friction_slopes_kernel: made_once[Kernel]

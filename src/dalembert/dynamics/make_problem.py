@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def make_problem(
     problem = Problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, rhs=context.rhs, retract=context.retract,
         n_events=n_events, events=project.events.bind(context) if n_events else None,
-        n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
+        **_branches(kernels, context),
         n_states=kernels.tail, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
     for need in needs:
@@ -162,7 +162,28 @@ def _check_needs(kernels: KernelSet, used: set[str], needs: tuple[str, ...]) -> 
 
 
 def _event_kernel(kernels: KernelSet) -> dict[str, Kernel]:
-    return {"event": kernels.event_kernel} if kernels.event_owners else {}
+    """Kernels of events, and of what their branches impose."""
+    found = {"event": kernels.event_kernel} if kernels.event_owners else {}
+    return {**found, "imposed": kernels.imposed_kernel} if any(kernels.imposed) else found
+
+
+def _branches(kernels: KernelSet, context: Context, by_speeds: bool = True) -> dict[str, Any]:
+    """What a problem knows of branches of formulas.
+
+    Args:
+        by_speeds: False if velocities are no part of what is integrated, so that they cannot jump by themselves.
+    """
+    if not context.n_branches:
+        return {}
+    places, speeds, given = map(len, kernels.imposed)
+    found = {"n_branches": context.n_branches, "choose": project.choose.bind(context)}
+    if places + speeds + given == 0:
+        return found
+    follow = given // 2 + (0 if by_speeds else speeds)
+    return found | {
+        "n_places": places + given // 2, "n_speeds": speeds + given // 2, "n_given": follow,
+        "imposed": project.imposed.bind(context),
+    }  # fmt: skip
 
 
 def _problem_in_variables(
@@ -199,7 +220,7 @@ def _problem_in_variables(
         n_events=context.n_events, rhs=functions.rhs, retract=functions.retract, decode=functions.decode,
         encode=functions.encode,
         events=functions.events if context.n_events else None,
-        n_branches=context.n_branches, choose=project.choose.bind(context) if context.n_branches else None,
+        **_branches(kernels, context, by_speeds=False),
         jacobian=functions.jacobian if "jacobian" in needs else None,
     )  # fmt: skip
     if mixed is not None:

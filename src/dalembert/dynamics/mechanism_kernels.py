@@ -82,6 +82,17 @@ class MechanismKernels(KernelSet):
         return np.array(found, dtype=np.int64).reshape(-1, 6)
 
     @made_once
+    def imposed(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """What constraints with branches leave (see ``Equations.imposed``)."""
+        return self.traced.imposed() if self.n_branches and self.flat.branching else ([], [], [])
+
+    @made_once
+    def imposed_kernel(self) -> Kernel:
+        """The same as ``Problem.imposed`` wants it."""
+        places, speeds, given = self.imposed
+        return self.compile("imposed", {"left": CASADI.array([*places, *given[::2], *speeds, *given[1::2]])})
+
+    @made_once
     def touch_kernel(self) -> Kernel:
         """Gaps, slips and what they depend on (see ``equations.touches``), with M, f, A and γ."""
         e = self.traced

@@ -16,7 +16,8 @@ from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 from dalembert.numerics.solver_steps import move_what_has_mass
 
 __all__ = [
-    "PROJECTIONS", "along_dependent", "approach", "choose", "correct", "events", "normalize", "retract", "shortest",
+    "PROJECTIONS", "along_dependent", "approach", "choose", "correct", "events", "imposed", "normalize", "retract",
+    "shortest",
 ]  # fmt: skip
 
 # Newton's method on the position constraints: the error is a length or an angle. What is not corrected now is corrected
@@ -242,6 +243,13 @@ def choose(c: Context, branches: np.ndarray) -> int:
     first, skip = c.n_parameters - c.n_branches, c.n_events - c.n_branches
     for i in range(c.n_branches):
         c.parameters[first + i] = branches[skip + i]
+    return OK
+
+
+@native
+def imposed(c: Context, t: float, x: np.ndarray, out: np.ndarray) -> int:
+    """What constraints with branches leave at a state (see ``Problem.imposed``)."""
+    out[:] = c.imposed(t, x[: c.nq + c.nv], c.parameters)
     return OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +23,11 @@ class Motion(Protocol):
 
     def evaluate(self, formula: sp.Expr) -> Any:
         """The value of a formula of time, parameters, joint and body motion."""
+        ...
+
+    @property
+    def chosen(self) -> Mapping[sp.Expr, Any]:
+        """What chooses branches of formulas, by the functions whose signs do otherwise."""
         ...
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:

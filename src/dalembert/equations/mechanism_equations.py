@@ -436,6 +436,16 @@ class Equations:
         values += [self.motion.evaluate(switch) for switch in self.motion.chosen]
         return self.al.array(values)
 
+    def imposed(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """What constraints with branches leave: of positions, of velocities; and coordinates with their rates, one
+        after the other, that follow from such."""
+        flat, gone = self.flat, self.tree.coordinates.eliminated
+        own = [row.owner in flat.branching and not row.rigid for row in self.rows]
+        places = [value for value, row in self._residuals if row.holonomic and row.owner in flat.branching]
+        speeds = [value for value, mine in zip(self.velocity_residual(), own, strict=True) if mine]
+        given = [pair[:2] for name in flat.branching if name in gone for pair in flat.constraints[name][0].gives()]
+        return places, speeds, [part[i] for joint, i in given for part in self.motion.joint(joint)]
+
     def event_values(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """New parameters and new velocities of each event, in the order of its ``set`` and its ``rates``."""
         found: dict[str, tuple[np.ndarray, np.ndarray]] = {}

@@ -10,8 +10,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 __all__ = [
-    "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FELT_QUANTITIES", "JOINT_QUANTITIES", "LINE_QUANTITIES",
-    "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference",
+    "BEND_QUANTITY", "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FELT_QUANTITIES", "JOINT_QUANTITIES",
+    "LINE_QUANTITIES", "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference",
     "derivative", "difference", "expanded", "parameter", "reference", "references", "replaced", "symbols_of",
 ]  # fmt: skip
 
@@ -27,6 +27,8 @@ LINE_QUANTITIES = ("length", "rate")
 TURN_QUANTITIES = ("angle", "rate")
 # What formulas of a bushing name of its deflection: deflection(name, i) once models are written out.
 DEFLECTION_QUANTITY = "deflection"
+# What chooses branches of a constraint's formulas in terms of its own: bend(name, i).
+BEND_QUANTITY = "bend"
 # A state of the model's own is written by its name; once models are written out it is the reference state(name).
 STATE = "state"
 # World position and velocity of a body's origin, and its angular velocity in world axes.

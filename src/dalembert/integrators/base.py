@@ -41,7 +41,7 @@ class Result:
         status: how it ended; ``end`` is the time reached, ``last`` the state there.
         narrow: steps that were cut because the method did not see what happens within them.
         defect: the largest difference between the solution within a step and the equations, in tolerances.
-        switches: how often a formula went over to another branch.
+        switches: how often a formula went over to another branch;  jolts: how often velocities jumped there.
     """
 
     time: np.ndarray
@@ -55,6 +55,7 @@ class Result:
     narrow: int = 0
     defect: float = 0.0
     switches: int = 0
+    jolts: int = 0
 
 
 class Integrator(ABC):
@@ -144,5 +145,6 @@ def result(problem: Problem, status: Status, memory: Memory, times: np.ndarray, 
     """What a memory tells about its run; the last state is not finite if the method got lost."""
     written, last = memory.written, np.full(out.shape[1], np.nan)
     problem.write(memory.t, memory.y, last)
-    counts = memory.steps, memory.rejected, memory.evaluations, memory.narrow, memory.defect, memory.switches
-    return Result(times[:written], out[:written], status, memory.t, last, *counts)
+    m = memory
+    counts = m.steps, m.rejected, m.evaluations, m.narrow, m.defect, m.switches, m.jolts
+    return Result(times[:written], out[:written], status, m.t, last, *counts)

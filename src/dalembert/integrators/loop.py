@@ -6,7 +6,33 @@ import math
 
 import numpy as np
 
+from dalembert.integrators.ends import (
+    EVENT,
+    FAILED,
+    FINISHED,
+    GO_ON,
+    NO_CONVERGENCE,
+    NO_HEADWAY,
+    PAUSED,
+    REJECTED,
+    RESTARTED,
+    STEP_TOO_SMALL,
+    STIFF,
+    STOPPED,
+    TOO_MANY_STEPS,
+    WORN,
+)
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
+from dalembert.integrators.switching import (
+    ARMED,
+    EVENT_NUDGE,
+    LEAST_SIZE,
+    choose_branches,
+    events_at,
+    is_open,
+    switch,
+    write,
+)
 from dalembert.native import native
 from dalembert.numerics.context import CHOOSE
 
@@ -15,12 +41,6 @@ __all__ = [
     "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "WORN", "hermite", "integrate", "land", "wind",
     "write",
 ]  # fmt: skip
-
-# How a loop can end.
-FINISHED, STEP_TOO_SMALL, FAILED, TOO_MANY_STEPS, STOPPED, PAUSED, EVENT, STIFF, NO_CONVERGENCE, NO_HEADWAY = range(10)
-WORN = 10  # the variables of the state are to be chosen anew
-# What else a step can end with; RESTARTED: another branch of a formula is taken, and the method begins anew.
-GO_ON, REJECTED, RESTARTED = -1, -2, -3
 
 # Requests in ``Monitor.request``.
 STOP, PAUSE = 1, 2
@@ -38,21 +58,14 @@ BESIDE = 0.382
 
 # So often in a row a step is cut that passes over something.
 MOST_CUTS = 12
-LEAST_SIZE = 0.01  # of an entry of y, to which a relative tolerance refers
 
 # So many steps, tried or done, must bring a run forward by this share of its length at least.
 HEADWAY_STEPS, HEADWAY = 50_000, 1e-5
 
-# So often branches of formulas may change within this share of a run's length; more often, they switch back and forth.
-MOST_SWITCHES, SWITCHING = 64, 1e-9
 # After so many rejections in a row formulas are evaluated as they are written: a branch may end where another begins.
 PATIENCE = 12
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
-
-# How far ahead (s) the start of a run looks which way an event moves that just happened, and a value just below zero.
-EVENT_NUDGE = 1e-8
-ARMED = 1e-300
 
 
 @native
@@ -60,91 +73,6 @@ def _remember_sizes(m: Memory):
     """The largest values of y so far."""
     for j in range(len(m.y)):
         m.largest[j] = max(m.largest[j], abs(m.y[j]))
-
-
-@native
-def _events(p: Problem, m: Memory, t: float, y: np.ndarray, g: np.ndarray) -> int:
-    """Values that rise through zero where an event happens, or where a branch of a formula ends."""
-    status = p.events(t, y, g)
-    for i in range(p.n_events - p.n_branches, p.n_events):
-        g[i] *= -m.branches[i]
-    return status
-
-
-@native
-def _sign(x: float) -> float:
-    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
-
-
-@native
-def _choose_branches(p: Problem, m: Memory, open_only: bool) -> int:
-    """Take the branches of formulas that hold at the state, or a moment later where that is not decided; what is not
-    decided then either is left open, as written. ``open_only``: those that were left open."""
-    first, chosen, x, undecided = p.n_events - p.n_branches, m.branches, np.empty(p.n_events), False
-    for i in range(first, p.n_events):
-        if not open_only:
-            chosen[i] = 0.0
-    p.choose(chosen)
-    if p.events(m.t, m.y, x) != 0:
-        return FAILED
-    for i in range(first, p.n_events):
-        if chosen[i] == 0.0:
-            chosen[i] = _sign(x[i])
-            undecided = undecided or chosen[i] == 0.0
-    if undecided and not open_only:
-        rate, tiny = np.empty_like(m.y), EVENT_NUDGE * (1.0 + abs(m.t))
-        m.evaluations += 1
-        if p.rhs(m.t, m.y, rate) != 0 or p.events(m.t + tiny, m.y + tiny * rate, x) != 0:
-            return FAILED
-        for i in range(first, p.n_events):
-            if chosen[i] == 0.0:
-                chosen[i] = _sign(x[i])
-    p.choose(chosen)
-    return GO_ON
-
-
-@native
-def _is_open(p: Problem, m: Memory) -> bool:
-    """Whether some branch of a formula is not chosen."""
-    found = False
-    for i in range(p.n_events - p.n_branches, p.n_events):
-        found = found or m.branches[i] == 0.0
-    return found
-
-
-@native
-def _switch(p: Problem, m: Memory, span: float) -> int:
-    """Take the branch behind the one that just ended, and others that end at the same place."""
-    first, chosen, x, happened = p.n_events - p.n_branches, m.branches, np.empty(p.n_events), m.event - 1
-    chosen[happened] = -chosen[happened]
-    m.event = 0
-    for _ in range(p.n_branches):
-        p.choose(chosen)
-        if p.events(m.t, m.y, x) != 0:
-            return FAILED
-        changed = False
-        for i in range(first, p.n_events):
-            if i != happened and chosen[i] * x[i] < 0.0:
-                chosen[i], changed = -chosen[i], True
-        if not changed:
-            break
-    p.choose(chosen)
-    # Where a drive or an equation goes over to another branch, velocities may have to.
-    if p.retract(m.t, m.y, np.empty_like(m.y)) > 0:
-        return FAILED
-    if _events(p, m, m.t, m.y, m.g) != 0:
-        return FAILED
-    for i in range(p.n_events):
-        missed = m.before[i] < 0.0 and m.g[i] >= 0.0
-        if i == happened or missed:
-            m.g[i] = min(m.g[i], -ARMED)
-    m.switches += 1
-    m.segment_count, m.segment_index = 0, 0
-    if m.switches < m.switches_seen + MOST_SWITCHES:
-        return GO_ON
-    stuck = m.t - m.switched_at < SWITCHING * span
-    m.switches_seen, m.switched_at = m.switches, m.t
-    return NO_HEADWAY if stuck else GO_ON
 
 
 @native
@@ -159,9 +87,9 @@ def _begin(p: Problem, m: Memory) -> int:
     if p.n_events == 0:
         return GO_ON
     g, y, t = m.g, m.y, m.t
-    if p.n_branches > 0 and _choose_branches(p, m, False) != GO_ON:
+    if p.n_branches > 0 and choose_branches(p, m, False) != GO_ON:
         return FAILED
-    if _events(p, m, t, y, g) != 0:
+    if events_at(p, m, t, y, g) != 0:
         return FAILED
     happened = m.event - 1
     m.event = 0
@@ -171,7 +99,7 @@ def _begin(p: Problem, m: Memory) -> int:
     if p.rhs(t, y, rate) != 0:
         return FAILED
     tiny = EVENT_NUDGE * (1.0 + abs(t))
-    if _events(p, m, t + tiny, y + tiny * rate, later) != 0:
+    if events_at(p, m, t + tiny, y + tiny * rate, later) != 0:
         return FAILED
     reach = 4.0 * abs(g[happened]) + 1e-14
     for i in range(len(g) - p.n_branches):
@@ -240,7 +168,7 @@ def _crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, low: float
         if middle <= low or middle >= high:
             break
         _at(D, middle, y)
-        if _events(p, m, m.t + middle * h, y, g) != 0:
+        if events_at(p, m, m.t + middle * h, y, g) != 0:
             return high, FAILED
         if g[i] >= 0.0:
             high = middle
@@ -272,7 +200,7 @@ def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, 
         if top < -reach:
             return 2.0, GO_ON
         _at(D, place, y)
-        if _events(p, m, m.t + place * h, y, g) != 0:
+        if events_at(p, m, m.t + place * h, y, g) != 0:
             return 2.0, FAILED
         if g[i] >= 0.0:
             return place, GO_ON
@@ -310,7 +238,7 @@ def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarr
             y[:] = y_new
         else:
             _at(D, theta, y)
-        if _events(p, m, m.t + theta * h, y, g) != 0:
+        if events_at(p, m, m.t + theta * h, y, g) != 0:
             return -1, 1.0, FAILED
         first, place = -1, 2.0
         for i in range(len(g)):
@@ -338,15 +266,6 @@ def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarr
         earlier[:], before[:] = before, g
         low = theta
     return -1, 1.0, GO_ON
-
-
-@native
-def write(p: Problem, t: float, y: np.ndarray, row: np.ndarray) -> int:
-    """A state on its manifold becomes an output; returns the status of the function that decodes it."""
-    if p.decode:
-        return p.decode(t, y, row)
-    row[:] = y
-    return 0
 
 
 @native
@@ -524,7 +443,7 @@ def _close(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: np.n
 def _keep_branches(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, status: int) -> int:
     """What branches of formulas make of the end of a step: the next status of the loop."""
     if status == EVENT and m.event > p.n_events - p.n_branches:
-        status = _switch(p, m, times[-1] - times[0])
+        status = switch(p, m, times[-1] - times[0])
         if status == GO_ON and m.written == len(times):
             return FINISHED
         if status == GO_ON and stepper.begin:
@@ -533,8 +452,8 @@ def _keep_branches(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, s
         return status if status != GO_ON else RESTARTED
     if status == GO_ON:
         m.rejections_in_row = 0
-        if _is_open(p, m) and _choose_branches(p, m, True) == GO_ON:
-            _events(p, m, m.t, m.y, m.g)
+        if is_open(p, m) and choose_branches(p, m, True) == GO_ON:
+            events_at(p, m, m.t, m.y, m.g)
         return GO_ON
     if status != REJECTED and status != FAILED and status != STEP_TOO_SMALL and status != NO_CONVERGENCE:
         return status
@@ -547,7 +466,7 @@ def _keep_branches(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, s
     for i in range(p.n_events - p.n_branches, p.n_events):
         m.branches[i] = 0.0
     p.choose(m.branches)
-    if _events(p, m, m.t, m.y, m.g) != 0 or (stepper.begin and stepper.begin() != GO_ON):
+    if events_at(p, m, m.t, m.y, m.g) != 0 or (stepper.begin and stepper.begin() != GO_ON):
         return FAILED
     return RESTARTED
 

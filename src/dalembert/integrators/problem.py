@@ -31,6 +31,9 @@ class Problem(Record):
         events: (t, y, g): an event happens where one of g rises through zero.
         choose: (branches): 1, −1 or 0 for each of these events, entries for all events: the branch that is taken from
             now on, whatever the sign of the function is; 0: that of its sign.
+        imposed: (t, x, out): what constraints and invariants that have branches leave at an output, on the branches of
+            now: ``n_places`` of positions, then ``n_speeds`` of velocities. Of these ``retract`` leads all back but the
+            last ``n_given``, as those that follow from others.
         decode: (t, y, x): x = (q, u, W), which is what outputs show; None if y is that itself.
         encode: (t, x, y): the way back, in place.
         jacobian: (t, y, J): J = ∂f/∂y.
@@ -49,9 +52,10 @@ class Problem(Record):
     """
 
     size, varying, nq, nv, rows, n_events, n_branches, n_states, first_state, dae_size, dae_index = 11 * Int()
+    n_places, n_speeds, n_given = 3 * Int()
     staged = Flag()
     spacing = Real()
-    rhs, retract, events, decode, encode, exponential = 6 * Function(float, Vector, Vector)
+    rhs, retract, events, imposed, decode, encode, exponential = 7 * Function(float, Vector, Vector)
     residual, multipliers, discrete, project, impulses, dae = 6 * Function(float, Vector, Vector)
     jacobian, dae_jacobian = 2 * Function(float, Vector, Matrix)
     dae_start = Function(float, Vector)
@@ -100,11 +104,16 @@ class Memory(Record):
         switches, switches_seen, switched_at: how often one changed, how often when the loop last looked whether time
             passes, and the time then.
         rejections_in_row: steps that were tried again since the last good one.
+        jolts: how often velocities had to jump where another branch was taken;  jolt, jolted_at, jolted_by: the largest
+            of these jumps, its time, and the number of the event, from 1 on.
+        jump, jumped_by: by how much positions, or velocities that follow from others, would have to jump, which ends a
+            run, and the number of the event; 0 if none would.
     """
 
     size, n_events, written, steps, rejected, evaluations, event, stiff, seen, narrow, cuts = 11 * Int()
     segment_count, segment_index, switches, switches_seen, rejections_in_row = 5 * Int()
-    t, h, seen_at, switched_at, defect, segment_start, segment_step = 7 * Real()
+    jolts, jolted_by, jumped_by = 3 * Int()
+    t, h, seen_at, switched_at, defect, segment_start, segment_step, jolt, jolted_at, jump = 10 * Real()
     started = Flag()
     y, largest = 2 * Vector("size")
     g, before, branches, undefined_at = 4 * Vector("n_events")

@@ -11,12 +11,13 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from dalembert.constraints import Coupler, Drive, Equation, Gear, OneSided, Rack, Rubbing
+from dalembert.constraints import OneSided, Rubbing
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import STATE, Reference, parameter, references, replaced, switches_in, tables_in
 from dalembert.expressions.symbols import (
+    BEND_QUANTITY,
     DEFLECTION_QUANTITY,
     FELT_QUANTITIES,
     LINE_QUANTITIES,
@@ -32,9 +33,8 @@ from dalembert.model.fmu_data import FMUElement
 from dalembert.model.model import SECTIONS, Model
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
-__all__ = ["BRANCHED", "Flat", "Module", "Scope", "flatten", "floating"]
+__all__ = ["Flat", "Module", "Scope", "flatten", "floating"]
 
-BRANCHED = (Coupler, Drive, Equation, Gear, Rack)  # constraints whose branches are chosen like those of forces
 MAX_SUBMODEL_DEPTH = 20
 MAX_ELEMENTS = 1_000_000
 MOST_BRANCHES = 100  # that a run can choose; a model with more is evaluated as it is written
@@ -108,18 +108,30 @@ class Flat:
 
     @cached_property
     def branches(self) -> dict[str, sp.Expr]:
-        """Functions whose signs choose branches in formulas of forces, states, drives and equations, by names for what
+        """Functions whose signs choose branches in formulas of forces, states and constraints, by names for what
         chooses them."""
         found: dict[sp.Expr, str] = {}
-        kept = [(name, given) for name, given in self.constraints.items() if isinstance(given[0], BRANCHED)]
-        for name, (element, _) in [*self.forces.items(), *self.states.items(), *kept]:
+        for name, (element, _) in [*self.forces.items(), *self.states.items(), *self.constraints.items()]:
             for *_, formula in formulas_in(element):
                 for switch in switches_in(formula):
                     found.setdefault(switch, f"{name}.branch {len(found) + 1}")
-        for name, (force, _) in self.forces.items():
-            for i in range(force.n_switches):
-                found.setdefault(reference("switch", name, i), f"{name}.branch {len(found) + 1}")
+        for what, elements in ((BEND_QUANTITY, self.constraints), ("switch", self.forces)):
+            for name, (element, _) in elements.items():
+                for i in range(element.n_switches):
+                    found.setdefault(reference(what, name, i), f"{name}.branch {len(found) + 1}")
         return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
+
+    @cached_property
+    def branching(self) -> dict[str, set[str]]:
+        """Constraints whose formulas have branches that a run chooses, with the names of what chooses them."""
+        names = {switch: name for name, switch in self.branches.items()}
+        found: dict[str, set[str]] = {}
+        for name, (constraint, _) in self.constraints.items():
+            own = {switch for *_, formula in formulas_in(constraint) for switch in switches_in(formula)}
+            own |= {reference(BEND_QUANTITY, name, i) for i in range(constraint.n_switches)}
+            chosen = {names[switch] for switch in own if switch in names}
+            found |= {name: chosen} if chosen else {}
+        return found
 
     @cached_property
     def contacts(self) -> list[str]:

@@ -17,16 +17,19 @@ from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import ExpressionError, ModelError, Problem
-from dalembert.expressions import TIME, derivative, evaluate, parse
+from dalembert.expressions import TIME, derivative, evaluate, parse, values_by_name
 from dalembert.integrators.base import Problem as TimeProblem
 from dalembert.modular.labelled import ONE, Labelled, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.modular_system import CONSISTENT
+from dalembert.modular.system_branches import branch_names, with_modes
 from dalembert.modular.system_events import SystemEvent, check_event, new_values
 from dalembert.modular.system_functions import (
     SystemContext,
+    system_choose,
     system_events,
+    system_imposed,
     system_jacobian,
     system_retract,
     system_rhs,
@@ -56,6 +59,7 @@ class CompiledSystem:
             best there.
         events: by name; what happens on the way.
         pull: Baumgarte's constants α, β and γ, which lead the state back onto the invariants; None: nothing does.
+        chooses: whether branches of formulas are chosen by modes that a run changes, not by their values.
 
     Attributes:
         state, top: names of the variables below the order of the system, and at it.
@@ -68,9 +72,12 @@ class CompiledSystem:
         near: Mapping[str, float] | None = None,
         events: Mapping[str, SystemEvent] | None = None,
         pull: tuple[float, float, float] | None = None,
+        chooses: bool = False,
     ):
         self.equations, self.pull = equations, pull
         self.inputs = self._formulas(inputs or {})
+        if chooses:
+            self.equations = equations = with_modes(equations, self.inputs)
         self.state = [str(label) for label in equations.state]
         self.top = [str(label) for label in equations.top]
         self.is_large = False
@@ -119,8 +126,8 @@ class CompiledSystem:
         traced, _ = self.equations.casadi, self._blocks  # in which all rates of inputs occur
         for name in (*self.equations.inputs, *traced.input_rates):
             head, level = _input_rate(name, self.equations.inputs)
-            formula = self.inputs.get(head, sp.S.Zero)
-            value = evaluate(CASADI, derivative(formula, TIME, level), lambda _: traced.symbols[TIME.name])
+            rate = derivative(self.inputs.get(head, sp.S.Zero), TIME, level)
+            value = evaluate(CASADI, rate, values_by_name(traced.symbols), traced.chosen)
             found[name] = CASADI.to_sx(np.array([value], dtype=object))
         return found
 
@@ -218,16 +225,23 @@ class CompiledSystem:
 
     @property
     def event_owners(self) -> list[str]:
-        """The event behind each of the values that rise through zero where one happens."""
-        return [name for name, event in self.events.items() for _ in event.signs]
+        """The event behind each of the values that rise through zero where one happens; then modes of branches."""
+        own = [name for name, event in self.events.items() for _ in event.signs]
+        return [*own, *self.equations.branches]
+
+    def branching(self, index: int) -> list[str]:
+        """Formulas behind a branch, by the number of its event from 1 on."""
+        return branch_names(self.equations, self.event_owners[index - 1])
 
     @cached_property
     def event_kernel(self) -> Kernel:
-        symbols = self.equations.casadi.symbols
-        values: list[Any] = []
+        traced = self.equations.casadi
+        symbols, values = traced.symbols, list[Any]()
         for event in self.events.values():
             value = evaluate(CASADI, event.when, lambda s: symbols[str(s)])
             values += [sign * value for sign in event.signs]
+        switches = self.equations.branches.values()
+        values += [evaluate(CASADI, x, values_by_name(symbols), traced.chosen) for x in switches]
         return self._compiled("events", ("t", "y", "p"), {"g": CASADI.to_sx(np.array(values, dtype=object))})
 
     def carry_out(
@@ -348,10 +362,11 @@ class CompiledSystem:
             ModelError: for unknown names.
         """
         known = self.equations.parameters
+        own = [name for name in known if name not in self.equations.modes]
         for name in values or {}:
-            if name not in known:
+            if name not in own:
                 raise ModelError(
-                    Problem(f"subsystem {self.equations.name!r} has no parameter {name!r}; it has {', '.join(known)}")
+                    Problem(f"subsystem {self.equations.name!r} has no parameter {name!r}; it has {', '.join(own)}")
                 )
         return np.array([{**known, **(values or {})}[name] for name in known], dtype=float)
 
@@ -426,13 +441,28 @@ class CompiledSystem:
                 np.fill_diagonal(context.unit, 1.0)
         context.rhs, context.retract = system_rhs.bind(context), system_retract.bind(context)
         problem = TimeProblem(size=len(self.state), rhs=context.rhs, retract=context.retract, n_events=context.n_events)
-        if self.events:
+        if self.event_owners:
             context.event = self.event_kernel
             problem.events = system_events.bind(context)
+        self._let_choose(problem, context)
         if "jacobian" in needs:
             context.tangent = self.tangent_kernel
             problem.jacobian = system_jacobian.bind(context)
         return problem, context
+
+    def _let_choose(self, problem: TimeProblem, context: SystemContext) -> None:
+        """Give a problem what it needs to choose branches of formulas."""
+        branches = self.equations.branches
+        if not branches:
+            return
+        names = list(self.equations.parameters)
+        context.n_branches, context.mode = len(branches), np.array([names.index(mode) for mode in branches])
+        problem.n_branches, problem.choose = len(branches), system_choose.bind(context)
+        if self._lower:
+            problem.n_places = int(context.row_start[1])
+            # What is not mechanical knows no impulse, so that nothing tells how velocities jump.
+            problem.n_speeds = problem.n_given = len(self._lower) - problem.n_places
+            problem.imposed = system_imposed.bind(context)
 
     def _places(self) -> dict[str, Any]:
         """Where entries of −M, A and ∂h/∂y belong, and how large a unit matrix is needed."""
@@ -463,12 +493,13 @@ def compiled(
     near: Mapping[str, float] | None = None,
     events: Mapping[str, SystemEvent] | None = None,
     pull: tuple[float, float, float] | None = None,
+    chooses: bool = False,
 ) -> CompiledSystem:
     """The compiled system of these equations; the same one for the same inputs, events and independent variables."""
-    made = CompiledSystem(equations, inputs, near, events, pull)
+    made = CompiledSystem(equations, inputs, near, events, pull, chooses)
     chosen = [(path, choice.independent, choice.pivots) for path, choice in made.choices.items()]
     return _KEPT.setdefault(equations, {}).setdefault(
-        repr((sorted(made.inputs.items()), chosen, made.events, pull)), made
+        repr((sorted(made.inputs.items()), chosen, made.events, pull, made.equations.modes)), made
     )
 
 

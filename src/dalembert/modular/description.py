@@ -80,6 +80,7 @@ class Description:
         identities: (symbol, expression): how symbols read in results; they hold where the invariants do.
         strategy: of the complement, or None.
         relaxed: (variable, input): fictitious variables and the constraint forces they stand for.
+        branches: (mode, function): parameters that choose branches of formulas, see ``system_branches``.
     """
 
     families: tuple[Family, ...] = ()
@@ -93,6 +94,7 @@ class Description:
     identities: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     strategy: Any = None
     relaxed: tuple[tuple[str, str], ...] = ()
+    branches: tuple[tuple[str, sp.Expr], ...] = ()
     memo: dict[Any, Any] = field(default_factory=lambda: {}, repr=False)
 
     @property

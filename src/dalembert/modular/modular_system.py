@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,12 @@ class ModularSystem:
         state: labels of q⟨0⟩ … q⟨σ−1⟩;  top: labels of q⟨σ⟩.
         parameters: values by name;  inputs: names.
         nodes: all subsystems, leaves first, the system itself last.
+        modes: parameters, the last ones, that choose branches of formulas;  branches: the functions whose signs do
+            otherwise, of those modes that a run can tell from the state (see ``system_branches``).
     """
+
+    modes: tuple[str, ...] = ()
+    branches: Mapping[str, sp.Expr] = MappingProxyType({})
 
     def __init__(
         self,

@@ -144,15 +144,19 @@ class Node:
         """Names, at the root, of all symbols in its rows."""
         return self._placed(order)[2]
 
-    def traced_rows(self, order: int, symbols: Mapping[str, Any]) -> OwnRows:
-        """The same over CasADi; the same object for the same symbols."""
+    def traced_rows(self, order: int, symbols: Mapping[str, Any], chosen: Mapping[Any, Any]) -> OwnRows:
+        """The same over CasADi; the same object for the same symbols.
+
+        Args:
+            chosen: modes of branches in what owners give, see ``evaluate``.
+        """
         placed, expressions, names = self._placed(order, symbols)
-        key = ("traced", self.path, order)
+        key = ("traced", self.path, order, frozenset(chosen) if self.given else None)
         before = self.description.memo.get(key)
         if before is not None and before[0] == expressions and all(symbols[n] is before[1].get(n) for n in names):
             return before[2]
         used = {name: symbols[name] for name in names}
-        made = placed(CASADI, _scalars(CASADI, expressions, used))
+        made = placed(CASADI, _scalars(CASADI, expressions, used, chosen))
         self.description.memo[key] = expressions, used, made
         return made
 
@@ -165,11 +169,13 @@ class Node:
         return Label(label.path[len(self.path) :], label.name, label.order, label.base)
 
 
-def _scalars(al: Algebra, expressions: list[Any], known: Mapping[str, Any]) -> list[Any]:
+def _scalars(
+    al: Algebra, expressions: list[Any], known: Mapping[str, Any], chosen: Mapping[Any, Any] | None = None
+) -> list[Any]:
     def lookup(symbol: Any) -> Any:
         return known[symbol.name]
 
-    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup) for e in expressions]
+    return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup, chosen) for e in expressions]
 
 
 def tree_of(description: Description) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -40,7 +41,12 @@ class Scope:
             for symbol in symbols_of(expression):
                 self[symbol.name]
             return expression
-        return evaluate(self.al, expression, values_by_name(self))
+        return evaluate(self.al, expression, values_by_name(self), self._chosen)
+
+    @cached_property
+    def _chosen(self) -> dict[sp.Expr, Any]:
+        """Modes that choose branches, by the functions whose signs do otherwise."""
+        return {switch: self[mode] for mode, switch in self.description.branches}
 
     def rate(self, value: Any, names: frozenset[str]) -> tuple[Any, frozenset[str]]:
         """The time derivative of a scalar that depends on some symbols, and the symbols that it depends on."""

@@ -29,7 +29,10 @@ from dalembert.numerics.linear import solve_constrained
 from dalembert.numerics.reflections import largest_size
 from dalembert.numerics.tree_elimination import solve_hierarchy
 
-__all__ = ["SystemContext", "solve_tops", "system_events", "system_jacobian", "system_retract", "system_rhs"]
+__all__ = [
+    "SystemContext", "solve_tops", "system_choose", "system_events", "system_imposed", "system_jacobian",
+    "system_retract", "system_rhs",
+]  # fmt: skip
 
 # Newton's method back onto the invariants of one order, close to rounding.
 TOLERANCE, NEWTON_STEPS = 1e-14, 12
@@ -67,6 +70,7 @@ class SystemContext(Record):
 
     Attributes:
         n, rows, size, lower: lengths of x, b, y and h;  orders: σ.
+        n_branches, mode: how many of the last events choose branches of formulas, and the parameters that do.
         row_start, column_start: where in h, and in y, each order begins.
         M, A, J: −M, A and ∂h/∂y of the last evaluation. What is always zero is never written, so that many subsystems
             cost what their entries cost;  M_row, M_column, …: where the others belong;  unit: a unit matrix.
@@ -80,6 +84,8 @@ class SystemContext(Record):
 
     n, rows, size, lower, orders, n_events, n_parameters = 7 * Int()
     parameters = Vector("n_parameters")
+    n_branches = Int()
+    mode = Integers("n_branches")
     x = Vector("n")
     multipliers = Vector("rows")
     n_M, n_A, n_J, wide = 4 * Int()
@@ -164,6 +170,23 @@ def system_jacobian(c: SystemContext, t: float, y: np.ndarray, J: np.ndarray) ->
 def system_events(c: SystemContext, t: float, y: np.ndarray, g: np.ndarray) -> int:
     """The values of all events."""
     g[:] = c.event(t, y, c.parameters)
+    return OK
+
+
+@native
+def system_choose(c: SystemContext, branches: np.ndarray) -> int:
+    """Choose branches of formulas: entries for all events, the last of which are theirs."""
+    first = c.n_events - c.n_branches
+    for i in range(c.n_branches):
+        c.parameters[c.mode[i]] = branches[first + i]
+    return OK
+
+
+@native
+def system_imposed(c: SystemContext, t: float, y: np.ndarray, out: np.ndarray) -> int:
+    """What invariants leave at all orders below the highest."""
+    e = LowerInvariants.of(c, c.invariants(t, y, c.parameters))
+    out[:] = e.h
     return OK
 
 

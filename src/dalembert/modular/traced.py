@@ -104,7 +104,7 @@ class TracedSystem:
             self.symbols[name] = _symbol(name)  # in this order
         self._known = len(self.symbols)
         for node in equations.nodes:
-            self.own[node.path] = node.traced_rows(self.order, self.symbols)
+            self.own[node.path] = node.traced_rows(self.order, self.symbols, self.chosen)
 
     def column(self, names: Any) -> ca.SX:
         """A CasADi column of symbols, by names or labels."""
@@ -190,7 +190,12 @@ class TracedSystem:
     def rates(self) -> np.ndarray:
         """d/dt of the state, in state and variables of order σ."""
         expressions = self.equations.rates.values()
-        return CASADI.vector([evaluate(CASADI, e, values_by_name(self.symbols)) for e in expressions])
+        return CASADI.vector([evaluate(CASADI, e, values_by_name(self.symbols), self.chosen) for e in expressions])
+
+    @cached_property
+    def chosen(self) -> dict[Any, Any]:
+        """Modes that choose branches of formulas, by the functions whose signs do otherwise."""
+        return {switch: self.symbols[mode] for mode, switch in self.equations.branches.items()}
 
     @cached_property
     def A(self) -> Labelled:

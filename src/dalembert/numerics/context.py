@@ -185,7 +185,7 @@ class Context(Record):
     slack = Vector("n_slack")
     statistics = Ref(Statistics)
     dynamics, constraints, move, tangent, exponential, discrete, event, variables = 8 * Kernel()
-    friction, friction_slopes, friction_push, friction_tangent, watched, touch = 6 * Kernel()
+    friction, friction_slopes, friction_push, friction_tangent, watched, touch, imposed = 7 * Kernel()
     rhs, inner, frictionless, retract = 4 * Function(float, Vector, Vector)
     approach = Function(float, Vector)
     projection = Function(bool, Vector, Vector)

@@ -13,11 +13,11 @@ from dalembert.analyses.simulation.certify_cables import cable_checks, cable_rem
 from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
 from dalembert.analyses.simulation.certify_events import event_checks
 from dalembert.analyses.simulation.seen import Seen
+from dalembert.constraints import Constraint
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.expressions import switches_in
 from dalembert.integrators.base import Result, Status
-from dalembert.model.flatten import BRANCHED
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import changes_along, singular_values
@@ -88,6 +88,7 @@ def certify(
         checks = [
             *([] if estimate is None else [estimate.check]),
             *_constraint_checks(seen, context, accuracy),
+            *_jolt_checks(result.jolts),
             *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
             *_norm_checks(dynamics, data),
             *_angle_checks(dynamics, data),
@@ -98,7 +99,9 @@ def certify(
         ]
         touched = [*contact_remarks(seen), *cable_remarks(seen)]
     counts = {"steps": result.steps, "rejected": result.rejected, "evaluations": result.evaluations}
-    remarks = (*outcome.notes, *touched, *_remarks(dynamics, context, checks, data), *_angle_remarks(dynamics, data))
+    # Where a branch makes velocities jump, the position need not be singular.
+    told = [one for one in _remarks(dynamics, context, checks, data) if not (result.jolts and one == REMARKS["jumped"])]
+    remarks = (*outcome.notes, *touched, *told, *_angle_remarks(dynamics, data))
     message = ending(dynamics, outcome, context)
     return Certificate(outcome.finished, message, tuple(checks), remarks, counts, estimate, judged is not None)
 
@@ -370,20 +373,25 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check], data
     return remarks
 
 
+def _jolt_checks(jolts: int) -> list[Check]:
+    """Velocities must not jump, whatever else holds afterwards."""
+    about, fix = "velocities that had to jump to another branch of a formula", "formulas whose rates do not jump"
+    return [Check("jolts", float(jolts), 0.0, "", about, fix)] if jolts else []
+
+
 def branches_as_written(dynamics: Dynamics) -> list[str]:
-    """Elements whose formulas have branches that the run does not choose by events: constraints of other kinds than
-    ``BRANCHED``, and all elements of models that have too many, or that are too large."""
-    flat, chosen = dynamics.flat, dynamics.kernels.n_branches > 0
-    elements = {**flat.constraints, **({} if chosen else flat.forces)}
-    return [
-        name
-        for name, (element, _) in elements.items()
-        if _branching(element) and not (chosen and isinstance(element, BRANCHED))
-    ]
+    """Elements whose formulas have branches that the run does not choose by events: those of models that have too many,
+    or that are too large."""
+    flat = dynamics.flat
+    if dynamics.kernels.n_branches:
+        return []
+    elements = [*flat.constraints.items(), *flat.forces.items(), *flat.states.items()]
+    return [name for name, (element, _) in elements if _branching(element)]
 
 
 def _branching(element: Any) -> bool:
-    return any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
+    inside = any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
+    return inside or (isinstance(element, Constraint) and element.n_switches > 0)
 
 
 def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:

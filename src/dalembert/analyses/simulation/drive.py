@@ -16,6 +16,7 @@ from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.choose_integrator import Choice
+from dalembert.analyses.simulation.jolts import jolt_noted, jump_explained
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
 from dalembert.errors import ModelError, SimulationError
@@ -74,7 +75,7 @@ CHATTERS = (
     "(contact or stop instead of rigid-contact or limit)"
 )
 
-_COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches")
+_COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches", "jolts")
 
 
 def guard_spacing(times: np.ndarray) -> float:
@@ -222,13 +223,15 @@ class Driver:
                 del self.segments[pieces:]
                 status = Status.STOPPED
                 break
-        if status == Status.FAILED and not self.context.statistics.failure:
-            trouble = self._why()
+        if status == Status.FAILED:
+            trouble = jump_explained(self.chosen, self.memory)
+            trouble = trouble or (None if self.context.statistics.failure else self._why())
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
         # Estimates of the error are led back too where stages are.
         found, projects = self._result(status), self.method.projects or self.problem.staged
-        notes = (*self.notes, *self._impacts_noted(), *self._chosen_anew(), *overlooked(found, self.problem.spacing))
+        seen = (*jolt_noted(self.chosen, self.memory), *overlooked(found, self.problem.spacing))
+        notes = (*self.notes, *self._impacts_noted(), *self._chosen_anew(), *seen)
         return Outcome(
             found, self.segments, self.events, ended_by, trouble, notes, projects, self.method, self.times,
             self._undefined(),
@@ -320,6 +323,7 @@ class Driver:
     def _keep(self) -> None:
         """Counts and statistics go on over a new start."""
         self.counts, self.defect = self._totals(), max(self.defect, self.memory.defect)
+        self.notes += jolt_noted(self.chosen, self.memory)
         self.statistics = self.context.statistics.values()
         self.undefined = self._undefined()
 

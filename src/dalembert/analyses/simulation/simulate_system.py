@@ -50,7 +50,8 @@ def simulate_system(
         way: one of ``WAYS``: equations are solved from the leaves to the root, or all at once.
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
-    system = compiled(subsystem.equations(), inputs, initial, subsystem.events(), _pull(subsystem.name, options))
+    events, pull = subsystem.events(), _pull(subsystem.name, options)
+    system = compiled(subsystem.equations(), inputs, initial, events, pull, chooses=True)
     system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
     y = system.start(options.start, initial, vector)
@@ -61,7 +62,7 @@ def simulate_system(
     data.attrs["reason"] = choice.reason
     judged = _judged(system, choice, outcome, options.accuracy) if options.certify else None
     certificate = _certificate(system, outcome, driver.context, data, (residual, judged))
-    run = SystemTrajectory(data, certificate, system.equations, subsystem.drawings())
+    run = SystemTrajectory(data, certificate, subsystem.equations(), subsystem.drawings())
     if strict and not certificate.trusted:
         raise SimulationError(f"the run cannot be trusted\n{certificate}")
     return run
