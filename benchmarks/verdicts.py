@@ -15,6 +15,7 @@ import argparse
 import importlib
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,9 @@ import dalembert as da
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.fuzz.check_runs import difference
 from dalembert.integrators import INTEGRATORS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.magnet import magnet
 
 KINDS = ("smooth", "kinks", "events", "stiff", "chaotic", "narrow")
 ADAPTIVE = ("auto", *(name for name, kind in INTEGRATORS.items() if kind.adaptive))
@@ -90,18 +94,6 @@ def switched() -> da.Model:
     model = slider("-k*q(P)", k=4.0, hard=30.0, soft=4.0)()
     model.event("into", "q(P)", set={"k": "hard"})
     model.event("out", "-q(P)", set={"k": "soft"})
-    return model
-
-
-def magnet() -> da.Model:
-    """A charge that a narrow field turns round."""
-    model = da.Model("magnet", gravity=(0, 0, 0))
-    model.parameters(w=0.001)
-    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
-    model.translational("P", "ground", body)
-    model.initial("P", (0, 0, 0), rate=(1, 0, 0))
-    bend = "100*exp(-(x(b)-5)**2/w)"
-    model.force("L", body, (f"{bend}*vy(b)", f"-{bend}*vx(b)", 0))
     return model
 
 

@@ -38,6 +38,11 @@ def failing(function, *arguments):
     return error.value
 
 
+def places(problems):
+    """Line and path of each."""
+    return {(problem.where, problem.path) for problem in problems}
+
+
 @pytest.fixture
 def car(tmp_path):
     (tmp_path / "parts").mkdir()
@@ -94,7 +99,7 @@ def test_every_problem_has_its_line(tmp_path):
         """)
     (tmp_path / "robot.yaml").write_text(text)
     found = failing(io.read, tmp_path / "robot.yaml").problems
-    assert {(p.where, p.path) for p in found} == {
+    assert places(found) == {
         ("robot.yaml:4", "bodies[0].mass"),
         ("robot.yaml:10", "joints[0].axis"),
         ("robot.yaml:16", "joints[1].axes"),
@@ -124,8 +129,7 @@ def test_problems_in_a_submodel_file(car):
     (car / "parts" / "wheel.yaml").write_text(
         WHEEL.replace("axis: y", "axis: [0, 0, 0]").replace("rim, mass: r", "rim, mas: r")
     )
-    found = failing(io.read, car / "car.yaml").problems
-    assert {(p.where, p.path) for p in found} == {
+    assert places(failing(io.read, car / "car.yaml").problems) == {
         ("parts/wheel.yaml:4", "submodels[0].model.bodies[0].mas"),
         ("parts/wheel.yaml:4", "submodels[1].model.bodies[0].mas"),
         ("parts/wheel.yaml:6", "submodels[0].model.joints[0].axis"),

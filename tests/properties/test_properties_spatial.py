@@ -87,10 +87,14 @@ def exp_turns_by_the_right_hand(al, s):
     return so3.exp(al, s.r) @ s.v, turned
 
 
+def exp_of_log(group, al, x):
+    X = group.exp(al, x)
+    return group.exp(al, group.log(al, X)), X
+
+
 @axiom
 def exp_of_log_is_the_rotation(al, s):
-    R = so3.exp(al, s.r)
-    return so3.exp(al, so3.log(al, R)), R
+    return exp_of_log(so3, al, s.r)
 
 
 @axiom
@@ -183,8 +187,7 @@ def apply_is_composition(al, s):
 
 @axiom
 def pose_exp_of_log(al, s):
-    X = se3.exp(al, s.xi)
-    return se3.exp(al, se3.log(al, X)), X
+    return exp_of_log(se3, al, s.xi)
 
 
 @axiom

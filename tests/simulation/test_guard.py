@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.magnet import magnet
 
 import dalembert as da
 
 INTEGRATORS = ("dopri8", "tsit5", "radau")
-
-
-def magnet():
-    """A charge that a narrow field turns round; no work is done, so energy tells nothing."""
-    model = da.Model("magnet", gravity=(0, 0, 0))
-    body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
-    model.translational("P", "ground", body)
-    model.initial("P", (0, 0, 0), rate=(1, 0, 0))
-    field = "100*exp(-(x(b)-5)**2/0.001)"
-    model.force("L", body, (f"{field}*vy(b)", f"-{field}*vx(b)", 0))
-    return model
 
 
 def kick():

@@ -29,6 +29,19 @@ def _constant(value: float) -> ca.SX:
     return ca.SX(value)
 
 
+def _folding(op: int, neutral: int) -> Callable[[Traced, Any], Any]:
+    """The operator that leaves what stands on its left as it is if the neutral element stands on its right."""
+
+    def apply(self: Traced, other: Any) -> Any:
+        if type(other) is Traced:
+            return Traced(None, op, self, other)
+        if not isinstance(other, NUMBER):
+            return NotImplemented
+        return self if other == neutral else Traced(None, op, self, float(other))
+
+    return apply
+
+
 class Traced:
     """One CasADi SX scalar as an element of a NumPy array.
 
@@ -47,21 +60,9 @@ class Traced:
         """The scalar in CasADi's graph."""
         return _build(self) if self.made is None else self.made
 
-    def __add__(self, other: Any) -> Any:
-        if type(other) is Traced:
-            return Traced(None, _ADD, self, other)
-        if not isinstance(other, NUMBER):
-            return NotImplemented
-        return self if other == 0 else Traced(None, _ADD, self, float(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        if type(other) is Traced:
-            return Traced(None, _SUB, self, other)
-        if not isinstance(other, NUMBER):
-            return NotImplemented
-        return self if other == 0 else Traced(None, _SUB, self, float(other))
+    __add__ = __radd__ = _folding(_ADD, 0)
+    __sub__ = _folding(_SUB, 0)
+    __truediv__ = _folding(_DIV, 1)
 
     def __rsub__(self, other: Any) -> Any:
         if not isinstance(other, NUMBER):
@@ -80,13 +81,6 @@ class Traced:
         return -self if other == -1 else Traced(None, _MUL, float(other), self)
 
     __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        if type(other) is Traced:
-            return Traced(None, _DIV, self, other)
-        if not isinstance(other, NUMBER):
-            return NotImplemented
-        return self if other == 1 else Traced(None, _DIV, self, float(other))
 
     def __rtruediv__(self, other: Any) -> Any:
         if not isinstance(other, NUMBER):

@@ -272,8 +272,7 @@ class Feedback(Outputs):
     """What the kernel ``friction_tangent`` gives: h by q and u, u̇ and λ; q̇ and the power by x."""
 
     h_q = Matrix("n_assumed", "nq")
-    h_u = Matrix("n_assumed", "nv")
-    h_a = Matrix("n_assumed", "nv")
+    h_u, h_a = 2 * Matrix("n_assumed", "nv")
     h_m = Matrix("n_assumed", "rows")
     qdot_x = Matrix("nq", "n_assumed")
     power_x = Vector("n_assumed")

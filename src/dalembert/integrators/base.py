@@ -13,7 +13,9 @@ from dalembert.errors import DalembertError
 from dalembert.integrators import loop
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 
-__all__ = ["Integrator", "Memory", "Monitor", "Problem", "Result", "Status", "Step", "Stepper", "Stepwise"]
+__all__ = [
+    "EqualSteps", "Integrator", "Memory", "Monitor", "Problem", "Result", "Status", "Step", "Stepper", "Stepwise",
+]  # fmt: skip
 
 
 class Status(IntEnum):
@@ -139,6 +141,21 @@ class Stepwise(Integrator):
 
     def advance(self, problem: Problem, memory: Any, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
         return Status(loop.integrate(self.stepper(problem, memory), problem, memory, times, out, monitor))
+
+
+@dataclass(frozen=True)
+class EqualSteps(Stepwise):
+    """A method whose steps have one length.
+
+    Args:
+        step: longest step (s).
+        max_steps: gives up after so many.
+    """
+
+    step: float = 1e-3
+    max_steps: int = 1_000_000_000
+
+    adaptive: ClassVar[bool] = False
 
 
 def result(problem: Problem, status: Status, memory: Memory, times: np.ndarray, out: np.ndarray) -> Result:

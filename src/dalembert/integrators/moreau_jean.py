@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
 from dalembert.integrators.loop import FAILED, GO_ON, land
 from dalembert.native import Ref, Vector, native
 
@@ -47,7 +47,7 @@ def _straight(s: ImpulseStep) -> int:
 
 
 @dataclass(frozen=True)
-class MoreauJean(Stepwise):
+class MoreauJean(EqualSteps):
     """The θ-method of Moreau and Jean with θ = 1/2: fixed steps in which velocities may jump, contacts and friction as
     a complementarity problem of impulses, solved by projected Gauss-Seidel. Order 1; what touches enters by as much as
     it moves in half a step, and rests without creeping. No contact ever ends a step, however many there are.
@@ -63,12 +63,8 @@ class MoreauJean(Stepwise):
     329-349; M. Jean, "The non-smooth contact dynamics method", ibid. 235-257.
     """
 
-    step: float = 1e-3
-    max_steps: int = 1_000_000_000
-
     name: ClassVar[str] = "moreau-jean"
     order: ClassVar[int] = 1
-    adaptive: ClassVar[bool] = False
     projects: ClassVar[bool] = True
     jumps: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "impulses")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
 from dalembert.integrators.loop import FAILED, GO_ON
 from dalembert.native import Int, Ref, Vector, native
 
@@ -88,7 +88,7 @@ def _step(s: GroupStep) -> int:
 
 
 @dataclass(frozen=True)
-class MuntheKaas(Stepwise):
+class MuntheKaas(EqualSteps):
     """The classical method of order 4 after Munthe-Kaas: q moves by exponentials of twists, so orientations stay unit
     quaternions by themselves, and screw motions are exact.
 
@@ -101,12 +101,8 @@ class MuntheKaas(Stepwise):
     Reference: H. Munthe-Kaas, "High order Runge-Kutta methods on manifolds", Appl. Numer. Math. 29 (1999) 115-127.
     """
 
-    step: float = 1e-3
-    max_steps: int = 1_000_000_000
-
     name: ClassVar[str] = "munthe-kaas"
     order: ClassVar[int] = 4
-    adaptive: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential")
 
     def stepper(self, problem: Problem, memory: Memory) -> Stepper:

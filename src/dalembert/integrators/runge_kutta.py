@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.integrators import tables
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, hermite, land
 from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native
 
@@ -399,7 +399,7 @@ class Tsitouras5(_Embedded):
 
 
 @dataclass(frozen=True)
-class FixedStep(Stepwise):
+class FixedStep(EqualSteps):
     """Explicit stages with fixed steps, for study.
 
     Args:
@@ -407,10 +407,6 @@ class FixedStep(Stepwise):
         max_steps: gives up after so many.
     """
 
-    step: float = 1e-3
-    max_steps: int = 1_000_000_000
-
-    adaptive: ClassVar[bool] = False
     stages: ClassVar[np.ndarray]
     weights: ClassVar[np.ndarray]
 

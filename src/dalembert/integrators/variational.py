@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
 from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
 from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
 from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
@@ -167,7 +167,7 @@ def _step(s: VariationalStep) -> int:
 
 
 @dataclass(frozen=True)
-class Variational(Stepwise):
+class Variational(EqualSteps):
     """The midpoint discrete Lagrangian on the Lie group of the joints, with constraints as in RATTLE. Order 2; energy
     oscillates with the step but does not drift, momenta of symmetries are kept to rounding.
 
@@ -179,12 +179,8 @@ class Variational(Stepwise):
     H. C. Andersen, "RATTLE", J. Comput. Phys. 52 (1983) 24-34.
     """
 
-    step: float = 1e-3
-    max_steps: int = 1_000_000_000
-
     name: ClassVar[str] = "variational"
     order: ClassVar[int] = 2
-    adaptive: ClassVar[bool] = False
     projects: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "exponential", "discrete", "project")
 

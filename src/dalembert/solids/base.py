@@ -9,10 +9,11 @@ from typing import Any, ClassVar, cast
 import sympy as sp
 from pydantic import Field
 
-from dalembert.elements import Formula, Record, Shape
+from dalembert.elements import Formula, Record, Shape, Vector
 
 __all__ = [
-    "PI", "THIN", "Six", "Solid", "Triple", "difference", "length_of", "middle", "round_tensor", "square_of", "tensor",
+    "PI", "THIN", "Round", "Six", "Solid", "Triple", "difference", "length_of", "middle", "round_tensor", "square_of",
+    "tensor",
 ]  # fmt: skip
 
 # Formulas; what SymPy makes of them is not known to type checkers.
@@ -64,6 +65,17 @@ class Solid(Record):
         if volume is None:
             raise ValueError(f"a thin {self.kind} has no volume; give mass instead of density, or its {self.sizes[-1]}")
         return self.density * volume
+
+
+class Round(Solid):
+    """A body about a center, with a radius."""
+
+    positional: ClassVar[tuple[str, ...]] = ("center", "radius")
+    center: Vector = Field(description="its center (m)")
+    radius: Formula = Field(description="radius (m)")
+
+    def centroid(self) -> Triple:
+        return self.center
 
 
 def difference(a: Sequence[Any], b: Sequence[Any]) -> Triple:

@@ -15,17 +15,22 @@ from dalembert.solids.base import THIN, Six, Solid, Triple
 __all__ = ["Box", "Plate"]
 
 
-class Box(Solid):
-    """A solid box with edges a, b, c:  m (b² + c²)/12 about the first …."""
+class _Placed(Solid):
+    """A body whose axes are those of a placement."""
 
-    kind: Literal["box"] = "box"
     positional: ClassVar[tuple[str, ...]] = ("pose", "size")
-    sizes: ClassVar[tuple[str, ...]] = ("size",)
     pose: Placement = Field(description="its center, and its rotation if it is turned (m)")
-    size: Vector = Field(description="edges (m)")
 
     def centroid(self) -> Triple:
         return self.pose.position
+
+
+class Box(_Placed):
+    """A solid box with edges a, b, c:  m (b² + c²)/12 about the first …."""
+
+    kind: Literal["box"] = "box"
+    sizes: ClassVar[tuple[str, ...]] = ("size",)
+    size: Vector = Field(description="edges (m)")
 
     def inertia(self, mass: Any) -> Six:
         return _turned(mass, self.size, self.pose)
@@ -38,18 +43,13 @@ class Box(Solid):
         return self.drawn("box", size=self.size, pose=self.pose)
 
 
-class Plate(Solid):
+class Plate(_Placed):
     """A rectangular plate with edges a, b:  m b²/12, m a²/12, m (a² + b²)/12, thickness besides."""
 
     kind: Literal["plate"] = "plate"
-    positional: ClassVar[tuple[str, ...]] = ("pose", "size")
     sizes: ClassVar[tuple[str, ...]] = ("size", "thickness")
-    pose: Placement = Field(description="its center, and its rotation if it is turned (m)")
     size: tuple[Formula, Formula] = Field(description="edges along x and y (m)")
     thickness: Formula | None = Field(None, description="thickness along z (m); default: thin, drawn with (a + b)/80")
-
-    def centroid(self) -> Triple:
-        return self.pose.position
 
     def inertia(self, mass: Any) -> Six:
         return _turned(mass, (*self.size, self.thickness or sp.Integer(0)), self.pose)

@@ -8,24 +8,18 @@ import sympy as sp
 from pydantic import Field
 
 from dalembert.elements import Formula, Shape, Vector
-from dalembert.solids.base import PI, THIN, Six, Solid, Triple, round_tensor, square_of, tensor
+from dalembert.solids.base import PI, THIN, Round, Six, round_tensor, square_of, tensor
 
 __all__ = ["Disc", "Ring"]
 
 
-class Disc(Solid):
+class Disc(Round):
     """A solid disc:  m r²/2 about its axis, m (3 r² + t²)/12 across."""
 
     kind: Literal["disc"] = "disc"
-    positional: ClassVar[tuple[str, ...]] = ("center", "radius")
     sizes: ClassVar[tuple[str, ...]] = ("radius", "thickness")
-    center: Vector = Field(description="its center (m)")
-    radius: Formula = Field(description="radius (m)")
     axis: Vector = Field((0, 0, 1), validate_default=True, description="direction of its axis")
     thickness: Formula | None = Field(None, description="thickness (m); default: thin, drawn with r/20")
-
-    def centroid(self) -> Triple:
-        return self.center
 
     def inertia(self, mass: Any) -> Six:
         return round_tensor(mass, self.radius**2, (self.thickness or sp.Integer(0)) ** 2, self.axis)
@@ -38,19 +32,14 @@ class Disc(Solid):
         return self.drawn("cylinder", radius=self.radius, length=thickness, axis=self.axis)
 
 
-class Ring(Solid):
+class Ring(Round):
     """A ring, thin or with a round section of radius a:  m (r² + 3a²/4) about its axis, m (r²/2 + 5a²/8) across."""
 
     kind: Literal["ring"] = "ring"
-    positional: ClassVar[tuple[str, ...]] = ("center", "radius")
     sizes: ClassVar[tuple[str, ...]] = ("radius", "tube")
-    center: Vector = Field(description="its center (m)")
     radius: Formula = Field(description="radius of the circle through the middle of the section (m)")
     axis: Vector = Field((0, 0, 1), validate_default=True, description="direction of its axis")
     tube: Formula | None = Field(None, description="radius of the section (m); default: thin, drawn with r/40")
-
-    def centroid(self) -> Triple:
-        return self.center
 
     def inertia(self, mass: Any) -> Six:
         R, a = self.radius**2, (self.tube or sp.Integer(0)) ** 2

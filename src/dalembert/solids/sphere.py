@@ -7,24 +7,18 @@ from typing import Any, ClassVar, Literal
 import sympy as sp
 from pydantic import Field
 
-from dalembert.elements import Formula, Shape, Vector
-from dalembert.solids.base import PI, Six, Solid, Triple
+from dalembert.elements import Formula, Shape
+from dalembert.solids.base import PI, Round, Six
 
 __all__ = ["Sphere"]
 
 
-class Sphere(Solid):
+class Sphere(Round):
     """A ball:  2 m r²/5 about every axis;  2 m (r⁵ − r_i⁵) / 5 (r³ − r_i³) with a hollow inside."""
 
     kind: Literal["sphere"] = "sphere"
-    positional: ClassVar[tuple[str, ...]] = ("center", "radius")
     sizes: ClassVar[tuple[str, ...]] = ("radius",)
-    center: Vector = Field(description="its center (m)")
-    radius: Formula = Field(description="radius (m)")
     inner: Formula = Field(0, validate_default=True, description="radius of the hollow (m)")
-
-    def centroid(self) -> Triple:
-        return self.center
 
     def inertia(self, mass: Any) -> Six:
         r, i = self.radius, self.inner

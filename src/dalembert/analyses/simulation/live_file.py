@@ -63,11 +63,11 @@ Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
 def write_live(
     run: Trajectory,
     path: str | Path | None,
-    parameters: Ranges = None,
-    initial: Ranges = None,
-    initial_rates: Ranges = None,
-    integrators: Sequence[str] = (),
-    motions: Sequence[str] = (),
+    parameters: Ranges,
+    initial: Ranges,
+    initial_rates: Ranges,
+    integrators: Sequence[str],
+    motions: Sequence[str],
 ) -> Path | Page:
     """Write the page, or return it (see ``Trajectory.live``)."""
     run, typed = with_typed_motions(run, motions)
