@@ -163,7 +163,7 @@ class Collector:
 
 
 def _is_prime(p: Polynomial, used: list[int]) -> bool:
-    """True if p = a x + b for some symbol x, and a or b is one term:  a and b share a monomial at most, which is out."""
+    """True if p = a x + b for some symbol x, and a or b is one term: they share a monomial at most, and it is out."""
     for k in used:
         powers = [m[k] for m in p]
         if max(powers) == 1 and sum(powers) in (1, len(powers) - 1):
