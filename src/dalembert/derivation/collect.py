@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.domains import QQ
 
-from dalembert.derivation.trigonometric_field import FACTORS, GROUPING, Budget, Polynomial
+from dalembert.derivation.trigonometric_field import FACTORS, GROUPING, Budget, Polynomial, polynomial_ring
 
 __all__ = ["Collector", "length"]
 
@@ -94,13 +94,11 @@ class Collector:
         degree = max((sum(m) for m in p), default=0)
         if not 1 < len(p) <= _FACTOR_TERMS or len(used) > _FACTOR_SYMBOLS or degree > _FACTOR_DEGREE or degree < 2:
             return None
+        if _is_prime(p, used):
+            return None
         self.budget.check(cost=FACTORS)
-        small = (
-            p.ring.drop(*(g for k, g in enumerate(p.ring.gens) if k not in used))
-            if len(used) < p.ring.ngens
-            else p.ring
-        )
-        number, factors = small.from_dict({tuple(m[k] for k in used): v for m, v in p.items()}).factor_list()
+        small = polynomial_ring(len(used)).from_dict({tuple(m[k] for k in used): v for m, v in p.items()})
+        number, factors = small.factor_list()
         if len(factors) == 1 and factors[0][1] == 1:
             return None
         back: list[tuple[Polynomial, int]] = []
@@ -162,6 +160,15 @@ class Collector:
         if len(p) == len(whole):
             return sp.Add(*(self.number(v) * self._monomial(m) for m, v in p.items()))
         return self.expression(p)
+
+
+def _is_prime(p: Polynomial, used: list[int]) -> bool:
+    """True if p = a x + b for some symbol x, and a or b is one term: they share a monomial at most, and it is out."""
+    for k in used:
+        powers = [m[k] for m in p]
+        if max(powers) == 1 and sum(powers) in (1, len(powers) - 1):
+            return True
+    return False
 
 
 def _minus(a: Monomial, b: Monomial) -> Monomial:

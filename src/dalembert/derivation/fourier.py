@@ -129,16 +129,15 @@ def _plain(powers: dict[tuple[int, ...], Any], n: int) -> dict[Term, Any]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _harmonics(s: int, c: int) -> tuple[tuple[int, Any, Any], ...]:
-    """sˢ cᶜ = Σ (a + i b) e^{ikθ}  as (k, a, b), from  s = (z − 1/z)/2i  and  c = (z + 1/z)/2."""
-    series = {0: (QQ(1), QQ(0))}
+def _harmonics(s: int, c: int) -> tuple[tuple[int, int, int], ...]:
+    """2ˢ⁺ᶜ sˢ cᶜ = Σ (a + i b) e^{ikθ}  as (k, a, b), from  2 s = −i (z − 1/z)  and  2 c = z + 1/z."""
+    series = {0: (1, 0)}
     for turn in [1] * s + [0] * c:
-        out: dict[int, tuple[Any, Any]] = {}
+        out: dict[int, tuple[int, int]] = {}
         for k, (a, b) in series.items():
             for step in (1, -1):
-                # 1/(2i) = −i/2
-                x, y = (step * b / 2, -step * a / 2) if turn else (a / 2, b / 2)
-                p, q = out.get(k + step, (QQ(0), QQ(0)))
+                x, y = (step * b, -step * a) if turn else (a, b)
+                p, q = out.get(k + step, (0, 0))
                 out[k + step] = (p + x, q + y)
         series = out
     return tuple((k, a, b) for k, (a, b) in series.items() if a or b)
@@ -150,23 +149,23 @@ def _waves(powers: dict[tuple[int, ...], Any], subset: tuple[int, ...], n: int) 
     for m, v in powers.items():
         rest = tuple(0 if e // 2 in subset else p for e, p in enumerate(m))
         spectrum = spectra.setdefault(rest, {})
+        v = v / 2 ** sum(m[2 * i] + m[2 * i + 1] for i in subset)
         for combination in itertools.product(*(_harmonics(m[2 * i], m[2 * i + 1]) for i in subset)):
+            if next((k for k, _, _ in combination if k), 0) < 0:
+                continue  # the conjugate of another
             wave = [0] * n
-            a, b = v, QQ(0)
+            a, b = 1, 0
             for i, (k, x, y) in zip(subset, combination, strict=True):
                 wave[i] = k
                 a, b = a * x - b * y, a * y + b * x
             key = tuple(wave)
             p, q = spectrum.get(key, (QQ(0), QQ(0)))
-            spectrum[key] = (p + a, q + b)
+            spectrum[key] = (p + a * v if a else p, q + b * v if b else q)
     out: dict[Term, Any] = {}
     for rest, spectrum in spectra.items():
         (base,) = _plain({rest: QQ(1)}, n)
         for wave, (a, b) in spectrum.items():
-            first = next((k for k in wave if k), 0)
-            if first < 0:
-                continue  # the conjugate of another
-            if first == 0:
+            if not any(wave):
                 parts = [((), a)]
             else:
                 # (a + ib) e^{iφ} + (a − ib) e^{−iφ} = 2a cos φ − 2b sin φ

@@ -58,7 +58,8 @@ def simplify(expression: sp.Expr, moving: Moving = (), budget: Budget | int | No
         candidates.append(writer.quotient(n, d))
         if len(d) > 1 or any(m[k] for m in d for k in field.trigonometric):
             rational = field.rationalized(n, d)
-            candidates.append(writer.quotient(*rational))
+            if rational != (n, d):
+                candidates.append(writer.quotient(*rational))
             candidates += [writer.split(*pair, how) for pair in dict.fromkeys([(n, d), rational]) for how in _WAYS]
         elif d != 1:
             candidates.append(writer.split(n, d, "terms"))

@@ -289,12 +289,13 @@ class TrigonometricField:
         by_denominator: dict[Polynomial, Polynomial] = {}
         for n, d in parts:
             by_denominator[d] = by_denominator[d] + n if d in by_denominator else n
-        n, d = self.ring.zero, self.ring.one
-        for e, b in by_denominator.items():
+        (d, n), *others = by_denominator.items()
+        self.budget.check(len(n))
+        for e, b in others:
             self.budget.check(len(b))
             g = self.gcd(d, e)
-            n = self.times(n, e.exquo(g)) + self.times(b, d.exquo(g))
-            d = self.times(d, e.exquo(g))
+            more = _quotient(e, g)
+            n, d = self.times(n, more) + self.times(b, _quotient(d, g)), self.times(d, more)
         return n, d
 
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -359,14 +360,16 @@ class TrigonometricField:
         n, d = self.cancel_monomials(n, d)
         if len(d) > 1:
             g = self.gcd(n, d)
-            n, d = n.exquo(g), d.exquo(g)
+            n, d = _quotient(n, g), _quotient(d, g)
         content, d = d.primitive()
         if 2 * sum(1 for v in d.values() if v < 0) > len(d):
             content, d = -content, -d
         return n.mul_ground(1 / content), d
 
     def rationalized(self, n: Polynomial, d: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """The same quotient with no sines in the denominator: (A + B s)(A − B s) = A² − B² (1 − c²)."""
+        """A quotient in lowest terms with no sines in the denominator: (A + B s)(A − B s) = A² − B² (1 − c²)."""
+        if not any(m[angle.s] for angle in self.angles for m in d):
+            return n, d
         for angle in self.angles:
             if any(m[angle.s] for m in d):
                 conjugate = self.ring.from_dict({m: -v if m[angle.s] % 2 else v for m, v in d.items()})
@@ -388,6 +391,11 @@ def _with(monomial: tuple[int, ...], place: int, power: int) -> tuple[int, ...]:
 
 def _divided(a: Polynomial, low: tuple[int, ...]) -> Polynomial:
     return a.ring.from_dict({tuple(x - y for x, y in zip(m, low, strict=True)): v for m, v in a.items()})
+
+
+def _quotient(a: Polynomial, divisor: Polynomial) -> Polynomial:
+    """a by one of its divisors."""
+    return a if divisor == 1 else a.exquo(divisor)
 
 
 def _nodes(expressions: Iterable[Any]) -> list[Any]:

@@ -20,11 +20,13 @@ def deriving(owner: str, what: str) -> Generator[None]:
     Graphs are many small objects that stay. To search them for garbage again and again would take an eighth of the
     time, so Python's search waits until the step is done.
     """
-    searches, begin = gc.isenabled(), time.process_time()
+    searches, asked = gc.isenabled(), LOG.isEnabledFor(logging.DEBUG)
+    begin = time.process_time() if asked else 0.0
     gc.disable()
     try:
         yield
     finally:
         if searches:
             gc.enable()
-    LOG.debug("subsystem %r: %s in %.1f ms", owner, what, 1e3 * (time.process_time() - begin))
+    if asked:
+        LOG.debug("subsystem %r: %s in %.1f ms", owner, what, 1e3 * (time.process_time() - begin))
