@@ -53,7 +53,7 @@ SIZES = [Size(), *(pytest.param(Size(*given), marks=pytest.mark.slow) for given 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_one_model_by_many_ways(size):
-    judged = check_model(random_model(42, size), 42, length=size.length, ways=1)
+    judged = check_model(random_model(42, size), 42, size=size, ways=1)
     assert not judged.findings and judged.comparisons >= 7 and not judged.skipped
 
 
@@ -84,7 +84,7 @@ def test_a_massless_point_on_moving_ground():
 def test_maggi_next_to_a_dead_point_of_its_velocities():
     """The velocities that were chosen for a loop do not determine the others here: multipliers take over."""
     at = check_models._Instant(
-        loop_model(37, ("universal", "revolute", "spherical"), ("planar",), forces=False), 37, 1.0
+        loop_model(37, ("universal", "revolute", "spherical"), ("planar",), forces=False), 37
     )
     assert check_models._way(at, "maggi", "generalized") < 1e-9
 
@@ -93,7 +93,7 @@ def test_maggi_next_to_a_dead_point_of_its_velocities():
 def test_meters_and_radians_are_of_one_size(length):
     """In absolute coordinates rows mix both; joints of a watch or of a moon are as independent as those of an arm."""
     model = loop_model(5, ("revolute", "universal", "spherical"), ("point-on-plane",), size=Size(length))
-    at = check_models._Instant(model, 5, length)
+    at = check_models._Instant(model, 5, Size(length))
     assert at.off(at.reference, at.q, at.u, at.solved[0]) < 1e-11 and check_models._balance(at) < 1e-9
     assert check_models._way(at, "newton-euler", "absolute") < 1e-11
     assert check_models._way(at, "independent", "natural") < 1e-11
