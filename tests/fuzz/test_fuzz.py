@@ -83,9 +83,7 @@ def test_a_massless_point_on_moving_ground():
 
 def test_maggi_next_to_a_dead_point_of_its_velocities():
     """The velocities that were chosen for a loop do not determine the others here: multipliers take over."""
-    at = check_models._Instant(
-        loop_model(37, ("universal", "revolute", "spherical"), ("planar",), forces=False), 37
-    )
+    at = check_models._Instant(loop_model(37, ("universal", "revolute", "spherical"), ("planar",), forces=False), 37)
     assert check_models._way(at, "maggi", "generalized") < 1e-9
 
 

@@ -163,7 +163,9 @@ def _branch(model: Model, rng: np.random.Generator, size: Size) -> None:
     k, F = size.stiffness, size.force
     if rng.random() < 0.3:
         stop = f"-{30 * k!r}*max(x({last}) - {0.3 * L!r}, 0) - {2 * size.mass!r}*abs(vx({last}))*vx({last})/{L!r}"
-        model.force("stop", last, (stop, f"{F!r} if y({last}) > z({last}) else {-F!r}", f"min({F / size.time!r}*t, {F!r})"))
+        model.force(
+            "stop", last, (stop, f"{F!r} if y({last}) > z({last}) else {-F!r}", f"min({F / size.time!r}*t, {F!r})")
+        )
     if rng.random() < 0.3:
         model.parameters(hits=0.0)
         model.event("passing", f"x({last}) - {0.1 * L!r}", set={"hits": "hits + 1"})

@@ -214,7 +214,9 @@ def add_forces(model: Model, rng: np.random.Generator, size: Size = UNIT) -> Non
     a, b = two()
     if a == "ground":
         a, b = b, a
-    model.torque("twist", a, (times(E, f"1 + {size.time!r}*wx({bodies[1]})"), 0.5 * E, times(L**2, "k/20")), reaction_on=b)
+    model.torque(
+        "twist", a, (times(E, f"1 + {size.time!r}*wx({bodies[1]})"), 0.5 * E, times(L**2, "k/20")), reaction_on=b
+    )
     model.torque("own twist", last, vector(E), axes="body")
     well = f"k*(x({last})**2 + 0.3*y({last})*z({bodies[1]}))/5 + {E!r}*exp(-z({last})**2/{L**2!r})"
     model.potential("well", well)
