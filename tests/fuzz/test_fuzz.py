@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import dalembert as da
+from dalembert.analyses.assembly.assemble_given import undefined_rates
 from dalembert.cli.app import app
 from dalembert.constraints import CONSTRAINTS
+from dalembert.expressions import parse, to_text
 from dalembert.forces import FORCES
 from dalembert.fuzz import check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
@@ -197,3 +199,16 @@ def test_a_short_session(tmp_path):
     found = fuzz(seed=5, cases={"models": 1, "runs": 1, "files": 24}, folder=tmp_path)
     assert not found.findings, str(found)
     assert found.cases == {"models": 1, "runs": 1, "files": 24}
+
+
+def test_velocities_that_are_no_numbers_get_words():
+    """Places far beyond what can be squared: least squares had nothing to say but a traceback."""
+    names, A = ["rope", "initial rate of crank"], np.array([[np.inf, 1.0], [0.0, 1.0]])
+    problem = undefined_rates(names, A, np.zeros(2))
+    assert problem is not None and "rope" in str(problem) and "no numbers" in str(problem)
+    assert undefined_rates(names, np.eye(2), np.zeros(2)) is None
+
+
+def test_an_absolute_value_of_one_is_written_and_read_again():
+    formula = parse("sin(abs(abs(b)*sin(1)))")
+    assert parse(to_text(formula)) == formula == parse("sin(abs(b)*sin(1))")

@@ -118,8 +118,8 @@ def _together(model: Model, run: Trajectory, options: Mapping[str, Any], size: S
     """Two samples of a batch move as the run alone did."""
     given = {name: value for name, value in options.items() if name != "certify"}
     try:
-        batch = simulate_many(model, size.time * DURATION, **given, parameters={}, q=np.tile(run.values("q")[0], (2, 1)),
-                              u=np.tile(run.values("u")[0], (2, 1)))  # fmt: skip
+        batch = simulate_many(model, size.time * DURATION, **given, parameters={},
+                              q=np.tile(run.values("q")[0], (2, 1)), u=np.tile(run.values("u")[0], (2, 1)))  # fmt: skip
     except DalembertError as error:
         if not any(words in str(error) for words in ("simulate_many", "batch", "integrator")):
             judged.findings.append(Finding("batch", f"refused: {error}"))
