@@ -223,15 +223,15 @@ class Coordinates:
 
         return self.place(NUMPY, dict(self.flat.parameters)).state(body, joint)[0]
 
-    def usual_arm(self) -> float:
-        """What is usual for the distance of a joint from the origin of its body (m); 1 if there is none."""
+    def usual_arm(self) -> float | None:
+        """What is usual for the distance of a joint from the origin of its body (m), if there is any."""
         arms: list[float] = []
         for name in self.flat.joints:
             placed = self.nominal_joint(name)
             ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
             arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
         arms = [arm for arm in arms if arm > 0]
-        return float(np.median(arms)) if arms else 1.0
+        return float(np.median(arms)) if arms else None
 
     def velocity_units(self, length: float) -> np.ndarray:
         """The unit of every velocity for a unit of length: that length where a joint only slides, else 1."""
@@ -241,6 +241,14 @@ class Coordinates:
             turns = joint.subspace(NUMPY, joint.neutral())[:3]
             units[slot.u] = np.where(np.abs(turns).max(axis=0, initial=0.0) == 0, length, 1.0)
         return units
+
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which entries of q, and which of u over time, are lengths; the others are angles and pure numbers."""
+        of_u, drawn = self.velocity_units(2.0) == 2.0, self.drawn()
+        of_q, placed = np.zeros(self.nq, dtype=bool), self.place(NUMPY, dict(self.flat.parameters))
+        for shift in np.eye(self.nv)[of_u]:
+            of_q |= placed.integrate(drawn, shift) != drawn
+        return of_q, of_u
 
     def labels(self) -> tuple[list[str], list[str]]:
         """Names of the entries of q and of u."""

@@ -36,12 +36,20 @@ MAX_LENGTH = 10_000
 MAX_DEPTH = 60
 MAX_BITS = 1024  # of an integer or fraction that a power may produce
 
+
+def _absolute(of: Any) -> Any:
+    """|of|; factors that are absolute values already are not wrapped twice."""
+    found: Any = sp.Abs(of)
+    doubled = {node: node.args[0] for node in found.atoms(sp.Abs) if isinstance(node.args[0], sp.Abs)}
+    return found.xreplace(doubled) if doubled else found
+
+
 FUNCTIONS: dict[str, tuple[Any, int]] = {
     "sin": (sp.sin, 1), "cos": (sp.cos, 1), "tan": (sp.tan, 1),
     "asin": (sp.asin, 1), "acos": (sp.acos, 1), "atan": (sp.atan, 1), "atan2": (sp.atan2, 2),
     "sinh": (sp.sinh, 1), "cosh": (sp.cosh, 1), "tanh": (sp.tanh, 1),
     "exp": (sp.exp, 1), "log": (sp.log, 1), "sqrt": (sp.sqrt, 1),
-    "abs": (sp.Abs, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
+    "abs": (_absolute, 1), "sign": (sp.sign, 1), "min": (sp.Min, 2), "max": (sp.Max, 2),
 }  # fmt: skip
 DISTANCE, ANGLE = "distance", "angle"
 CONSTANTS: dict[str, Any] = {"pi": sp.pi, "t": TIME}

@@ -16,6 +16,7 @@ from dalembert.fuzz.check_models import WAYS_AT_ONCE, Finding, Judged, check_mod
 from dalembert.fuzz.check_runs import check_run, random_options
 from dalembert.fuzz.hostile_files import FORMATS, hostile_file
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
+from dalembert.fuzz.random_models import Size
 from dalembert.model import Model
 from dalembert.model.document import from_document, to_document
 
@@ -37,9 +38,9 @@ def draw_case(kind: str, seed: int) -> Case:
         return {**case, "format": form, "number": number, "content": base64.b64encode(content).decode()}
     rng = np.random.default_rng([seed, 4])
     size = draw_size(rng)
-    case |= {"length": size.length, "model": to_document(random_model(seed, size))}
+    case |= {"length": size.length, "time": size.time, "model": to_document(random_model(seed, size))}
     if kind == "runs":
-        case["options"] = random_options(rng)
+        case["options"] = random_options(rng, size.time)
     return case
 
 
@@ -51,11 +52,10 @@ def try_case(case: Case) -> Judged:
             if case["kind"] == "files":
                 return check_file(case["format"], base64.b64decode(case["content"]), int(case["number"]))
             model = from_document(case["model"])
+            size = Size(float(case.get("length", 1.0)), time=float(case.get("time", 1.0)))
             if case["kind"] == "runs":
-                return check_run(model, case["options"])
-            return check_model(
-                model, int(case["seed"]), length=float(case["length"]), ways=int(case.get("ways", WAYS_AT_ONCE))
-            )
+                return check_run(model, case["options"], size)
+            return check_model(model, int(case["seed"]), size=size, ways=int(case.get("ways", WAYS_AT_ONCE)))
         except DalembertError as error:
             return Judged(skipped=f"refused: {error}")
         except MemoryError:

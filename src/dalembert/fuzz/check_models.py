@@ -22,6 +22,7 @@ from dalembert.fuzz.physical_states import (
     transfer,
     velocity_sizes,
 )
+from dalembert.fuzz.random_models import UNIT, Size
 from dalembert.fuzz.saddle import solve_constrained
 from dalembert.fuzz.ways import PAIRS
 from dalembert.model import Model
@@ -29,7 +30,7 @@ from dalembert.spatial import Pose
 
 __all__ = ["WAYS_AT_ONCE", "Finding", "Judged", "check_model"]
 
-TIME = 0.3
+TIME = 0.3  # in the model's unit
 # Rounding differs, amplified by the condition of masses and constraints; states beyond that condition tell nothing.
 AGREEMENT, WORST_CONDITION = 1e-9, 1e6
 # Penalty methods leave a part of the forces open, even extrapolated; energies are differentiated by differences.
@@ -60,8 +61,8 @@ class Judged:
 class _Instant:
     """A model at a consistent state, and the acceleration of its bodies by an independent solution."""
 
-    def __init__(self, model: Model, seed: int, length: float):
-        self.model, self.length = model, length
+    def __init__(self, model: Model, seed: int, size: Size = UNIT):
+        self.model, self.length, self.time, self.t = model, size.length, size.time, TIME * size.time
         self.reference = Dynamics(model, "lagrange-multipliers", "relative")
         flat, rng = self.reference.flat, np.random.default_rng([seed, 5])
         sides: dict[str, int] = {name: flat.constraints[name][0].sides for name in flat.contacts}
@@ -69,29 +70,34 @@ class _Instant:
         self.on = {name: side for name, side in closed.items() if rng.random() < 0.5}
         self.parameters: dict[str, float] = {flat.switches[name]: float(side) for name, side in self.on.items()}
         self.q, self.u = consistent_state(
-            self.reference, seed, t=TIME, spread=0.1, length=length, parameters=self.parameters
+            self.reference, seed, t=self.t, spread=0.1, size=size, parameters=self.parameters
         )
         own = self.reference.coordinates.own_states
         self.states = {state.name: float(rng.normal()) for state in own}
         for state in own:
             self.q[state.q] = self.states[state.name]
-        self.equations = equations_at(self.reference.coordinates, TIME, self.q, self.u, self.parameters)
+        self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters)
         joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
         self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}
         self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
             self.reference.coordinates, self.q, self.u
         )
-        self.oracle = Oracle(flat, TIME, *self.motion, joints, length, self.states, self.on)
+        self.oracle = Oracle(flat, self.t, *self.motion, joints, size, self.states, self.on)
         self.expected, _, self.redundant = self.oracle.solve()
-        self.solved = self.reference.solve(self.q, self.u, t=TIME, parameters=self.parameters)
+        self.solved = self.reference.solve(self.q, self.u, t=self.t, parameters=self.parameters)
 
     @property
     def consistent(self) -> bool:
         """Whether the state satisfies the constraints as well as rounding allows."""
-        e = self.equations
-        size = 1.0 + np.abs(self.u).max(initial=0.0) + self.length
-        off = max(np.abs(e.position_residual()).max(initial=0.0), np.abs(e.velocity_residual()).max(initial=0.0))
-        return bool(off < 1e-12 * size)
+        e, sizes = self.equations, velocity_sizes(self.reference.coordinates, self.q, self.length)
+        rows = np.abs(e.jacobian * sizes).max(axis=1, initial=0.0)
+        rows = np.where(rows > 0, rows, 1.0)
+        fastest = np.abs(self.u / sizes).max(initial=0.0) * self.time
+        off = max(
+            np.abs(e.position_residual() / rows[: self.reference.holonomic]).max(initial=0.0),
+            np.abs(e.velocity_residual() / rows).max(initial=0.0) * self.time,
+        )
+        return bool(off < 1e-12 * (1.0 + fastest))
 
     @cached_property
     def units(self) -> np.ndarray:
@@ -107,20 +113,20 @@ class _Instant:
 
     def off(self, dynamics: Dynamics, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> float:
         """How far accelerations of bodies are from those of the independent solution, relative to their size."""
-        found = accelerations_in_world(dynamics.coordinates, q, u, du, TIME)
+        found = accelerations_in_world(dynamics.coordinates, q, u, du, self.t)
         return float(np.abs((found - self.expected) / self.units).max() / self.size)
 
 
-def check_model(model: Model, seed: int, *, length: float = 1.0, ways: int = WAYS_AT_ONCE) -> Judged:
+def check_model(model: Model, seed: int, *, size: Size = UNIT, ways: int = WAYS_AT_ONCE) -> Judged:
     """Compare all ways to the accelerations of a model at a random state.
 
     Args:
-        length: the model's unit of length (m).
+        size: the model's units of length and time.
         ways: how many pairs of formulation and coordinates are drawn.
     """
     judged = Judged()
     try:
-        at = _Instant(model, seed, length)
+        at = _Instant(model, seed, size)
     except DalembertError as error:
         judged.skipped = f"no state: {error}"
         return judged
@@ -176,8 +182,8 @@ def _batch(at: _Instant, rng: np.random.Generator) -> float:
     if at.equations.velocity_bias.any():
         u = np.tile(at.u, (4, 1))
     given = at.parameters
-    together = at.reference.solve(np.tile(at.q, (4, 1)), u, t=TIME, parameters=given)[0]
-    alone = np.array([at.reference.solve(at.q, one, t=TIME, parameters=given)[0] for one in u])
+    together = at.reference.solve(np.tile(at.q, (4, 1)), u, t=at.t, parameters=given)[0]
+    alone = np.array([at.reference.solve(at.q, one, t=at.t, parameters=given)[0] for one in u])
     return float(np.abs(together - alone).max(initial=0.0) / max(np.abs(alone).max(initial=0.0), 1e-300))
 
 
@@ -185,7 +191,7 @@ def _again(at: _Instant) -> float:
     """Derived once more, with machine code from the disk: the same bits."""
     gc.collect()
     anew = Dynamics(at.model.snapshot(), "lagrange-multipliers", "relative")
-    again = anew.solve(at.q, at.u, t=TIME, parameters=at.parameters)
+    again = anew.solve(at.q, at.u, t=at.t, parameters=at.parameters)
     return 0.0 if all(np.array_equal(a, b) for a, b in zip(again, at.solved, strict=True)) else 1.0
 
 
@@ -193,7 +199,7 @@ def _balance(at: _Instant) -> float:
     """Forces, reactions and the rate of momentum of every body."""
     du, multipliers = at.solved
     reactions = at.equations.reactions(du, multipliers)
-    rest = at.oracle.imbalance(accelerations_in_world(at.reference.coordinates, at.q, at.u, du, TIME), reactions)
+    rest = at.oracle.imbalance(accelerations_in_world(at.reference.coordinates, at.q, at.u, du, at.t), reactions)
     units = np.array([at.length] * 3 + [1.0] * 3)
     acting = [*reactions.values(), *at.oracle.applied()]
     return float(np.abs(rest / units).max() / max(np.abs(wrench / units).max() for wrench in acting))
@@ -205,19 +211,19 @@ def _power(at: _Instant) -> float:
     e, reference = at.equations, at.reference
     tree = e.tree
     wanted = float(e.power()) - float(multipliers @ e.velocity_bias)
-    fastest = max(1.0, float(np.abs(at.u).max(initial=0.0)) if at.length == 1 else 1.0)
+    fastest = max(1 / at.time, float(np.abs(at.u).max(initial=0.0)) if at.length == 1 else 0.0)
     h = 1e-2 / max(fastest, np.sqrt(at.size))
 
     def energy(s: float) -> float:
         q = tree.normalize(tree.integrate(at.q, s * at.u + s * s / 2 * du))
-        return float(sum(reference.energy(q, at.u + s * du, t=TIME + s, parameters=at.parameters)))
+        return float(sum(reference.energy(q, at.u + s * du, t=at.t + s, parameters=at.parameters)))
 
     def off(h: float) -> float:
         rate = sum(w * (energy(i * h) - energy(-i * h)) for i, w in zip(STEPS, WEIGHTS, strict=True)) / h
         size = max(abs(wanted), abs(rate), (abs(kinetic) + abs(potential)) * np.sqrt(at.size))
         return abs(rate - wanted) / max(size, 1e-300)
 
-    kinetic, potential = reference.energy(at.q, at.u, t=TIME, parameters=at.parameters)
+    kinetic, potential = reference.energy(at.q, at.u, t=at.t, parameters=at.parameters)
     # Where something begins to touch beside this state, differences want a shorter way.
     return next((found for shorter in (1, 4, 16) if (found := off(h / shorter)) <= DIFFERENCES), off(h))
 
@@ -228,8 +234,8 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
     M = e.mass_matrix
     weights = np.sqrt(np.abs(np.diag(M)))
     tau = weights * rng.normal(size=reference.nv)
-    du, multipliers = reference.solve(at.q, at.u, tau, t=TIME, parameters=at.parameters)
-    found = reference.kernels.inverse_kernel(TIME, at.q, at.u, reference.parameters(at.parameters), du)
+    du, multipliers = reference.solve(at.q, at.u, tau, t=at.t, parameters=at.parameters)
+    found = reference.kernels.inverse_kernel(at.t, at.q, at.u, reference.parameters(at.parameters), du)
     wanted = tau + e.jacobian.T @ multipliers
     scale = np.where(weights > 0, weights, 1.0)
     size = max(
@@ -241,7 +247,7 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
 def _state_rates(at: _Instant) -> float:
     """Rates of the model's own states, as their formulas say."""
     wanted = np.array([at.oracle.value(state.rate) for state, _ in at.reference.flat.states.values()])
-    return float(np.abs(at.equations.state_rates() - wanted).max() / max(np.abs(wanted).max(), 1.0))
+    return float(np.abs(at.equations.state_rates() - wanted).max() / max(np.abs(wanted).max(), 1 / at.time))
 
 
 def _way(at: _Instant, formulation: str, coordinates: str) -> float:
@@ -251,10 +257,10 @@ def _way(at: _Instant, formulation: str, coordinates: str) -> float:
         q, u = at.q, at.u
     else:
         q, u = transfer(dynamics.coordinates, *at.motion, at.turns, at.states)
-    du, _ = dynamics.solve(q, u, t=TIME, parameters=at.parameters)
+    du, _ = dynamics.solve(q, u, t=at.t, parameters=at.parameters)
     if not chosen.supports().exact:
         # What a penalty α leaves open is as 1/α: with ten times as much it is extrapolated away.
         stiffer: Any = replace(cast(Any, chosen), alpha=10 * cast(Any, chosen).alpha)
-        other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=TIME, parameters=at.parameters)[0]
+        other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=at.t, parameters=at.parameters)[0]
         du = (10 * other - du) / 9
     return at.off(dynamics, q, u, du)

@@ -14,6 +14,7 @@ from dalembert.analyses.simulation.many import simulate_many
 from dalembert.analyses.simulation.simulate import simulate
 from dalembert.errors import DalembertError
 from dalembert.fuzz.check_models import Finding, Judged
+from dalembert.fuzz.random_models import UNIT, Size
 from dalembert.integrators import INTEGRATORS
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
@@ -27,7 +28,7 @@ BESIDE = 1e-3  # s from an event: there a late jump is no error
 AGREEMENT = 1e-9
 
 
-def random_options(rng: np.random.Generator) -> dict[str, Any]:
+def random_options(rng: np.random.Generator, time: float = 1.0) -> dict[str, Any]:
     """How a run is made: integrator, tolerance or step, coordinates."""
     name = str(rng.choice(["auto", *INTEGRATORS]))
     options: dict[str, Any] = {"integrator": name}
@@ -35,13 +36,13 @@ def random_options(rng: np.random.Generator) -> dict[str, Any]:
         options["rtol"] = float(10 ** rng.uniform(-9, -4))
         options["atol"] = options["rtol"] / 100
     else:
-        options["step"] = float(10 ** rng.uniform(-3.5, -2.3))
+        options["step"] = time * float(10 ** rng.uniform(-3.5, -2.3))
     if rng.random() < 0.4:
         options["coordinates"] = str(rng.choice(["relative", "absolute", "natural"]))
     return options
 
 
-def difference(run: Any, truth: Any) -> float:
+def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
     """Largest over outputs and entries, relative to sizes as the certificate takes them; not beside jumps."""
     n = min(len(run.values("time")), len(truth.values("time")))
     times, worst = truth.values("time")[:n], 0.0
@@ -49,23 +50,29 @@ def difference(run: Any, truth: Any) -> float:
         return np.inf
     keep = np.ones(n, dtype=bool)
     for event in truth.events:
-        keep &= np.abs(times - event.time) > BESIDE
+        keep &= np.abs(times - event.time) > BESIDE * size.time
     if n < len(truth.values("time")):
         return np.inf
-    for name in ("q", "u"):
+    for name, floor in _floors(size):
         a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
         sizes = np.abs(b).max(axis=0, initial=0.0)
-        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + LEAST_SIZE
+        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
         worst = max(worst, float((np.abs(a - b) / sizes).max(initial=0.0)))
     return worst if np.isfinite(worst) else np.inf
 
 
-def check_run(model: Model, options: Mapping[str, Any]) -> Judged:
+def _floors(size: Size) -> list[tuple[str, float]]:
+    """What is added to sizes of coordinates and of velocities."""
+    least = LEAST_SIZE * min(1.0, size.length)
+    return [("q", least), ("u", least / max(1.0, size.time))]
+
+
+def check_run(model: Model, options: Mapping[str, Any], size: Size = UNIT) -> Judged:
     """Run a model and judge its certificate by a tight run, its batch and its file."""
     judged = Judged()
-    more: dict[str, Any] = {**options, "output_step": DURATION / OUTPUTS}
+    more: dict[str, Any] = {**options, "output_step": size.time * DURATION / OUTPUTS}
     try:
-        run = simulate(model, DURATION, **more)
+        run = simulate(model, size.time * DURATION, **more)
     except DalembertError as error:
         judged.skipped = f"refused: {error}"
         return judged
@@ -74,23 +81,23 @@ def check_run(model: Model, options: Mapping[str, Any]) -> Judged:
         judged.skipped = f"stopped: {run.certificate.message}"
         return judged
     if run.certificate.trusted:
-        _accurate(model, run, more, judged)
+        _accurate(model, run, more, size, judged)
     else:
         judged.skipped = "not trusted"
     with TemporaryDirectory() as folder:
         _again(run, Path(folder) / "run.nc", judged)
-    _together(model, run, more, judged)
+    _together(model, run, more, size, judged)
     return judged
 
 
-def _accurate(model: Model, run: Trajectory, options: Mapping[str, Any], judged: Judged) -> None:
+def _accurate(model: Model, run: Trajectory, options: Mapping[str, Any], size: Size, judged: Judged) -> None:
     """Trusted means: as accurate as stated."""
-    tight: dict[str, Any] = {**options, **TIGHT, "atol": 1e-14}
-    truth = simulate(model, DURATION, **tight)
+    tight: dict[str, Any] = {**options, **TIGHT, "step": size.time * TIGHT["step"], "atol": 1e-14}
+    truth = simulate(model, size.time * DURATION, **tight)
     if not truth.certificate.finished:
         judged.skipped = f"no truth: {truth.certificate.message}"
         return
-    error, accuracy = difference(run, truth), run.certificate.accuracy or np.inf
+    error, accuracy = difference(run, truth, size), run.certificate.accuracy or np.inf
     judged.comparisons += 1
     if not error <= accuracy:
         words = f"trusted with an error of {error:.1e}, accuracy {accuracy:.0e}\n{run.certificate}"
@@ -107,12 +114,12 @@ def _again(run: Trajectory, path: Path, judged: Judged) -> None:
         judged.findings.append(Finding("file", "a run that was saved and loaded is another one"))
 
 
-def _together(model: Model, run: Trajectory, options: Mapping[str, Any], judged: Judged) -> None:
+def _together(model: Model, run: Trajectory, options: Mapping[str, Any], size: Size, judged: Judged) -> None:
     """Two samples of a batch move as the run alone did."""
     given = {name: value for name, value in options.items() if name != "certify"}
     try:
-        batch = simulate_many(model, DURATION, **given, parameters={}, q=np.tile(run.values("q")[0], (2, 1)),
-                              u=np.tile(run.values("u")[0], (2, 1)))  # fmt: skip
+        batch = simulate_many(model, size.time * DURATION, **given, parameters={},
+                              q=np.tile(run.values("q")[0], (2, 1)), u=np.tile(run.values("u")[0], (2, 1)))  # fmt: skip
     except DalembertError as error:
         if not any(words in str(error) for words in ("simulate_many", "batch", "integrator")):
             judged.findings.append(Finding("batch", f"refused: {error}"))
@@ -123,10 +130,10 @@ def _together(model: Model, run: Trajectory, options: Mapping[str, Any], judged:
     judged.comparisons += 1
     error = run.certificate.error
     limit = max(AGREEMENT, 10 * (error if error is not None and np.isfinite(error) else np.inf))
-    for name in ("q", "u"):
+    for name, floor in _floors(size):
         alone, sample = run.values(name), np.asarray(batch.data[name])[1]
         sizes = np.abs(alone).max(axis=0, initial=0.0)
-        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + LEAST_SIZE
+        sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
         off = float((np.abs(alone - sample) / sizes).max(initial=0.0))
         judged.worst = max(judged.worst, AGREEMENT * off / limit)
         if not off <= limit:

@@ -108,7 +108,7 @@ class Oracle:
     Args:
         poses, twists: of all bodies, as the package has them (twists in body axes).
         joint_q: unwound coordinates of joints.
-        length: unit of length of the mechanism (m).
+        size: units of length and time of the mechanism.
         states: values of the model's own states.
         on: which side of one-sided constraints is closed, 1 or 2.
     """
@@ -120,12 +120,13 @@ class Oracle:
         poses: dict[str, Any],
         twists: dict[str, Any],
         joint_q: dict[str, np.ndarray],
-        length: float = 1.0,
+        size: Any = None,
         states: dict[str, float] | None = None,
         on: dict[str, int] | None = None,
     ):
         self.flat, self.t, self.poses, self.joint_q = flat, t, poses, joint_q
-        self.states, self.on, self.length = states or {}, on or {}, length
+        self.states, self.on = states or {}, on or {}
+        self.length, self.time = (1.0, 1.0) if size is None else (size.length, size.time)
         self.mechanism = Mechanism(flat, NUMPY, dict(flat.parameters))
         self.index = {name: i for i, name in enumerate(flat.bodies)}
         self.n = len(self.index)
@@ -178,11 +179,12 @@ class Oracle:
                 q, R, p = [], R_S, p_S
             elif kind == "C":
                 x = q.pop(0)
-                groups.append([to_world(R, p, np.array([0, 0, 0.5, 1 + x * x / 4, x / 2, 0]))])
+                L = self.length
+                groups.append([to_world(R, p, np.array([0, 0, 0.5 / L, 1 + (x / L) ** 2 / 4, x / L / 2, 0]))])
                 rate = self._along(np.array(groups[0]).T, relative, p_S).item()
-                extra = to_world(R, p, np.array([0, 0, 0, x / 2, 0.5, 0])) * rate * rate
-                p, R = p + R @ np.array([x, x * x / 2, 0]), R @ axis_rotation(2, x / 2)
-        assert np.abs(R - R_S).max() < 1e-8 and np.abs(p - p_S).max() < 1e-8, (
+                extra = to_world(R, p, np.array([0, 0, 0, x / L**2 / 2, 0.5 / L, 0])) * rate * rate
+                p, R = p + R @ np.array([x, x * x / L / 2, 0]), R @ axis_rotation(2, x / L / 2)
+        assert np.abs(R - R_S).max() < 1e-8 and np.abs(p - p_S).max() < 1e-8 * max(1.0, self.length), (
             f"joint {name}: coordinates do not fit the poses"
         )
         S = np.array([s for group in groups for s in group]).reshape(-1, 6).T
@@ -363,11 +365,11 @@ class Oracle:
             row = np.zeros(6 * self.n)
             for body in bodies:
                 units = self._units_at(poses[body][1])
-                part = [derivatives(g, self.t, poses, {body: V}, self.length)[0] for V in units]
-                still = derivatives(g, self.t, poses, {}, self.length)[0]
+                part = [derivatives(g, self.t, poses, {body: V}, self)[0] for V in units]
+                still = derivatives(g, self.t, poses, {}, self)[0]
                 self._add(row, body, np.linalg.solve(units, np.array(part) - still))
             V = {body: self.V[body] for body in bodies}
-            self._constrain(name, row, -derivatives(g, self.t, poses, V, self.length)[1])
+            self._constrain(name, row, -derivatives(g, self.t, poses, V, self)[1])
             if constraint.kind == "rolling-surface" and not constraint.slips:
                 self._slip_rows(name, rolling_slip(self, constraint), poses, bodies)
 
@@ -391,7 +393,7 @@ class Oracle:
             def rate(t: float, moved: Any, i: int = i) -> float:
                 return float(slip(moved, self.V)[i])
 
-            self._constrain(name, row, -derivatives(rate, self.t, poses, V, self.length)[0])
+            self._constrain(name, row, -derivatives(rate, self.t, poses, V, self)[0])
 
     # Forces
 

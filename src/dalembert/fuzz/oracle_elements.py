@@ -75,14 +75,14 @@ def _moved(poses: Poses, twists: dict[str, np.ndarray], s: float) -> Poses:
 
 
 def derivatives(
-    g: Callable[[float, Poses], float], t: float, poses: Poses, twists: dict[str, np.ndarray], length: float
+    g: Callable[[float, Poses], float], t: float, poses: Poses, twists: dict[str, np.ndarray], units: Any
 ) -> tuple[float, float]:
-    """dg/ds and d²g/ds² along twists."""
-    fastest = max([1e-3, *(np.abs(V[:3]).max() for V in twists.values())])
+    """dg/ds and d²g/ds² along twists, for units of length and time."""
+    fastest = max([0.0, *(np.abs(V[:3]).max() for V in twists.values())])
     for name, V in twists.items():
         v = V[3:] + np.cross(V[:3], poses[name][1])
-        fastest = max(fastest, float(np.abs(v).max()) / length)
-    rate = max(1.0, fastest)
+        fastest = max(fastest, float(np.abs(v).max()) / units.length)
+    rate = max(1 / units.time, fastest)
     h, closest = STEP / rate, np.inf
     found = _differences(g, t, poses, twists, h)
     # Points far from their body, or surfaces that are small, want shorter steps, until rounding has its say.

@@ -9,6 +9,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
+from dalembert.fuzz.random_models import UNIT, Size
 from dalembert.spatial import Pose, so3
 
 __all__ = [
@@ -125,13 +126,13 @@ def consistent_state(
     *,
     t: float = 0.0,
     spread: float = 0.15,
-    length: float = 1.0,
+    size: Size = UNIT,
     parameters: dict[str, float] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """A random state near the reference configuration, projected onto all constraints by the native retraction.
 
     Args:
-        length: unit of length of the mechanism (m).
+        size: units of length and time of the mechanism.
 
     Raises:
         DalembertError: no state is found.
@@ -140,11 +141,11 @@ def consistent_state(
     coordinates = dynamics.coordinates
     tree = coordinates.place(NUMPY, dict(coordinates.flat.parameters))
     q = reference_coordinates(coordinates)
-    sizes = np.ones(coordinates.nv) if length == 1 else velocity_sizes(coordinates, q, length)
+    sizes = np.ones(coordinates.nv) if size.length == 1 else velocity_sizes(coordinates, q, size.length)
     q = tree.integrate(q, sizes * spread * rng.uniform(-1, 1, coordinates.nv))
     q = _onto_positions(dynamics, q, t, sizes, parameters)
     problem, context = dynamics.problem(parameters=parameters)
-    y = np.concatenate([q, sizes * rng.normal(size=coordinates.nv), [0.0]])
+    y = np.concatenate([q, sizes * rng.normal(size=coordinates.nv) / size.time, [0.0]])
     if problem.retract(t, y, np.empty_like(y)) != 0:
         raise DalembertError(context.failure())
     return y[: coordinates.nq], y[coordinates.nq : -1]

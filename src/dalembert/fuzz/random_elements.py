@@ -55,7 +55,7 @@ class Drawn:
 
     def stiff(self, joint: str) -> float:
         """The unit of force over coordinate of a joint."""
-        return self.size.mass * (1.0 if slides(self.kind[joint]) else self.size.length**2)
+        return self.size.stiffness * (1.0 if slides(self.kind[joint]) else self.size.length**2)
 
     def take(self, n: int = 1) -> list[str]:
         """Joints that one more equation may hold; none if there are not enough."""
@@ -89,7 +89,7 @@ def add_elements(drawn: Drawn, *, inside: bool = False) -> None:
 
 def _signals(d: Drawn) -> None:
     """A table, an input and a state that a force follows."""
-    L, F, rng = d.size.length, d.size.mass * d.size.length, d.rng
+    L, F, T, rng = d.size.length, d.size.force, d.size.time, d.rng
     kind = str(rng.choice(["cubic", "linear", "periodic"]))
     y = [float(v) for v in rng.normal(size=6)]
     y[-1] = y[0] if kind == "periodic" else y[-1]
@@ -97,24 +97,25 @@ def _signals(d: Drawn) -> None:
     d.model.table(
         "law", x=[float(v) for v in np.cumsum(rng.uniform(0.2, 0.6, 6)) - 1.0], y=y, kind=kind, outside=outside
     )
-    d.model.input("command", float(rng.normal()) if rng.random() < 0.5 else "0.7*sin(3*t) + 0.2")
+    d.model.input("command", float(rng.normal()) if rng.random() < 0.5 else f"0.7*sin({d.size.after(3)}) + 0.2")
     last = d.body()
-    d.model.state("memory", f"(command - memory)/0.2 + 0.3*vx({last})/{L!r}", initial=float(rng.normal()))
-    value = (f"{F!r}*law(z({last})/{L!r})", f"{F!r}*memory", f"{F!r}*(command + law(2*t))")
+    d.model.state("memory", f"(command - memory)/{0.2 * T!r} + 0.3*vx({last})/{L!r}", initial=float(rng.normal()))
+    value = (f"{F!r}*law(z({last})/{L!r})", f"{F!r}*memory", f"{F!r}*(command + law({d.size.after(2)}))")
     d.model.force("signal", last, value, at=tuple(d.near(last)))
 
 
 def _strut(d: Drawn) -> None:
     a, b = d.others(2)
-    k, L = d.size.mass, d.size.length
-    push = f"{8 * k!r}*({L!r} - length)*(1 + (length/{L!r})**2/4) - {0.7 * k!r}*rate + {0.5 * k * L!r}*cos(t)"
+    k, c, L = d.size.stiffness, d.size.damping, d.size.length
+    push = f"{8 * k!r}*({L!r} - length)*(1 + (length/{L!r})**2/4) - {0.7 * c!r}*rate"
+    push += f" + {0.5 * k * L!r}*cos({d.size.after(1)})"
     d.model.strut("strut", a, b, (tuple(d.near(a)), tuple(d.near(b))), push)
 
 
 def _torsion(d: Drawn) -> None:
     a, b = d.others(2)
-    k = d.size.mass * d.size.length**2
-    d.model.torsion("torsion", a, b, axis=tuple(unit(d.rng)), torque=f"{-3 * k!r}*sin(angle) - {0.2 * k!r}*rate")
+    k, c = d.size.energy, d.size.energy * d.size.time
+    d.model.torsion("torsion", a, b, axis=tuple(unit(d.rng)), torque=f"{-3 * k!r}*sin(angle) - {0.2 * c!r}*rate")
 
 
 def _point(d: Drawn) -> None:
@@ -122,7 +123,7 @@ def _point(d: Drawn) -> None:
     if len(d.places) < 2:
         return
     first, second = (str(name) for name in d.rng.permutation(list(d.places))[:2])
-    at, k = d.near(first), d.size.mass
+    at, k = d.near(first), d.size.stiffness
     d.model.massless_point("tip", tuple(at), axis=tuple(unit(d.rng)))
     for name, other in (("hook", first), ("tie", second)):
         there = d.near(other)
@@ -131,9 +132,10 @@ def _point(d: Drawn) -> None:
 
 
 def _frame(d: Drawn) -> None:
-    L, rng = d.size.length, d.rng
-    rotation = (float(rng.normal()), f"{float(rng.normal())!r}*sin(2*t)", "0.3*t")
-    acceleration = (f"{L * float(rng.normal())!r}*cos(t)", 0, L * float(rng.normal()))
+    A, T, rng = d.size.acceleration, d.size.time, d.rng
+    turn, wave = float(rng.normal()) / T, float(rng.normal()) / T
+    rotation = (turn, f"{wave!r}*sin({d.size.after(2)})", f"{0.3 / T**2!r}*t")
+    acceleration = (f"{A * float(rng.normal())!r}*cos({d.size.after(1)})", 0, A * float(rng.normal()))
     body = d.body() if rng.random() < 0.5 else None
     d.model.moving_frame("turning ground", rotation=rotation, acceleration=acceleration, body=body)
 
@@ -147,12 +149,12 @@ def _stop(d: Drawn) -> None:
     else:
         body = d.body()
         at = float(d.places[body] @ np.array([1.0, 0.5, 0]))
-        of, long, k = f"x({body}) + 0.5*y({body})", L, d.size.mass
+        of, long, k = f"x({body}) + 0.5*y({body})", L, d.size.stiffness
     bounds: dict[str, Any] = {"lower": at + float(rng.uniform(-0.4, 0.4)) * long}
     if rng.random() < 0.5:
         bounds["upper"] = bounds["lower"] + float(rng.uniform(0.2, 1.0)) * long
     k = 40 * k * long ** (1 - exponent)
-    d.model.stop("stop gives", of, stiffness=k, exponent=exponent, dissipation=damped / long, **bounds)
+    d.model.stop("stop gives", of, stiffness=k, exponent=exponent, dissipation=damped * d.size.time / long, **bounds)
 
 
 def _surfaces(d: Drawn, gap: float) -> tuple[str, str, list[dict[str, Any]]]:
@@ -187,13 +189,13 @@ def _surfaces(d: Drawn, gap: float) -> tuple[str, str, list[dict[str, Any]]]:
 
 
 def _contact(d: Drawn) -> None:
-    rng, L, k = d.rng, d.size.length, d.size.mass
+    rng, L, k = d.rng, d.size.length, d.size.stiffness
     first, second, surfaces = _surfaces(d, float(rng.uniform(-0.1, 0.05)) * L)
     exponent = float(rng.choice([1, 1.5]))
-    more: dict[str, Any] = {"friction": 0.3, "slip": 0.2 * L} if rng.random() < 0.5 else {}
+    more: dict[str, Any] = {"friction": 0.3, "slip": 0.2 * L / d.size.time} if rng.random() < 0.5 else {}
     stiffness = 50 * k * L ** (1 - exponent)
     d.model.contact("soft", first, second, surfaces, stiffness=stiffness, exponent=exponent,
-                    dissipation=0.3 / L, **more)  # fmt: skip
+                    dissipation=0.3 * d.size.time / L, **more)  # fmt: skip
 
 
 def _cable(d: Drawn) -> None:
@@ -202,7 +204,7 @@ def _cable(d: Drawn) -> None:
     d.freedom -= 1
     bodies = d.others(int(d.rng.integers(2, 4)))
     at = [tuple(d.near(body)) for body in bodies]
-    feed = f"{0.05 * d.size.length!r}*sin(2*t)" if d.rng.random() < 0.5 else 0
+    feed = f"{0.05 * d.size.length!r}*sin({d.size.after(2)})" if d.rng.random() < 0.5 else 0
     d.model.cable("cable", bodies, at, feed=feed)  # no wheels: bodies leave the plane that those need
 
 
@@ -229,7 +231,7 @@ def _pulley(d: Drawn) -> None:
         bodies.insert(1, base)
         at.insert(1, center - 0.8 * L * x + side * 0.2 * L * y)
         radii.insert(1, side * 0.5 * r)
-    feed = f"{0.05 * L!r}*sin(2*t)" if rng.random() < 0.3 else 0
+    feed = f"{0.05 * L!r}*sin({d.size.after(2)})" if rng.random() < 0.3 else 0
     d.model.cable("rope", bodies, [tuple(point) for point in at], radii=radii, axis=tuple(n), feed=feed)
 
 

@@ -1,7 +1,7 @@
 """Random valid models, each from one seed.
 
 Trees, one to four loops, in the plane and in space, all joints, constraints, forces, drives, branches of formulas,
-events and sub-models; lengths of 1e-6 to 1e6 m, masses of 1e-6 to 1e6 kg.
+events and sub-models; in any unit of length, mass and time.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from dalembert.model import Mechanism, Model, flatten
 __all__ = ["FREEDOM", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
 
 MOST_LOOPS, MOST_BODIES = 4, 6
-# Powers of ten that lengths (m) and masses (kg) are drawn from. Beyond, analytical formulations, which are not scaled,
-# lose digits.
-LENGTHS, MASSES = 4, 6
+# Powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from. Beyond, penalties and
+# analytical formulations, which are not scaled, lose digits.
+SCALES = (4, 6, 0)
 FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
            for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.
@@ -52,17 +52,19 @@ def closings(loops: int, rest: list[str], tree: tuple[str, ...]) -> tuple[str, .
     return tuple(taken)
 
 
-def planar_row(loops: int, seed: int, slider: bool = False) -> Model:
+def planar_row(loops: int, seed: int, slider: bool = False, size: Size = UNIT) -> Model:
     """Four-bars in a row with spatial hinges: 3 redundant equations in each loop, one degree of freedom."""
     rng = np.random.default_rng(seed)
-    model = Model(f"row of {loops}", gravity=(1.0, -9.81, 0))
+    model = Model(f"row of {loops}", gravity=(size.acceleration, -9.81 * size.acceleration, 0))
+    inert = size.mass * size.length**2
 
     def corner(x: float, y: float) -> tuple[float, float, float]:
-        return (x + rng.uniform(-0.15, 0.15), y + rng.uniform(-0.15, 0.15), 0.0)
+        return (size.length * (x + rng.uniform(-0.15, 0.15)), size.length * (y + rng.uniform(-0.15, 0.15)), 0.0)
 
     def bar(name: str, start: tuple[float, ...], end: tuple[float, ...]) -> None:
         middle = tuple((np.array(start) + end) / 2)
-        model.body(name, mass=rng.uniform(0.5, 2), com=middle, inertia=(0.1, 0.12, rng.uniform(0.05, 0.2)))
+        mass, inertia = size.mass * rng.uniform(0.5, 2), (0.1 * inert, 0.12 * inert, inert * rng.uniform(0.05, 0.2))
+        model.body(name, mass=mass, com=middle, inertia=inertia)
 
     feet, heads = [corner(i, 0) for i in range(loops + 1)], [corner(i + 0.2, 0.8) for i in range(loops + 1)]
     for i in range(loops + 1):
@@ -87,20 +89,19 @@ def drawn_coordinate(model: Model, joint: str) -> float:
 
 
 def draw_size(rng: np.random.Generator) -> Size:
-    """Half of all mechanisms are of everyday size, the others from a hair to a bridge, and of any mass."""
+    """Half of all mechanisms are of everyday size, the others of any: of length, of mass and of time."""
     if rng.random() < 0.5:
         return UNIT
-    return Size(float(10 ** rng.uniform(-LENGTHS, LENGTHS)), float(10 ** rng.uniform(-MASSES, MASSES)))
+    return Size(*(float(10 ** rng.uniform(-scale, scale)) for scale in SCALES))
 
 
 def random_model(seed: int, size: Size = UNIT) -> Model:
     """A valid model; which sort it is, is drawn too."""
     rng = np.random.default_rng([seed, 1])
     sort = rng.choice(["tree", "loops", "rolling", "row"], p=[0.35, 0.4, 0.1, 0.15])
-    sort = "loops" if sort == "row" and size is not UNIT else sort
     inner = int(rng.integers(1 << 30))
     forces = bool(rng.random() < 0.6)
-    kinds = [kind for kind in HOLONOMIC if kind != "custom" or size is UNIT]
+    kinds = list(HOLONOMIC)
     if sort == "tree":
         kinds = SIMPLE if rng.random() < 0.5 else kinds
         chosen = tuple(str(kind) for kind in rng.choice(kinds, size=rng.integers(1, MOST_BODIES)))
@@ -112,7 +113,7 @@ def random_model(seed: int, size: Size = UNIT) -> Model:
         rest = [str(kind) for kind in rng.permutation(kinds) if kind != "free"]
         model = loop_model(inner, tree, closings(loops, rest, tree), forces=forces, size=size)
     elif sort == "row":
-        model = planar_row(int(rng.integers(1, MOST_LOOPS)), inner, slider=bool(rng.random() < 0.4))
+        model = planar_row(int(rng.integers(1, MOST_LOOPS)), inner, slider=bool(rng.random() < 0.4), size=size)
     else:
         start = str(rng.choice(NONHOLONOMIC))
         model = tree_model(inner, (start, str(rng.choice(["revolute", "spherical"]))), forces=forces, size=size)
@@ -130,7 +131,7 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
     rng.shuffle(joints)
     if joints and rng.random() < 0.25:
         a = joints.pop()
-        model.drive(a, f"{at[a]!r} + {0.4 * long[a]!r}*sin(2*t)")
+        model.drive(a, f"{at[a]!r} + {0.4 * long[a]!r}*sin({size.after(2)})")
     if len(joints) > 1 and rng.random() < 0.7:
         a, b = joints.pop(), joints.pop()
         ratio = float(rng.uniform(0.5, 2)) * long[a] / long[b]
@@ -144,7 +145,7 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
         elif which == 3 and (at[a] == 0) == (at[b] == 0):
             model.belt("belt", (a, b), (0.2 * size.length, 0.2 * size.length * (at[a] / at[b] if at[b] else ratio)))
         else:
-            bend = f"{at[a] - ratio * at[b]!r} + {ratio!r}*q({b}) + {0.1 * long[a]!r}*sin(2*t)"
+            bend = f"{at[a] - ratio * at[b]!r} + {ratio!r}*q({b}) + {0.1 * long[a]!r}*sin({size.after(2)})"
             model.explicit("follow", a, bend)
     last = model.bodies[-1].name
     moving = sum(FREEDOM.get(joint.kind, 3) for joint in inside if not joint.cut)
@@ -161,10 +162,12 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
 def _branch(model: Model, rng: np.random.Generator, size: Size) -> None:
     """Forces with branches, outputs and events that change nothing of the equations."""
     last, L = next(body.name for body in reversed(model.bodies) if body.mass != 0), size.length
-    k, F = size.mass, size.mass * size.length
+    k, F = size.stiffness, size.force
     if rng.random() < 0.3:
-        stop = f"-{30 * k!r}*max(x({last}) - {0.3 * L!r}, 0) - {2 * k!r}*abs(vx({last}))*vx({last})/{L!r}"
-        model.force("stop", last, (stop, f"{F!r} if y({last}) > z({last}) else {-F!r}", f"min({F!r}*t, {F!r})"))
+        stop = f"-{30 * k!r}*max(x({last}) - {0.3 * L!r}, 0) - {2 * size.mass!r}*abs(vx({last}))*vx({last})/{L!r}"
+        model.force(
+            "stop", last, (stop, f"{F!r} if y({last}) > z({last}) else {-F!r}", f"min({F / size.time!r}*t, {F!r})")
+        )
     if rng.random() < 0.3:
         model.parameters(hits=0.0)
         model.event("passing", f"x({last}) - {0.1 * L!r}", set={"hits": "hits + 1"})

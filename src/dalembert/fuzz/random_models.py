@@ -2,7 +2,7 @@
 
 Bodies are drawn in the world frame, so a joint drawn anywhere between two of them fits the reference configuration:
 trees and closed loops are consistent as drawn, whatever the random numbers are. ``Size`` draws the same mechanism with
-other lengths and masses: angles over time stay what they are.
+other lengths, masses and times: angles over that time stay what they are.
 """
 
 from __future__ import annotations
@@ -29,22 +29,50 @@ HOLONOMIC = tuple(kind for kind in JOINTS if kind not in NONHOLONOMIC)
 
 @dataclass(frozen=True)
 class Size:
-    """Units that a mechanism is drawn in: of length (m) and of mass (kg)."""
+    """Units that a mechanism is drawn in: of length (m), of mass (kg) and of time (s)."""
 
     length: float = 1.0
     mass: float = 1.0
+    time: float = 1.0
+
+    @property
+    def stiffness(self) -> float:
+        return self.mass / self.time**2
+
+    @property
+    def damping(self) -> float:
+        return self.mass / self.time
+
+    @property
+    def acceleration(self) -> float:
+        return self.length / self.time**2
+
+    @property
+    def force(self) -> float:
+        return self.stiffness * self.length
+
+    @property
+    def energy(self) -> float:
+        return self.stiffness * self.length**2
+
+    def after(self, factor: float) -> str:
+        """So many times the time, in units of it, as a formula."""
+        return f"{factor / self.time!r}*t"
 
 
 UNIT = Size()
 
-# A custom joint that can be cut: a slide along a parabola, turning about z as it goes.
-PARABOLA: dict[str, Any] = {
-    "coordinates": 1,
-    "position": ("q0", "q0**2/2", 0),
-    "rpy": (0, 0, "q0/2"),
-    "equations": ("y - x**2/2", "z", "Rxz", "Ryz", "Ryx*cos(x/2) - Rxx*sin(x/2)"),
-    "measure": ("x",),
-}
+
+def parabola(length: float) -> dict[str, Any]:
+    """A custom joint that can be cut: a slide along a parabola, turning about z as it goes."""
+    two = repr(2 * length)
+    return {
+        "coordinates": 1,
+        "position": ("q0", f"q0**2/{two}", 0),
+        "rpy": (0, 0, f"q0/{two}"),
+        "equations": (f"y - x**2/{two}", "z", "Rxz", "Ryz", f"Ryx*cos(x/{two}) - Rxx*sin(x/{two})"),
+        "measure": ("x",),
+    }
 
 
 def unit(rng: np.random.Generator) -> np.ndarray:
@@ -101,17 +129,18 @@ def add_joint(
     for key in set(fields) & {"pitch", "radius"}:
         fields[key] = model.parameters(**{f"{name}_{key}": fields[key]})
     if kind == "custom":
-        return model.custom(name, first, second, point=fields["point"], axis=fields["axis"], **PARABOLA)
+        law = parabola(size.length)
+        return model.custom(name, first, second, point=fields["point"], axis=fields["axis"], **law)
     joint = cls(**{key.strip("[]"): 1.0 for key in cls.parameters})
-    if kind not in ("distance", *NONHOLONOMIC) and joint.nq and rng.random() < 0.5 and size.length == 1:
-        fields["reference"] = tuple(joint.random(rng))
+    if kind not in ("distance", *NONHOLONOMIC) and joint.nq and rng.random() < 0.5:
+        fields["reference"] = tuple(coordinate_units(kind, size.length) * joint.random(rng))
     return model.joint(kind, name, first, second, **fields)
 
 
 def tree_model(seed: int, kinds: tuple[str, ...], *, forces: bool = True, size: Size = UNIT) -> Model:
     """A tree with one joint of each kind in turn, branches, and joints drawn in both directions."""
     rng = np.random.default_rng(seed)
-    model = Model(f"tree {seed}", gravity=tuple(5 * size.length * rng.normal(size=3)))
+    model = Model(f"tree {seed}", gravity=tuple(5 * size.acceleration * rng.normal(size=3)))
     grow(model, rng, kinds, size)
     if forces:
         add_forces(model, rng, size)
@@ -137,7 +166,7 @@ def loop_model(
 ) -> Model:
     """A tree whose bodies are joined again by the closing joints: each closes one loop."""
     rng = np.random.default_rng(seed)
-    model = Model(f"loops {seed}", gravity=tuple(5 * size.length * rng.normal(size=3)))
+    model = Model(f"loops {seed}", gravity=tuple(5 * size.acceleration * rng.normal(size=3)))
     grow(model, rng, tree, size)
     names = ["ground", *(str(body.name) for body in model.bodies)]
     for i, kind in enumerate(closing):
@@ -159,7 +188,7 @@ def scalar_joints(model: Model) -> list[Any]:
 def add_forces(model: Model, rng: np.random.Generator, size: Size = UNIT) -> None:
     """One of each force of the catalog, with parameters and formulas of the motion."""
     bodies = ["ground", *(str(body.name) for body in model.bodies)]
-    L, F, E = size.length, size.mass * size.length, size.mass * size.length**2
+    L, F, E, K, C = size.length, size.force, size.energy, size.stiffness, size.damping
 
     def two() -> tuple[str, str]:
         a, b = (int(i) for i in rng.choice(len(bodies), size=2, replace=False))
@@ -171,21 +200,23 @@ def add_forces(model: Model, rng: np.random.Generator, size: Size = UNIT) -> Non
     def times(factor: float, formula: str) -> str:
         return formula if factor == 1 else f"{factor!r}*({formula})"
 
-    k, c = model.parameters(k=20.0 * size.mass, c=1.5 * size.mass)
+    k, c = model.parameters(k=20.0 * K, c=1.5 * C)
     model.spring("spring", *two(), at=(vector(L), vector(L)), stiffness=k, damping=c, length=0.8 * L)
     model.bushing(
-        "bushing", *two(), point=vector(L), stiffness=(k, 10 * size.mass, 12 * size.mass),
-        damping=(c, size.mass, 2 * size.mass), angular_stiffness=(3 * E, 4 * E, times(L**2, "k/4")),
-        angular_damping=(0.3 * E, 0.2 * E, times(L**2, "c/5")),
+        "bushing", *two(), point=vector(L), stiffness=(k, 10 * K, 12 * K),
+        damping=(c, C, 2 * C), angular_stiffness=(3 * E, 4 * E, times(L**2, "k/4")),
+        angular_damping=(0.3 * E * size.time, 0.2 * E * size.time, times(L**2, "c/5")),
     )  # fmt: skip
     last = bodies[-1]
-    push = (f"{3 * F!r}*sin(2*t) + {0.5 * size.mass!r}*x({bodies[1]})", 1.5 * F, f"-c*vz({last})")
+    push = (f"{3 * F!r}*sin({size.after(2)}) + {0.5 * K!r}*x({bodies[1]})", 1.5 * F, f"-c*vz({last})")
     model.force("push", last, push, at=vector(L))
     model.force("own push", bodies[1], vector(F), at=vector(0.5 * L), axes="body")
     a, b = two()
     if a == "ground":
         a, b = b, a
-    model.torque("twist", a, (times(E, f"1 + wx({bodies[1]})"), 0.5 * E, times(L**2, "k/20")), reaction_on=b)
+    model.torque(
+        "twist", a, (times(E, f"1 + {size.time!r}*wx({bodies[1]})"), 0.5 * E, times(L**2, "k/20")), reaction_on=b
+    )
     model.torque("own twist", last, vector(E), axes="body")
     well = f"k*(x({last})**2 + 0.3*y({last})*z({bodies[1]}))/5 + {E!r}*exp(-z({last})**2/{L**2!r})"
     model.potential("well", well)
@@ -196,9 +227,15 @@ def add_forces(model: Model, rng: np.random.Generator, size: Size = UNIT) -> Non
         stiffness, damping = times(per, "k/3"), times(per, "c/4")
         model.torsional_spring(f"torsion {i}", joint, stiffness=stiffness, damping=damping, angle=0.2 * long)
     for joint in scalar_joints(model)[-2:]:
-        strong, slow = (F, size.mass) if slides(joint.kind) else (E, E)
-        law = sp.Float(0.7 * strong) * sp.cos(3 * model.t) - sp.Float(0.2 * slow) * joint.u
+        strong, slow = (F, C) if slides(joint.kind) else (E, E * size.time)
+        law = sp.Float(0.7 * strong) * sp.cos(sp.Float(3 / size.time) * model.t) - sp.Float(0.2 * slow) * joint.u
         model.joint_force(f"motor {joint.name}", joint, law)
+
+
+def coordinate_units(kind: str, length: float) -> np.ndarray:
+    """Of the coordinates of a joint: a length where bodies shift, else 1."""
+    each = {"T": [length], "C": [length], "B": [1.0] * 4, "F": [length] * 3 + [1.0] * 4, "O": []}
+    return np.array([unit for motion in MOTIONS[kind].split() for unit in each.get(motion[0], [1.0])])
 
 
 def slides(kind: str) -> bool:

@@ -24,6 +24,7 @@ from dalembert.analyses.assembly.assemble_given import (
     read_desired,
     read_joint,
     split_states,
+    undefined_rates,
 )
 from dalembert.analyses.assembly.assemble_search import Search, strides
 from dalembert.coordinates import Coordinates, Relative
@@ -572,15 +573,17 @@ class Assembler:
         """Velocities that fit the constraints and what is wanted, as close as possible to what is desired."""
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
-        matrices, rhs = [values.jacobian], [-values.velocity]
+        matrices, rhs, names = [values.jacobian], [-values.velocity], [str(row) for row in d.rows]
         wanted = {name: value for name, value in wanted.items() if np.isfinite(value).any()}
         for name, value in wanted.items():
             rows = np.isfinite(value)
             matrices.append(self._rates_matrix(q, name)[rows])
             rhs.append(value[rows])
+            names += [f"initial rate of {name}"] * int(rows.sum())
         A, b = _stacked(matrices), np.concatenate(rhs)
-        if not len(b):
-            return np.zeros(d.nv), None
+        problem = undefined_rates(names, A, b)
+        if not len(b) or problem is not None:
+            return np.zeros(d.nv), problem
         u = self._shortest(A, b)
         if desired:
             J = _stacked([self._rates_matrix(q, name) for name in desired])
@@ -590,9 +593,6 @@ class Assembler:
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None
         worst = int(np.argmax(np.abs(off)))
-        names = [str(row) for row in d.rows]
-        for name, value in wanted.items():
-            names += [f"initial rate of {name}"] * int(np.isfinite(value).sum())
         return u, Problem(
             f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
             "initial_rates",

@@ -21,7 +21,7 @@ from dalembert.model import Flat
 from dalembert.spatial import Pose, quaternion
 from dalembert.values import NUMBER, SEQUENCE, TUPLE
 
-__all__ = ["Desired", "joint_rows", "read_desired", "read_joint", "split_states"]
+__all__ = ["Desired", "joint_rows", "read_desired", "read_joint", "split_states", "undefined_rates"]
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 POSE = 7  # numbers of a pose: quaternion (w, x, y, z) and place
@@ -219,3 +219,15 @@ def _number(one: Given, what: str) -> np.ndarray:
     if not np.isfinite(number[0]):
         raise ModelError(Problem(f"{what} of {one.name}: expected a finite number, got {one.value!r}", what))
     return number
+
+
+def undefined_rates(names: list[str], A: Any, b: np.ndarray) -> Problem | None:
+    """The first of the rows  A u = b  that is no number, in words."""
+    undefined = np.flatnonzero(~np.isfinite(A @ np.ones(A.shape[1]) + b)).tolist()
+    if not undefined:
+        return None
+    return Problem(
+        f"the velocities that fit {names[undefined[0]]} are no numbers where the model is drawn",
+        "bodies",
+        "look for lengths and places that are far too large, and for formulas that divide by zero",
+    )

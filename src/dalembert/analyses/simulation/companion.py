@@ -54,8 +54,13 @@ MORE_STEPS = 20
 # and where disturbances grow, it may be the worse of the two.
 FINER, FINEST_YET, NEAR, BOUNDS = 1e-3, 1e-7, 2.0, (1e-12, 1e-5)
 
-# Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides.
-LEAST_SHARE, LEAST_SIZE = 0.01, 0.01
+# Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides, in units of the
+# mechanism: lengths that are not everyday ones count in their own size, not below the shortest one (m).
+LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
+EVERYDAY, LONGEST = (
+    (1 / 32, 1024.0),
+    1024.0,
+)  # m; s: velocities in runs that last longer count in lengths over that time
 SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
 
@@ -68,17 +73,21 @@ def accuracy_of(method: Integrator, given: float | None) -> float:
     return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
 
 
-def motion_sizes(states: np.ndarray, groups: Sequence[slice], unit: Sequence[slice] = ()) -> np.ndarray:
+def motion_sizes(
+    states: np.ndarray, groups: Sequence[slice], unit: Sequence[slice] = (), units: np.ndarray | None = None
+) -> np.ndarray:
     """Sizes that errors of the states refer to.
 
     Args:
         groups: entries of one kind.
         unit: entries whose size is 1, such as quaternions.
+        units: of the entries; default: 1.
     """
     largest = np.abs(states).max(axis=0, initial=0.0)
-    sizes = largest.copy()
+    sizes, units = largest.copy(), np.ones(len(largest)) if units is None else units
     for group in groups:
-        sizes[group] = np.maximum(largest[group], LEAST_SHARE * largest[group].max(initial=0.0))
+        share = LEAST_SHARE * (largest[group] / units[group]).max(initial=0.0)
+        sizes[group] = np.maximum(largest[group], share * units[group])
     for part in unit:
         sizes[part] = 1.0
     return sizes
@@ -128,7 +137,7 @@ class _Run:
         method: the integrator at its end.
         sizes: of the states, see ``motion_sizes``.
         driver: that made it, if it is at hand: companions work with its equations.
-        floor: added to all of them.
+        units: of the states, in which least sizes are added to those.
     """
 
     dynamics: Dynamics | CompiledSystem
@@ -139,6 +148,7 @@ class _Run:
     method: Integrator
     sizes: np.ndarray
     accuracy: float
+    units: np.ndarray
     driver: Driver | None = None
 
     @property
@@ -174,9 +184,17 @@ class _Run:
         return bool(event.set or event.switch or event.rates or event.stop)
 
     @property
-    def floor(self) -> float:
+    def floor(self) -> np.ndarray:
+        """Added to all sizes."""
         atol, rtol = (getattr(self.method, name, None) for name in ("atol", "rtol"))
-        return LEAST_SIZE if atol is None or rtol is None else min(max(atol / rtol, 1e-9), LEAST_SIZE)
+        share = LEAST_SIZE if atol is None or rtol is None else min(max(atol / rtol, 1e-9), LEAST_SIZE)
+        return share * self.units
+
+    @property
+    def shortest(self) -> float:
+        """The smallest unit of a coordinate, or 1."""
+        nq = self.dynamics.nq if isinstance(self.dynamics, Dynamics) else 0
+        return float(self.units[:nq].min(initial=1.0))
 
 
 def estimate_motion(
@@ -190,6 +208,23 @@ def estimate_motion(
     return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy, driver)
 
 
+def _units(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
+    """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for."""
+    nq, nv, times = dynamics.nq, dynamics.nv, outcome.times
+    assert times is not None
+    of_q, of_u = dynamics.coordinates.lengths()
+    length = dynamics.coordinates.usual_arm()
+    if length is None:  # nothing is drawn that tells: the way that is gone
+        length = max(float(np.abs(outcome.result.states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
+        length = min(length, 1.0) if length > SHORTEST else 1.0
+    length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
+    span = float(times[-1] - times[0])
+    units = np.ones(nq + nv)
+    units[:nq][of_q] = units[nq:][of_u] = length
+    units[nq:] /= span if span > LONGEST else 1.0
+    return units
+
+
 def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
     """Of coordinates and velocities."""
     nq, nv = dynamics.nq, dynamics.nv
@@ -198,7 +233,8 @@ def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
         joint = dynamics.coordinates.joint_at(slot)
         if joint.nq > joint.nv:
             unit += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
-    return motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit)
+    return motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit,
+                        _units(dynamics, outcome))  # fmt: skip
 
 
 def estimate_by_other(
@@ -250,7 +286,9 @@ def _judged(
 ) -> _Run:
     times, method = outcome.times, outcome.method
     assert times is not None and method is not None
-    return _Run(dynamics, choice, outcome, times, np.arange(len(times)), method, sizes, accuracy_of(method, accuracy))
+    units = _units(dynamics, outcome) if isinstance(dynamics, Dynamics) else np.ones(len(sizes))
+    every = np.arange(len(times))
+    return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units)
 
 
 def _estimate(run: _Run) -> Estimate:
@@ -351,7 +389,9 @@ def _by_adaptive(run: _Run) -> Estimate:
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     """By a run as it would be chosen for this tolerance."""
     rtol = min(max(rtol, BOUNDS[0]), BOUNDS[1])
-    tolerances: dict[str, Any] = {"rtol": rtol, "atol": LEAST_SIZE * rtol, "max_steps": run.most_steps}
+    tolerances: dict[str, Any] = {
+        "rtol": rtol, "atol": LEAST_SIZE * rtol * run.shortest, "max_steps": run.most_steps
+    }  # fmt: skip
     kind, large = Tsitouras5 if rtol >= LOOSE else DormandPrince8, run.dynamics.is_large
     choice = replace(
         run.choice,

@@ -1,0 +1,68 @@
+"""A mechanism in other units of length, mass and time moves alike, and its verdict is as strict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.dynamics import Dynamics
+from dalembert.fuzz.random_mechanisms import random_model
+from dalembert.fuzz.random_models import UNIT, Size
+
+# Powers of two, so that rounding is the same in all units.
+SIZES = [Size(2.0**-20), Size(2.0**20), Size(mass=2.0**20), Size(time=2.0**-20), Size(time=2.0**20),
+         Size(2.0**-20, 2.0**-15, 2.0**-10), Size(2.0**18, 2.0**10, 2.0**12)]  # fmt: skip
+SEEDS = [4, 5, 7, 8]
+
+
+def _motion(seed: int, size: Size) -> tuple[np.ndarray, np.ndarray, Dynamics]:
+    model = random_model(seed, size)
+    run = da.simulate(
+        model, 0.2 * size.time, integrator="rk4", step=size.time / 1000, output_step=size.time / 50, certify=False
+    )
+    assert run.certificate.finished
+    return run.values("q"), run.values("u"), Dynamics(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_model_in_other_units_moves_alike(seed):
+    q, u, _ = _motion(seed, UNIT)
+    for size in SIZES:
+        found_q, found_u, dynamics = _motion(seed, size)
+        of_q, of_u = dynamics.coordinates.lengths()
+        found_q, found_u = found_q / np.where(of_q, size.length, 1.0), found_u / np.where(of_u, size.length, 1.0)
+        assert found_q == pytest.approx(q, rel=1e-9, abs=1e-9 * np.abs(q).max()), size
+        assert found_u * size.time == pytest.approx(u, rel=1e-9, abs=1e-9 * np.abs(u).max()), size
+
+
+def _cubic_spring(size: Size) -> da.Model:
+    L, T = size.length, size.time
+    model = da.Model("cubic spring", gravity=(0, 0, 0))
+    model.body("cart", mass=1.0, com=(L, 0, 0), inertia=(L * L,) * 3)
+    model.prismatic("rail", "ground", "cart", point=(L, 0, 0), axis="x")
+    x = f"(x(cart)/{L!r} - 1)"
+    model.force("drive", "cart", (f"{L / T**2!r}*(cos(1.3*t/{T!r}) - {x} - {x}**3)", 0, 0))
+    return model
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("time", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("how", [{}, {"integrator": "rk4", "step": 0.5}, {"integrator": "rk4", "step": 0.01}], ids=str)
+def test_the_verdict_knows_no_meters(length, time, how):
+    """Errors of a micrometer's motion were held against a centimeter: 2 % of the way were trusted as 1e-5 of it."""
+    size = Size(length, time=time)
+    options = {**how, "step": how["step"] * time} if how else how
+    truth = da.simulate(_cubic_spring(UNIT), 20, output_step=0.2, rtol=1e-12, atol=1e-14, certify=False)
+    run = da.simulate(_cubic_spring(size), 20 * time, output_step=0.2 * time, **options)
+    worst = 0.0
+    for name, unit in (("q", length), ("u", length / time)):
+        right = truth.values(name)
+        worst = max(worst, np.abs(run.values(name) / unit - right).max() / np.abs(right).max())
+    error, accuracy = run.certificate.error, run.certificate.accuracy
+    assert error is not None and accuracy is not None
+    assert run.certificate.trusted == (error <= accuracy)
+    assert worst <= accuracy or not run.certificate.trusted
+    if how:
+        assert run.certificate.trusted == (how["step"] < 0.1) and 0.5 * worst < error + 1e-9
