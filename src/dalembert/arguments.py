@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import functools
 import inspect
 import os
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from dalembert.errors import DalembertError
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
-__all__ = ["public"]
+__all__ = ["public", "public_methods"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound=type[Any])
 
-LATER = {"Subsystem": Any, "xr": SimpleNamespace(Dataset=Any)}  # names that modules do not import before they need them
+# Modules that others do not import before they need them, with the names that annotations use.
+LATER = {"xr": SimpleNamespace(Dataset=Any, DataArray=Any), "sp": SimpleNamespace(Expr=Any, Symbol=Any, Matrix=Any)}
+OWN = ("self", "cls")
 ANYTHING = "**"  # there are options that annotations do not name
 FUNCTIONS = (Callable,)
 PATHS = (Path, os.PathLike)
@@ -34,24 +49,38 @@ WORDS: dict[Any, str] = {
 ORIGINS = {"State": "a State, as da.assemble returns it"}  # where objects of a class come from
 
 
+def public_methods(kind: T) -> T:
+    """A class whose public methods are public calls, and indexing by its own ``__getitem__``; the constructor is one if
+    it says so itself."""
+    for name, method in list(vars(kind).items()):
+        if (not name.startswith("_") or name == "__getitem__") and inspect.isfunction(method):
+            setattr(kind, name, public(method))
+    return kind
+
+
 def public(call: Callable[P, R]) -> Callable[P, R]:
     """A call that refuses what its annotations have no room for; what they do not tell, such as the names that a model
     knows, is left to the call."""
-    names = [p.name for p in inspect.signature(call).parameters.values() if p.kind == p.POSITIONAL_OR_KEYWORD]
+    parameters = list(inspect.signature(call).parameters.values())
+    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
+    rest = [p.name for p in parameters if p.kind == p.VAR_POSITIONAL]
+    title = call.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__").removesuffix(".__getitem__")
 
     @functools.wraps(call)
     def checked(*given: P.args, **named: P.kwargs) -> R:
         kinds = _kinds(call)
-        for name, value in (*zip(names, given, strict=False), *named.items()):
+        more = zip(rest * (len(given) - len(names)), given[len(names) :], strict=False)
+        for name, value in (*zip(names, given, strict=False), *more, *named.items()):
+            if name in OWN:
+                continue
             if name not in kinds and ANYTHING not in kinds:
                 near = difflib.get_close_matches(name, kinds, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(kinds)}"
-                raise TypeError(f"{call.__name__}() got an unexpected keyword argument {name!r}{hint}")
-            if not _fits(value, kinds.get(name, Any)):
-                what, value, kind = _culprit(name, value, kinds[name])
-                raise DalembertError(
-                    f"{call.__name__}: {what} must be {' or '.join(_words(kind))}, got {_shown(value)}"
-                )
+                raise TypeError(f"{title}() got an unexpected keyword argument {name!r}{hint}")
+            kind = kinds[name] if name in kinds else kinds[ANYTHING]
+            if not _names(value, kind):
+                what, value, kind = _culprit(name, value, kind)
+                raise DalembertError(f"{title}: {what} must be {' or '.join(_words(kind))}, got {_shown(value)}")
         return call(*given, **named)
 
     return checked
@@ -60,12 +89,16 @@ def public(call: Callable[P, R]) -> Callable[P, R]:
 @functools.cache
 def _kinds(call: Callable[..., Any]) -> dict[str, Any]:
     """Types by argument, those of ``**options`` among them; the call itself tells what models and options are."""
-    kinds = get_type_hints(call, localns=LATER) | {"model": Any, "options": Any}
+    spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
+    later = {name: Any for name in spoken - set(call.__globals__) if not hasattr(builtins, name)}
+    kinds = get_type_hints(call, localns=later | LATER) | {"model": Any, "options": Any}
     kinds.pop("return", None)
     for p in inspect.signature(call).parameters.values():
         if p.kind == p.VAR_KEYWORD:
-            options = get_args(kinds.pop(p.name))
-            kinds |= get_type_hints(options[0]) if options else {ANYTHING: Any}
+            kind = kinds.pop(p.name)
+            kinds |= get_type_hints(get_args(kind)[0]) if get_origin(kind) is Unpack else {ANYTHING: kind}
+        elif p.name not in OWN:
+            kinds.setdefault(p.name, Any)
     return kinds
 
 
@@ -148,6 +181,8 @@ def _words(kind: Any) -> list[str]:
         return ["a function"]
     if origin in PATHS:
         return ["the path of a file"]
+    if not isinstance(origin, type):
+        return ["something else"]
     if issubclass(origin, Mapping):
         return ["a dictionary by name"]
     if issubclass(origin, Iterable) and inner:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -19,6 +20,7 @@ T = TypeVar("T")
 __all__ = ["HasState", "State", "state_of"]
 
 
+@public_methods
 @dataclass(frozen=True)
 class State:
     """A physical state: the same for all coordinates and formulations.

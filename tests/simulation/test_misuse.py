@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+from support.misused import MADE, ODD, calls, methods_of
 
 import dalembert as da
 from dalembert.dynamics import kernels
@@ -224,3 +225,36 @@ def test_names_that_are_not_there_are_refused_with_those_that_are():
         da.assemble(model).body("bar")
     with pytest.raises(DalembertError, match=r"no array 'energy'; it has .*kinetic"):
         da.simulate(model, 0.01).values("energy")
+
+
+# What is not a matter of the kind: an index beyond the end, which ends loops, a pair that is not there, a file that
+# cannot be written, and frequencies, which may be arrays of any shape.
+ELSEWHERE = {
+    "at": (IndexError,), "pair": (KeyError,), "path": (OSError,), "omega": (TypeError, ValueError, OverflowError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["None", "number", "bytes", "object", "empty list", "dictionary", "matrix"])
+@pytest.mark.parametrize("name", [name for name in MADE if name != "Equilibria"])
+def test_methods_of_results_refuse_odd_values_in_words(name, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for method, signature in methods_of(name):
+        for argument, call in calls(name, method, signature):
+            if method.startswith(("plot", "draw")) and value == "None":
+                continue  # pictures are right, and slow
+            try:
+                call(ODD[value])
+            except (DalembertError, *ELSEWHERE.get(argument, ())):
+                pass
+            except Exception as error:
+                pytest.fail(f"{name}.{method}({argument}={ODD[value]!r}): {type(error).__name__}: {error}")
+
+
+def test_a_method_names_its_argument():
+    run = da.simulate(da.library.pendulum(), 0.01)
+    with pytest.raises(DalembertError, match=r"Trajectory.body: name must be a name, got \[\]"):
+        run.body([])
+    with pytest.raises(DalembertError, match=r"Trajectory.save: path must be the path of a file, got 3"):
+        run.save(3)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'quantity'; did you mean 'quantities'"):
+        run.plot(quantity="energy")

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import sympy as sp
 
-from dalembert.arguments import public
+from dalembert.arguments import public, public_methods
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import Coordinates, Generalized, GeneralizedCoordinates
 from dalembert.derivation.abbreviations import Abbreviations
@@ -192,6 +192,7 @@ def _simplified(found: Mathematics, setup: Setup, budget: Budget) -> Mathematics
     return found
 
 
+@public_methods
 class Derivation:
     """Equations of motion by one formalism.
 

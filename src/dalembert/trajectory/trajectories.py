@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dalembert.arguments import public_methods
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
@@ -42,6 +43,7 @@ class SampleRun(NamedTuple):
         return made
 
 
+@public_methods
 class Batch(Labeled):
     """Motions of many samples over time.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from dalembert.arguments import public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
@@ -47,6 +48,7 @@ _ARRAYS = {
 }  # fmt: skip
 
 
+@public_methods
 class Trajectory(Labeled):
     """Motion over time, with a certificate.
 

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import CLOSED, Assembler, Start
 from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
+from dalembert.arguments import public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -31,6 +32,7 @@ class Sample:
     parameters: dict[str, float]
 
 
+@public_methods
 class States(Sequence[State]):
     """Several states of one mechanism, in the order in which they were asked for.
 

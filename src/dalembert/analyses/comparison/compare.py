@@ -16,7 +16,7 @@ import numpy as np
 from dalembert.analyses.comparison.compare_system import SystemMeasure, measure_system
 from dalembert.analyses.simulation.options import MethodOptions, Options, show_options
 from dalembert.analyses.simulation.simulate import DEFAULT_OUTPUTS, simulate
-from dalembert.arguments import public
+from dalembert.arguments import public, public_methods
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import COORDINATES, CoordinateOptions
 from dalembert.dynamics import Dynamics, Recipe
@@ -83,6 +83,7 @@ class Entry:
         return self.status in ("trusted", "not trusted")
 
 
+@public_methods
 @dataclass(frozen=True)
 class Comparison:
     """What ``compare`` found.

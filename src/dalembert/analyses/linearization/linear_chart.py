@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.linearization.linear_model import LinearModel
+from dalembert.arguments import public_methods
 from dalembert.errors import DalembertError
 
 __all__ = ["Crossing", "LinearChart"]
@@ -45,6 +46,7 @@ class Crossing:
         return f"{self.value:.12g}: becomes {self.becomes}, {how}"
 
 
+@public_methods
 @dataclass(frozen=True)
 class LinearChart:
     """Linear models over one parameter, or over time.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dalembert.analyses.linearization.spectrum import Spectrum, spectrum
+from dalembert.arguments import public_methods
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class SecondOrder:
         return iter((self.M, self.C1, self.K0, self.K2))
 
 
+@public_methods
 @dataclass(frozen=True)
 class LinearModel:
     """Small motions next to a reference:  ẋ = A x + B w,  y = C x + D w.

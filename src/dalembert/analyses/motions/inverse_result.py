@@ -17,6 +17,7 @@ from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
 from dalembert.analyses.motions.followed_run import followed_run
 from dalembert.analyses.motions.motion_contacts import Rubbed
+from dalembert.arguments import public_methods
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -120,6 +121,7 @@ def _largest(values: Any) -> float:
     return float(np.abs(np.asarray(values)).max(initial=0.0))
 
 
+@public_methods
 class Inverse:
     """Forces behind a prescribed motion, and the motion.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dalembert.analyses.assembly.assemble_branches import is_pin, loops_of
 from dalembert.analyses.motions.kinematics_events import Found
+from dalembert.arguments import public_methods
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -110,6 +111,7 @@ class Turning(NamedTuple):
     jerk: xr.DataArray
 
 
+@public_methods
 class Kinematics:
     """The motion of a mechanism whose freedoms are all driven.
 

@@ -15,7 +15,7 @@ from dalembert.analyses.assembly.assemble_given import read_desired
 from dalembert.analyses.assembly.assemble_search import Search
 from dalembert.analyses.assembly.prescribe import working_model
 from dalembert.analyses.motions.motion_contacts import MotionContacts
-from dalembert.arguments import public
+from dalembert.arguments import public, public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
@@ -32,6 +32,7 @@ SAMPLES = 41  # of each range
 MOST_SAMPLES = 200_000
 
 
+@public_methods
 @dataclass(frozen=True)
 class Workspace:
     """Places of a point for all combinations of the drives' values.

@@ -14,6 +14,7 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.simulation.resample import resample
+from dalembert.arguments import public_methods
 from dalembert.dynamics import Dynamics
 from dalembert.elements import Load
 from dalembert.equations import Equations
@@ -83,6 +84,7 @@ class Stability:
         return shown
 
 
+@public_methods
 @dataclass(frozen=True)
 class Equilibrium(Stability):
     """A state in which all forces balance, or a motion that goes on unchanged.
