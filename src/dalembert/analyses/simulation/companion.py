@@ -57,10 +57,8 @@ FINER, FINEST_YET, NEAR, BOUNDS = 1e-3, 1e-7, 2.0, (1e-12, 1e-5)
 # Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides, in units of the
 # mechanism: lengths that are not everyday ones count in their own size, not below the shortest one (m).
 LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
-EVERYDAY, LONGEST = (
-    (1 / 32, 1024.0),
-    1024.0,
-)  # m; s: velocities in runs that last longer count in lengths over that time
+EVERYDAY = (1 / 32, 1024.0)  # m
+LONGEST = 1024.0  # s: velocities in runs that last longer count in lengths over that time
 SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
 
