@@ -59,6 +59,7 @@ FINER, FINEST_YET, NEAR, BOUNDS = 1e-3, 1e-7, 2.0, (1e-12, 1e-5)
 LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
 EVERYDAY = (1 / 32, 1024.0)  # m
 LONGEST = 1024.0  # s: velocities in runs that last longer count in lengths over that time
+TOUCHING = 4  # steps of a companion for one of `moreau-jean` with contacts
 SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
 
@@ -136,6 +137,7 @@ class _Run:
         sizes: of the states, see ``motion_sizes``.
         driver: that made it, if it is at hand: companions work with its equations.
         units: of the states, in which least sizes are added to those.
+        jumping: entries that impacts make jump within steps.
     """
 
     dynamics: Dynamics | CompiledSystem
@@ -148,6 +150,7 @@ class _Run:
     accuracy: float
     units: np.ndarray
     driver: Driver | None = None
+    jumping: slice = slice(0)
 
     @property
     def most_steps(self) -> int:
@@ -291,7 +294,7 @@ def _judged(
 
 def _estimate(run: _Run) -> Estimate:
     if run.method.jumps:
-        return _by_halving(run)
+        return _by_smaller_steps(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
     spent = 0
@@ -358,17 +361,46 @@ def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
     return replace(method, rtol=method.rtol * factor, atol=method.atol * factor, max_steps=max_steps)
 
 
-def _by_halving(run: _Run) -> Estimate:
-    """By a run with half the step, for an error that goes with the step: half of it is gone then. Where there are
-    contacts, positions alone are compared: near an impact, velocities before it stand beside those behind it."""
+def _by_smaller_steps(run: _Run) -> Estimate:
+    """By a run with smaller steps, for an error that goes with the step."""
     method: Any = run.method
-    step = 0.5 * min(method.step, float(np.diff(run.wanted).min()))
-    choice = replace(run.choice, method=replace(method, step=step), fallback=None)
-    sizes, by = run.sizes.copy(), f"by a run with steps of {step:.2g} s"
     assert isinstance(run.dynamics, Dynamics), "subsystems have no contacts"
-    if run.dynamics.flat.contacts:
-        sizes[run.dynamics.nq :], by = np.inf, f"in positions {by}"
-    return _decided(replace(run, sizes=sizes), choice, 2.0, by, step)
+    touches = bool(run.dynamics.flat.contacts)
+    parts = TOUCHING if touches else 2
+    step = min(method.step, float(np.diff(run.wanted).min())) / parts
+    choice = replace(run.choice, method=replace(method, step=step), fallback=None)
+    by = f"by a run with steps of {step:.2g} s"
+    nq = run.dynamics.nq
+    jumping = slice(nq, None) if touches else run.jumping
+    found = _decided(replace(run, jumping=jumping), choice, parts / (parts - 1), by, step)
+    if not touches:
+        return found
+    error = found.error + step * _sharpest_turn(run, nq)
+    return replace(found, error=error, acquitted=error <= run.accuracy)
+
+
+def _lasting(shares: np.ndarray) -> np.ndarray:
+    """Differences that last for two outputs: at a single one, a velocity before an impact may stand beside one behind
+    it."""
+    if len(shares) < 3:
+        return shares
+    beside = np.maximum(shares[np.r_[1, : len(shares) - 1]], shares[np.r_[1 : len(shares), -2]])
+    return np.minimum(shares, beside)
+
+
+def _sharpest_turn(run: _Run, nq: int) -> float:
+    """The largest jump of a rate of q between outputs, relative to sizes.
+
+    An impact counts from the end of its step. Steps of a companion that divide those of the run may end in the same
+    moment: what then is left of the error, a step of the companion times this jump, no difference shows.
+    """
+    result = run.outcome.result
+    times, kept = np.unique(result.time, return_index=True)
+    if len(times) < 3:
+        return 0.0
+    slopes = np.diff(result.states[kept][:, :nq], axis=0) / np.diff(times)[:, None]
+    jumps = 2.0 * np.abs(np.diff(slopes, axis=0))  # the outputs beside an impact share its jump
+    return float((jumps / (run.sizes + run.floor)[:nq]).max(initial=0.0))
 
 
 def _by_adaptive(run: _Run) -> Estimate:
@@ -437,7 +469,9 @@ class _Compared:
             count, times = count - 1, times[:-1]
         n = len(run.sizes)
         a, b = mine.result.states[run.at[:count], :n], other.result.states[:count, :n]
-        difference = (np.abs(a - b) / (run.sizes + run.floor)).max(axis=1, initial=0.0)
+        shares = np.abs(a - b) / (run.sizes + run.floor)
+        shares[:, run.jumping] = _lasting(shares[:, run.jumping])
+        difference = shares.max(axis=1, initial=0.0)
         difference[~np.isfinite(difference)] = np.inf
         self.times, self.difference = times, self._events(run, times, difference, mine.events, other.events)
         ended = other.ended_by == mine.ended_by if mine.ended_by else other.result.status == Status.FINISHED
