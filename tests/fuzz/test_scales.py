@@ -31,7 +31,7 @@ def test_a_model_in_other_units_moves_alike(seed):
     q, u, _ = _motion(seed, UNIT)
     for size in SIZES:
         found_q, found_u, dynamics = _motion(seed, size)
-        of_q, of_u = dynamics.coordinates.lengths()
+        of_q, of_u = dynamics.coordinates.lengths(found_q[0])
         found_q, found_u = found_q / np.where(of_q, size.length, 1.0), found_u / np.where(of_u, size.length, 1.0)
         assert found_q == pytest.approx(q, rel=1e-9, abs=1e-9 * np.abs(q).max()), size
         assert found_u * size.time == pytest.approx(u, rel=1e-9, abs=1e-9 * np.abs(u).max()), size

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -223,6 +224,7 @@ class Coordinates:
 
         return self.place(NUMPY, dict(self.flat.parameters)).state(body, joint)[0]
 
+    @cached_property
     def usual_arm(self) -> float | None:
         """What is usual for the distance of a joint from the origin of its body (m), if there is any."""
         arms: list[float] = []
@@ -242,12 +244,16 @@ class Coordinates:
             units[slot.u] = np.where(np.abs(turns).max(axis=0, initial=0.0) == 0, length, 1.0)
         return units
 
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which entries of q, and which of u over time, are lengths; the others are angles and pure numbers."""
-        of_u, drawn = self.velocity_units(2.0) == 2.0, self.drawn()
+    def lengths(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which entries of q, and which of u over time, are lengths; the others are angles and pure numbers.
+
+        Args:
+            q: some position.
+        """
+        of_u = self.velocity_units(2.0) == 2.0
         of_q, placed = np.zeros(self.nq, dtype=bool), self.place(NUMPY, dict(self.flat.parameters))
         for shift in np.eye(self.nv)[of_u]:
-            of_q |= placed.integrate(drawn, shift) != drawn
+            of_q |= placed.integrate(q, shift) != q
         return of_q, of_u
 
     def labels(self) -> tuple[list[str], list[str]]:

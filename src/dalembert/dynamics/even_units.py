@@ -21,7 +21,7 @@ PROBES, SPREAD = 4, 0.1  # positions at which rows are looked at, and how far fr
 def even_units(kernels: MechanismKernels) -> tuple[np.ndarray, np.ndarray] | None:
     """Units of velocities and of constraint rows; None for a mechanism of everyday size."""
     coordinates = kernels.coordinates
-    length = coordinates.usual_arm() or 1.0
+    length = coordinates.usual_arm or 1.0
     if 1 / EVERYDAY <= length <= EVERYDAY:
         return None
     units = coordinates.velocity_units(_power(length))

@@ -74,7 +74,7 @@ def _vanishing(sampled: Sampled, mechanics: Mechanics) -> tuple[np.ndarray, np.n
     none, in a watch as in a bridge.
     """
     al, m, center = CASADI, sampled.equations.nv, sampled.center
-    units = sampled.coordinates.velocity_units(sampled.coordinates.usual_arm() or 1.0)
+    units = sampled.coordinates.velocity_units(sampled.coordinates.usual_arm or 1.0)
     spread = np.concatenate([units, np.ones(len(center) - m)])
     states = [
         (float(sampled.rng.uniform(0, 1)), center + spread * (q - center), units * sampled.rng.normal(size=m))

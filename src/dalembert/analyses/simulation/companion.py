@@ -137,7 +137,7 @@ class _Run:
         sizes: of the states, see ``motion_sizes``.
         driver: that made it, if it is at hand: companions work with its equations.
         units: of the states, in which least sizes are added to those.
-        jumping: entries that impacts make jump within steps.
+        jumping: the first of the entries that impacts make jump within steps, if there are any.
     """
 
     dynamics: Dynamics | CompiledSystem
@@ -150,7 +150,7 @@ class _Run:
     accuracy: float
     units: np.ndarray
     driver: Driver | None = None
-    jumping: slice = slice(0)
+    jumping: int | None = None
 
     @property
     def most_steps(self) -> int:
@@ -213,14 +213,15 @@ def _units(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
     """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for."""
     nq, nv, times = dynamics.nq, dynamics.nv, outcome.times
     assert times is not None
-    of_q, of_u = dynamics.coordinates.lengths()
-    length = dynamics.coordinates.usual_arm()
+    units, span = np.ones(nq + nv), float(times[-1] - times[0])
+    length = dynamics.coordinates.usual_arm
+    if length is not None and EVERYDAY[0] <= length <= EVERYDAY[1] and span <= LONGEST:
+        return units
+    of_q, of_u = dynamics.coordinates.lengths(outcome.result.states[0, :nq])
     if length is None:  # nothing is drawn that tells: the way that is gone
         length = max(float(np.abs(outcome.result.states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
         length = min(length, 1.0) if length > SHORTEST else 1.0
     length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
-    span = float(times[-1] - times[0])
-    units = np.ones(nq + nv)
     units[:nq][of_q] = units[nq:][of_u] = length
     units[nq:] /= span if span > LONGEST else 1.0
     return units
@@ -371,8 +372,7 @@ def _by_smaller_steps(run: _Run) -> Estimate:
     choice = replace(run.choice, method=replace(method, step=step), fallback=None)
     by = f"by a run with steps of {step:.2g} s"
     nq = run.dynamics.nq
-    jumping = slice(nq, None) if touches else run.jumping
-    found = _decided(replace(run, jumping=jumping), choice, parts / (parts - 1), by, step)
+    found = _decided(replace(run, jumping=nq if touches else None), choice, parts / (parts - 1), by, step)
     if not touches:
         return found
     error = found.error + step * _sharpest_turn(run, nq)
@@ -470,7 +470,8 @@ class _Compared:
         n = len(run.sizes)
         a, b = mine.result.states[run.at[:count], :n], other.result.states[:count, :n]
         shares = np.abs(a - b) / (run.sizes + run.floor)
-        shares[:, run.jumping] = _lasting(shares[:, run.jumping])
+        if run.jumping is not None:
+            shares[:, run.jumping :] = _lasting(shares[:, run.jumping :])
         difference = shares.max(axis=1, initial=0.0)
         difference[~np.isfinite(difference)] = np.inf
         self.times, self.difference = times, self._events(run, times, difference, mine.events, other.events)
