@@ -25,9 +25,30 @@ class Abbreviations:
         self.known: dict[sp.Symbol, sp.Expr] = {}
         self._letters: dict[sp.Expr, sp.Expr] = {}
         self._done: dict[Any, Any] = {}
+        self._put_off: dict[sp.Expr, sp.Expr] = {}
 
     def array(self, values: np.ndarray) -> np.ndarray:
         return each_entry(self.expression, values)
+
+    def put_off(self, values: np.ndarray) -> np.ndarray:
+        """With a symbol for each entry that may need a letter, until it is seen in use (see ``settled``): a planar
+        mechanism feels one of nine moments of inertia."""
+        return each_entry(self._later, values)
+
+    def _later(self, node: Any) -> Any:
+        if not _is_ugly(node):
+            return node
+        symbol = sp.Dummy(real=True)
+        self._put_off[symbol] = node
+        return symbol
+
+    def settled(self, values: np.ndarray) -> np.ndarray:
+        """With what the symbols of ``put_off`` stand for, in letters."""
+        return each_entry(self._settle, values)
+
+    def _settle(self, node: Any) -> Any:
+        seen = node.free_symbols & self._put_off.keys()
+        return node.xreplace({one: self.expression(self._put_off[one]) for one in seen}) if seen else node
 
     def expression(self, node: Any) -> Any:
         if not node.args or not _is_ugly(node):

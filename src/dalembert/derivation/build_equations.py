@@ -16,6 +16,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.codegen.tape import trace
 from dalembert.coordinates import Coordinates
+from dalembert.derivation.abbreviations import Abbreviations
 from dalembert.derivation.expression_graph import Definitions, define
 from dalembert.derivation.letters import coordinate_names, parameter_letter
 from dalembert.derivation.names import NameBook, is_letter
@@ -223,18 +224,20 @@ def _position(equations: Any, rows: Sequence[int]) -> list[Any]:
 def build_symbolic(
     setup: Setup,
     tidy: Callable[[np.ndarray], np.ndarray] | None,
-    shorten: Callable[[np.ndarray], np.ndarray] | None = None,
+    short: Abbreviations | None = None,
 ) -> Mathematics:
     """The equations over SymPy.
 
     Args:
         tidy: what is done to functions before they are differentiated.
-        shorten: what is done to positions and inertias, which are expressions of parameters.
+        short: letters for positions and inertias, which are expressions of parameters.
     """
     equations, _ = symbolic(setup.coordinates, SYMPY, setup.symbol)
-    if shorten is not None:
+    if short is not None:
         for array in _geometry(equations.tree, setup.coordinates.cut):
-            array[...] = shorten(array)
+            array[...] = short.array(array)
+        for array in (array for link in equations.tree.links for array in (link.inertia.h, link.inertia.A)):
+            array[...] = short.put_off(array)
     mechanics = mechanics_of(equations, setup.plan, tidy)
     derived = _derived(setup, mechanics)
     rates = {symbol: k for k, symbol in enumerate(setup.qd)}
@@ -253,7 +256,8 @@ def build_symbolic(
         return value.xreplace(swap)
 
     def translated(values: Any) -> np.ndarray:
-        return each_entry(translate, np.asarray(values, dtype=object))
+        values = np.asarray(values, dtype=object)
+        return each_entry(translate, values if short is None else short.settled(values))
 
     functions = {name: translated(value) for name, value in derived.functions.items()}
     Q = functions.get("Q")
@@ -271,11 +275,10 @@ def build_symbolic(
 
 
 def _geometry(tree: Any, cut: Sequence[str]) -> list[np.ndarray]:
-    """All arrays that say where joints and masses are on bodies."""
+    """All arrays that say where joints are on bodies."""
     poses = [pose for link in tree.links for pose in (link.X_PJ, link.X_LB)]
     poses += [pose for name in cut for joint in [tree.mechanism.joint(name)] for pose in (joint.X_1P, joint.X_2S)]
-    arrays = [array for pose in poses for array in (pose.R, pose.p)]
-    return arrays + [array for link in tree.links for array in (link.inertia.h, link.inertia.A)]
+    return [array for pose in poses for array in (pose.R, pose.p)]
 
 
 def _derived(setup: Setup, mechanics: Any) -> Any:

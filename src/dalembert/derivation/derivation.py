@@ -93,9 +93,9 @@ def _written_out(setup: Setup, patience: float) -> Mathematics:
     def tidy(values: np.ndarray) -> np.ndarray:
         if budget.spent > patience:
             raise _TooLong
-        return simplify_array(roots.array(values), setup.moving, budget)
+        return simplify_array(roots.array(short.settled(values)), setup.moving, budget)
 
-    found = build_symbolic(setup, tidy, short.array)
+    found = build_symbolic(setup, tidy, short)
     found.position = [None if value is None else roots.expression(value) for value in found.position]
     found.assumptions = roots.assumptions
     return _abbreviated(_simplified(found, setup, budget), short)

@@ -26,7 +26,14 @@ from dalembert.numerics.context import (
     stabilized,
     watch,
 )
-from dalembert.numerics.linear import constrained_factors, constrained_solution, lu_factor, lu_solve
+from dalembert.numerics.linear import (
+    constrained_factors,
+    constrained_solution,
+    free_part,
+    held_part,
+    lu_factor,
+    lu_solve,
+)
 
 __all__ = [
     "Feedback", "Pushes", "Slopes", "assumed_response", "factored_rhs", "feed_back", "parameters_along", "rubbing_rhs",
@@ -233,10 +240,12 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     if status != OK:
         return give_up(c, NO_MASS)
     push = Pushes.of(c, c.friction_push(t, y[: nq + nv], c.parameters)).f_x
+    held = np.zeros((2, nv))
+    conflict = held_part(e.M, gamma[:used], Q, R, held)
     r, before, step, last, fresh = np.zeros(n), np.zeros(n), np.zeros(n), np.inf, False
     sure = False
     for turn in range(MOST_TURNS):
-        conflict = constrained_solution(e.M, force, gamma[:used], Q, R, free, du, multipliers)
+        free_part(e.M, force, Q, R, free, held, du, multipliers)
         stands, missed = True, last
         if not sure:
             before[:] = r

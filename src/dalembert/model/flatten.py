@@ -122,6 +122,14 @@ class Flat:
         return {name: switch for switch, name in found.items()} if len(found) <= MOST_BRANCHES else {}
 
     @cached_property
+    def forked(self) -> list[str]:
+        """Elements whose formulas have branches, whether a run chooses them or not."""
+        found = [
+            name for name, (constraint, _) in self.constraints.items() if _forks(constraint) or constraint.n_switches
+        ]
+        return found + [name for name, (one, _) in [*self.forces.items(), *self.states.items()] if _forks(one)]
+
+    @cached_property
     def branching(self) -> dict[str, set[str]]:
         """Constraints whose formulas have branches that a run chooses, with the names of what chooses them."""
         names = {switch: name for name, switch in self.branches.items()}
@@ -223,6 +231,11 @@ class Flat:
         """Constraints that do not act, at the parameters' values or at some others."""
         values = {**self.parameters, **(parameters or {})}
         return {name for name, switch in self.switches.items() if values[switch] == 0}
+
+
+def _forks(element: Any) -> bool:
+    """Whether a formula of an element has branches."""
+    return any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
 
 
 def _felt_in(*elements: tuple[Any, Scope]) -> dict[str, Reference]:

@@ -33,6 +33,8 @@ __all__ = [
     "cholesky_substitute",
     "constrained_factors",
     "constrained_solution",
+    "free_part",
+    "held_part",
     "hold_rank",
     "largest_entry",
     "least_norm_multipliers",
@@ -231,9 +233,22 @@ def constrained_solution(
     Returns:
         the largest residual of redundant rows (0 if all constraints are compatible).
     """
+    held = np.zeros((2, M.shape[0]))
+    conflict = held_part(M, gamma, Q, R, held)
+    free_part(M, f, Q, R, H, held, du, multipliers)
+    return conflict
+
+
+@native
+def held_part(M: np.ndarray, gamma: np.ndarray, Q: Reflections, R: Rows, held: np.ndarray) -> float:
+    """What the constraints alone say of u̇, which is the same for all forces: x with A x = −γ, and M x, in two rows that
+    are zero before.
+
+    Returns:
+        as ``constrained_solution``.
+    """
     n, m, rank, conflict = M.shape[0], R.rows.shape[0], R.S.shape[1], 0.0
-    both = np.zeros((2, n))
-    x, rest = both[0], both[1]
+    x = held[0]
     for k in range(rank):
         row = R.rows[k]
         s = -gamma[row]
@@ -245,26 +260,44 @@ def constrained_solution(
     for k in range(rank, m):
         row = R.rows[k]
         conflict = max(conflict, abs(gamma[row] + (dot(R.L[row], x) if k < R.used else 0.0)))
-    reflect(Q, rank - 1, rank, -1, both[:1])
+    reflect(Q, rank - 1, rank, -1, held[:1])
+    if rank < n:
+        multiply(M, x, held[1])
+    return float(conflict)
+
+
+@native
+def free_part(
+    M: np.ndarray,
+    f: np.ndarray,
+    Q: Reflections,
+    R: Rows,
+    H: Free,
+    held: np.ndarray,
+    du: np.ndarray,
+    multipliers: np.ndarray,
+):
+    """u̇ and λ for the forces f, from ``held_part``."""
+    n, rank = M.shape[0], R.S.shape[1]
+    own = np.empty((1, n))
+    rest = own[0]
+    du[:] = held[0]
     if rank < n:
         z = np.empty(n - rank)
-        multiply(M, x, rest)
         for i in range(n):
-            rest[i] = f[i] - rest[i]
+            rest[i] = f[i] - held[1, i]
         for j in range(n - rank):
             z[j] = dot_along(H.values, H.places, H.starts[j], H.starts[j + 1], rest)
         cholesky_substitute(H.H, z)
         for j in range(n - rank):
             for k in range(H.starts[j], H.starts[j + 1]):
-                x[H.places[k]] += z[j] * H.values[k]
-    du[:] = x
+                du[H.places[k]] += z[j] * H.values[k]
     if multipliers.shape[0] > 0:
-        multiply(M, x, rest)
+        multiply(M, du, rest)
         for i in range(n):
             rest[i] -= f[i]
-        reflect(Q, 0, rank, 1, both[1:])
+        reflect(Q, 0, rank, 1, own)
         _least_norm(R, rank, rest, multipliers)
-    return float(conflict)
 
 
 @native

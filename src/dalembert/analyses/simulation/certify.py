@@ -13,10 +13,8 @@ from dalembert.analyses.simulation.certify_cables import cable_checks, cable_rem
 from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
 from dalembert.analyses.simulation.certify_events import event_checks
 from dalembert.analyses.simulation.seen import Seen
-from dalembert.constraints import Constraint
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
-from dalembert.expressions import switches_in
 from dalembert.integrators.base import Result, Status
 from dalembert.numerics.context import NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
@@ -382,16 +380,7 @@ def _jolt_checks(jolts: int) -> list[Check]:
 def branches_as_written(dynamics: Dynamics) -> list[str]:
     """Elements whose formulas have branches that the run does not choose by events: those of models that have too many,
     or that are too large."""
-    flat = dynamics.flat
-    if dynamics.kernels.n_branches:
-        return []
-    elements = [*flat.constraints.items(), *flat.forces.items(), *flat.states.items()]
-    return [name for name, (element, _) in elements if _branching(element)]
-
-
-def _branching(element: Any) -> bool:
-    inside = any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
-    return inside or (isinstance(element, Constraint) and element.n_switches > 0)
+    return [] if dynamics.kernels.n_branches else dynamics.flat.forked
 
 
 def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
