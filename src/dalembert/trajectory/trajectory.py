@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_certificate", "run_of", "understood"]
 
 # Names of sliders, or ranges by name.
-Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
+Ranges = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3

@@ -33,6 +33,7 @@ from dalembert.view.run_scene import scene as scene_of
 
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
+    from dalembert.trajectory.trajectory import Ranges
 
 __all__ = ["parameter_ranges", "write_live"]
 
@@ -56,8 +57,6 @@ _REACTIONS = {
     str(native_events.MASSLESS): "event {name}: some direction of motion has neither mass nor constraint",
     str(native_events.CONFLICTING): "event {name}: the velocities it asks for contradict the constraints",
 }
-
-Ranges = Sequence[str] | Mapping[str, tuple[float, float]] | None
 
 
 def write_live(
