@@ -365,7 +365,8 @@ def test_a_whole_function_holds_all_that_it_calls_and_computes_the_same():
 def test_what_only_one_unit_sees_is_part_of_it():
     """At level 1 nothing is left of short functions but what their callers do with them, whatever they cost."""
     vector, matrix = kind_of(np.empty(1)), kind_of(np.empty((1, 1)))
-    text = unit_text(instance_of(solve_constrained, (matrix, vector, matrix, vector, vector, vector), False))
+    made = instance_of(solve_constrained, (matrix, vector, matrix, vector, vector, vector), False)
+    text = unit_text(made, inlined=True)
     names = re.findall(r"define internal \S+ @(\w+)", text)
     assert len(names) > 3
     data = build_object(text, 1, lean=True)

@@ -168,8 +168,10 @@ def _compile(root: Instance) -> tuple[dict[str, Any], dict[str, bytes]]:
         if name not in _addresses:
             data = read_object(_key(name))
             if data is None:
-                vectors = unit.manner == "vectorized"
-                data = build_object(unit_text(unit), _LEVEL_OF_VECTORS if vectors else _LEVEL, lean=not vectors)
+                if unit.manner == "vectorized":
+                    data = build_object(unit_text(unit), _LEVEL_OF_VECTORS)
+                else:
+                    data = build_object(unit_text(unit, inlined=True), _LEVEL, lean=True)
                 write_object(_key(name), data)
             objects[name] = data
     return plan, objects
