@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import threading
 from typing import NamedTuple
@@ -11,7 +12,8 @@ import pytest
 
 from dalembert.native import FUNCTIONS, Int, Record, Vector, build, native, plain
 from dalembert.native.function import kind_of
-from dalembert.native.translate import instance_of
+from dalembert.native.jit import build_object
+from dalembert.native.translate import instance_of, unit_text
 from dalembert.numerics.linear import constrained_factors, constrained_solution, solve_constrained
 
 
@@ -358,3 +360,14 @@ def test_a_whole_function_holds_all_that_it_calls_and_computes_the_same():
     np.testing.assert_array_equal(found[2][0], found[0][0])
     np.testing.assert_allclose(A @ found[0][0], -gamma, rtol=1e-13)
     np.testing.assert_allclose(M @ found[0][0], f + A.T @ found[0][1], rtol=1e-13, atol=1e-14)
+
+
+def test_what_only_one_unit_sees_is_part_of_it():
+    """At level 1 nothing is left of short functions but what their callers do with them, whatever they cost."""
+    vector, matrix = kind_of(np.empty(1)), kind_of(np.empty((1, 1)))
+    made = instance_of(solve_constrained, (matrix, vector, matrix, vector, vector, vector), False)
+    text = unit_text(made, inlined=True)
+    names = re.findall(r"define internal \S+ @(\w+)", text)
+    assert len(names) > 3
+    data = build_object(text, 1, lean=True)
+    assert [name for name in names if name.encode() in data] == []

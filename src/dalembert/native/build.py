@@ -25,7 +25,8 @@ from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Sc
 
 __all__ = ["FAULTS", "Entry", "code_address", "entry", "entry_text", "mathematics_address", "plain_text", "units"]
 
-_LEVEL = 2
+# Of units whose loops are put into vector registers, and of all others.
+_LEVEL_OF_VECTORS, _LEVEL = 2, 1
 _SCALARS = {kind.name: kind for kind in (INT, FLOAT, BOOL, COMPLEX, NOTHING)}
 
 _lock = threading.RLock()
@@ -64,7 +65,7 @@ class Entry:
 
 
 def _key(name: str) -> str:
-    return hashlib.sha256(f"{name}|{translator_version()}|{host().key()}|{_LEVEL}".encode()).hexdigest()
+    return hashlib.sha256(f"{name}|{translator_version()}|{host().key()}".encode()).hexdigest()
 
 
 def code_address(function: Any, kinds: tuple[Type, ...], result: Scalar, checking: bool) -> int:
@@ -167,7 +168,10 @@ def _compile(root: Instance) -> tuple[dict[str, Any], dict[str, bytes]]:
         if name not in _addresses:
             data = read_object(_key(name))
             if data is None:
-                data = build_object(unit_text(unit), _LEVEL, lean=unit.manner != "vectorized")
+                if unit.manner == "vectorized":
+                    data = build_object(unit_text(unit), _LEVEL_OF_VECTORS)
+                else:
+                    data = build_object(unit_text(unit, inlined=True), _LEVEL, lean=True)
                 write_object(_key(name), data)
             objects[name] = data
     return plan, objects

@@ -180,8 +180,6 @@ define double @{name}(double %x, double %y) #0 {{
 
 @functools.cache
 def _start() -> None:
-    if llvm.llvm_version_info[0] < 20:
-        llvm.initialize()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 

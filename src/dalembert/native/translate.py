@@ -288,11 +288,17 @@ class _Translator(Statements):
         return number
 
 
-def unit_text(instance: Instance, linkage: str = "") -> str:
-    """The IR of a unit: a function, copies of the short ones it calls, and declarations of the others."""
+def unit_text(instance: Instance, inlined: bool = False) -> str:
+    """The IR of a unit: a function, copies of the short ones it calls, and declarations of the others.
+
+    Args:
+        inlined: the copies become part of what calls them; else LLVM decides.
+    """
     members = list(instance.copied().values())
     text = [f"define {instance.returns} {instance.text}"]
-    text += [f"define internal {member.returns} {member.text}" for member in members]
+    for member in members:
+        made = member.text.replace(" #0 {", " alwaysinline #0 {", 1) if inlined else member.text
+        text.append(f"define internal {member.returns} {made}")
     everything = [instance, *members]
     lines = {line for member in everything for line in member.declared}
     for other in instance.linked().values():
@@ -303,4 +309,4 @@ def unit_text(instance: Instance, linkage: str = "") -> str:
         head.append(arena.ALLOCATE)
     if "@release(" in body:
         head.append(arena.RELEASE)
-    return "\n".join([*head, *sorted(lines), linkage, body])
+    return "\n".join([*head, *sorted(lines), body])
