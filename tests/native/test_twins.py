@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 from twins import Twins
 
 import dalembert as da
@@ -189,6 +190,18 @@ def events() -> Iterator[Work]:
     branching.joint_force("push", "A", f"1 if t > {SHORT / 3} else abs(u(A))")
     for name in ("rk4", "radau"):
         yield f"branches, {name}", partial(simulate, branching, integrator=name, step=SHORT)
+    driven = da.library.four_bar()
+    driven.drive("A", f"t**2 if t > {SHORT / 3} else 2*{SHORT / 3}*t - {SHORT / 3}**2")
+    yield (
+        "branches of a drive",
+        partial(simulate, driven, initial={"A": -((SHORT / 3) ** 2)}, integrator="rk4", step=SHORT),
+    )
+    slope = da.Subsystem("slope")
+    x, y = slope.coordinates("x y")
+    slope.effective_forces({x: 1 - x.dd, y: -y.dd})
+    slope.invariant(y - sp.Piecewise((x**3, x > 0), (0, True)))
+    start = {"x": -SHORT / 3, "x.d": 1.0}
+    yield "branches of a subsystem", partial(simulate, slope, initial=start, integrator="rk4", step=SHORT)
     plain, windy = rod_that_rubs(), rod_that_rubs()
     windy.output("load", 'reaction(tip, "normal")')
     windy.force("wind", "rod", value=("-0.1*ax(rod)", 0, 0))

@@ -102,12 +102,13 @@ def _squeezed(text: str) -> str:
 
 
 # A text or a pattern; the begin of a template; a remark at the end of a line; a blank or a line end beside a sign that
-# needs none. Plus and minus need theirs only beside another one.
+# needs none, nor a last statement its semicolon. Plus and minus need theirs only beside another one.
 _PATTERN = r"/(?![ /*])(?:\\.|\[[^\]]*\]|[^/\n])+/"
 _PIECE = re.compile(
     rf"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?<=[(=,] ){_PATTERN}|(?<=\(){_PATTERN})|(`)"""
     r"| // [^\n]*| (?=[=*<>(){}\[\],;:?&|!])|(?<=[=*<>(){}\[\],;:?&|!]) |(?<=[{;,(\[])\n"
     r"|(?<=[\w)\]]) (?=[-+] [\w(\[])|(?<=[\w)\]] [-+]) (?=[\w(\[])|(?<=\})\n(?=\})"
+    r"|;(?=\n\})"
 )
 
 
