@@ -92,7 +92,8 @@ class Mechanics:
         e = self.equations
         other = Equations(e.tree, e.t, e.q, rates, e.tau)
         mechanics = Mechanics(other, self.rows, (self.velocity_names, self.Y, self.Z), self.tidy)
-        mechanics.__dict__.update({name: self.__dict__[name] for name in ("a", "b", "V") if name in self.__dict__})
+        # These know nothing of rates; where other rates are long expressions, they would be sought among them.
+        mechanics.__dict__.update({"a": self.a, "b": self.b, "V": self.V})
         return mechanics
 
     @property
