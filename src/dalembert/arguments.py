@@ -64,6 +64,7 @@ class _Later:
 
 LATER: dict[str, Any] = dict.fromkeys(("xr", "sp"), _Later())
 OWN = ("self", "cls")
+OF_CLASS: tuple[type[Any], ...] = (classmethod,)
 ANYTHING = "**"  # there are options that annotations do not name
 FUNCTIONS = (Callable,)
 PATHS = (Path, os.PathLike)
@@ -92,9 +93,8 @@ def public_methods(kind: T) -> T:
             continue
         if inspect.isfunction(method):
             setattr(kind, name, public(method))
-        elif isinstance(method, classmethod):
-            own: Callable[..., Any] = method.__func__
-            setattr(kind, name, classmethod(public(own)))
+        elif isinstance(method, OF_CLASS):
+            setattr(kind, name, classmethod(public(method.__func__)))
     return kind
 
 
@@ -128,7 +128,7 @@ def public(call: Callable[P, R]) -> Callable[P, R]:
 
 
 @functools.cache
-def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[type[Any]] | None]]:
+def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any] | None]]:
     """Types by argument, those of ``**options`` among them, and classes whose objects need no look; the call itself
     tells what models and options are."""
     spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
@@ -144,7 +144,7 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[type
     return kinds, {name: _plain(kind) for name, kind in kinds.items()} | dict.fromkeys(OWN)
 
 
-def _plain(kind: Any) -> set[type[Any]] | None:
+def _plain(kind: Any) -> set[Any] | None:
     """Classes all of whose objects fit a kind; None if whatever there is fits."""
     origin, inner = _parts(kind)
     if origin in (Union, UnionType):
@@ -156,8 +156,9 @@ def _plain(kind: Any) -> set[type[Any]] | None:
         return {str}
     if origin is SupportsFloat:
         return {float, int}
-    found: set[type[Any]] = {origin} if isinstance(origin, type) and origin is not float and not inner else set()
-    return found
+    if inner or origin in (float, Annotated, *FUNCTIONS):
+        return set()
+    return {origin}
 
 
 def entry_of(what: str, entries: Any, at: int | slice) -> Any:
