@@ -11,11 +11,14 @@ import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
+from types import NoneType, UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
+    NamedTuple,
     ParamSpec,
+    SupportsFloat,
     TypeVar,
     Union,
     Unpack,
@@ -24,37 +27,74 @@ from typing import (
     get_type_hints,
 )
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, MissingError
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
-__all__ = ["public", "public_methods"]
+__all__ = ["Between", "Number", "Order", "Seed", "entry_of", "public", "public_class", "public_methods"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T", bound=type[Any])
 
-# Modules that others do not import before they need them, with the names that annotations use.
-LATER = {"xr": SimpleNamespace(Dataset=Any, DataArray=Any), "sp": SimpleNamespace(Expr=Any, Symbol=Any, Matrix=Any)}
+
+class Between(NamedTuple):
+    """Bounds of a number, in its annotation: ``Annotated[int, Between(0, 9)]``; without ``high`` there is no end."""
+
+    low: float
+    high: float | None = None
+
+    def __contains__(self, value: Any) -> bool:
+        return self.low <= value and (self.high is None or value <= self.high)
+
+    def __str__(self) -> str:
+        return f"of at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
+
+
+Number = SupportsFloat | str  # whatever ``float`` may take, numbers of SymPy among them; the call makes it one
+Order = Annotated[int, Between(0, 20)]  # of derivatives with respect to time: each makes formulas several times longer
+Seed = Annotated[int, Between(0)]  # of random numbers
+
+
+class _Later:
+    """A module that others do not import before they need it, in annotations."""
+
+    def __getattr__(self, name: str) -> Any:
+        return Any
+
+
+LATER: dict[str, Any] = dict.fromkeys(("xr", "sp"), _Later())
 OWN = ("self", "cls")
+OF_CLASS: tuple[type[Any], ...] = (classmethod,)
 ANYTHING = "**"  # there are options that annotations do not name
 FUNCTIONS = (Callable,)
 PATHS = (Path, os.PathLike)
 WORDS: dict[Any, str] = {
     float: "a finite number",
+    SupportsFloat: "a finite number",
     int: "a whole number",
     bool: "True or False",
     str: "a name",
     NoneType: "None",
+    Any: "anything",
 }
 ORIGINS = {"State": "a State, as da.assemble returns it"}  # where objects of a class come from
 
 
+def public_class(kind: T) -> T:
+    """A class that users make objects of by calling it: its constructor is a public call, as its methods are."""
+    setattr(kind, "__init__", public(vars(kind)["__init__"]))  # noqa: B010
+    return public_methods(kind)
+
+
 def public_methods(kind: T) -> T:
-    """A class whose public methods are public calls, and indexing by its own ``__getitem__``; the constructor is one if
-    it says so itself."""
+    """A class whose public methods are public calls, and indexing by its own ``__getitem__``."""
     for name, method in list(vars(kind).items()):
-        if (not name.startswith("_") or name == "__getitem__") and inspect.isfunction(method):
+        if name.startswith("_") and name != "__getitem__":
+            continue
+        if inspect.isfunction(method):
             setattr(kind, name, public(method))
+        elif isinstance(method, OF_CLASS):
+            setattr(kind, name, classmethod(public(method.__func__)))
     return kind
 
 
@@ -64,34 +104,36 @@ def public(call: Callable[P, R]) -> Callable[P, R]:
     parameters = list(inspect.signature(call).parameters.values())
     names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
     rest = [p.name for p in parameters if p.kind == p.VAR_POSITIONAL]
-    title = call.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__").removesuffix(".__getitem__")
 
     @functools.wraps(call)
     def checked(*given: P.args, **named: P.kwargs) -> R:
-        kinds = _kinds(call)
-        more = zip(rest * (len(given) - len(names)), given[len(names) :], strict=False)
-        for name, value in (*zip(names, given, strict=False), *more, *named.items()):
-            if name in OWN:
-                continue
+        kinds, plain = _kinds(call)
+        for name, value in zip(names, given, strict=False):
+            if (classes := plain[name]) is not None and type(value) not in classes:
+                _check(call, given, name, value)
+        if rest:
+            for value in given[len(names) :]:
+                _check(call, given, rest[0], value)
+        for name, value in named.items():
             if name not in kinds and ANYTHING not in kinds:
                 near = difflib.get_close_matches(name, kinds, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(kinds)}"
-                raise TypeError(f"{title}() got an unexpected keyword argument {name!r}{hint}")
-            kind = kinds[name] if name in kinds else kinds[ANYTHING]
-            if not _names(value, kind):
-                what, value, kind = _culprit(name, value, kind)
-                raise DalembertError(f"{title}: {what} must be {' or '.join(_words(kind))}, got {_shown(value)}")
+                raise TypeError(f"{_title(call)}() got an unexpected keyword argument {name!r}{hint}")
+            classes = plain[name if name in kinds else ANYTHING]
+            if classes is not None and type(value) not in classes:
+                _check(call, given, name, value)
         return call(*given, **named)
 
     return checked
 
 
 @functools.cache
-def _kinds(call: Callable[..., Any]) -> dict[str, Any]:
-    """Types by argument, those of ``**options`` among them; the call itself tells what models and options are."""
+def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any] | None]]:
+    """Types by argument, those of ``**options`` among them, and classes whose objects need no look; the call itself
+    tells what models and options are."""
     spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
     later = {name: Any for name in spoken - set(call.__globals__) if not hasattr(builtins, name)}
-    kinds = get_type_hints(call, localns=later | LATER) | {"model": Any, "options": Any}
+    kinds = get_type_hints(call, localns=later | LATER, include_extras=True) | {"model": Any, "options": Any}
     kinds.pop("return", None)
     for p in inspect.signature(call).parameters.values():
         if p.kind == p.VAR_KEYWORD:
@@ -99,7 +141,47 @@ def _kinds(call: Callable[..., Any]) -> dict[str, Any]:
             kinds |= get_type_hints(get_args(kind)[0]) if get_origin(kind) is Unpack else {ANYTHING: kind}
         elif p.name not in OWN:
             kinds.setdefault(p.name, Any)
-    return kinds
+    return kinds, {name: _plain(kind) for name, kind in kinds.items()} | dict.fromkeys(OWN)
+
+
+def _plain(kind: Any) -> set[Any] | None:
+    """Classes all of whose objects fit a kind; None if whatever there is fits."""
+    origin, inner = _parts(kind)
+    if origin in (Union, UnionType):
+        parts = [_plain(one) for one in inner]
+        return None if None in parts else {one for part in parts for one in part or ()}
+    if origin is Any or not (isinstance(origin, type) or origin in (Literal, *FUNCTIONS, Annotated)):
+        return None
+    if origin in (Literal, *PATHS):
+        return {str}
+    if origin is SupportsFloat:
+        return {float, int}
+    if inner or origin in (float, Annotated, *FUNCTIONS):
+        return set()
+    return {origin}
+
+
+def entry_of(what: str, entries: Any, at: int | slice) -> Any:
+    """An entry of a sequence by its number, or a slice of it."""
+    try:
+        return entries[at]
+    except IndexError:
+        raise MissingError(f"there are {len(entries)} {what}, from 0 on, got number {at}") from None
+
+
+def _title(call: Callable[..., Any]) -> str:
+    """What messages call a call."""
+    return call.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__").removesuffix(".__getitem__")
+
+
+def _check(call: Callable[..., Any], given: Any, name: str, value: Any) -> None:
+    """Refuse a value that does not fit; a class may say by which error."""
+    kinds = _kinds(call)[0]
+    kind = kinds[name if name in kinds else ANYTHING]
+    if not _names(value, kind):
+        what, value, kind = _culprit(name, value, kind)
+        error = getattr(given[0], "_error", DalembertError) if given else DalembertError
+        raise error(f"{_title(call)}: {what} must be {' or '.join(_words(kind))}, got {_shown(value)}")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -107,6 +189,8 @@ def _fits(value: Any, kind: Any) -> bool:
     origin, inner = _parts(kind)
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in inner)
+    if origin is Annotated:
+        return _fits(value, inner[0]) and all(value in bounds for bounds in inner[1:])
     if origin in (Literal, str):
         return isinstance(value, str)
     if origin is float:
@@ -114,7 +198,7 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is int:
         return isinstance(value, INTEGER) and not isinstance(value, BOOLEAN)
     if origin is bool:
-        return isinstance(value, BOOLEAN)
+        return isinstance(value, BOOLEAN) or (isinstance(value, INTEGER) and value in (0, 1))
     if origin in FUNCTIONS:
         return callable(value)
     if origin is Any or not isinstance(origin, type):
@@ -124,6 +208,13 @@ def _fits(value: Any, kind: Any) -> bool:
     if issubclass(origin, Mapping):
         return isinstance(value, MAPPING) and (
             not inner or all(_names(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
+        )
+    if issubclass(origin, tuple) and inner and inner[-1] is not Ellipsis:
+        values = value.tolist() if isinstance(value, ARRAY) else value
+        return (
+            isinstance(values, SEQUENCE)
+            and len(values) == len(inner)
+            and all(_names(one, kind) for one, kind in zip(values, inner, strict=True))
         )
     if issubclass(origin, Iterable) and inner:
         return _are(value, inner[0])
@@ -158,7 +249,10 @@ def _culprit(name: str, value: Any, kind: Any) -> tuple[str, Any, Any]:
 
 def _shown(value: Any) -> str:
     """A value, not longer than a message can bear; of an object its class."""
-    text = reprlib.repr(value)
+    try:
+        text = reprlib.repr(value)
+    except ValueError:  # Python does not write whole numbers of thousands of digits
+        text = "<"
     return f"a {type(value).__name__}" if text.startswith("<") else text
 
 
@@ -166,15 +260,17 @@ def _words(kind: Any) -> list[str]:
     """A kind in words, one for each of a union."""
     origin, inner = _parts(kind)
     if origin in (Union, UnionType):
-        hidden = {NoneType, *([str] if any(_parts(one)[0] in PATHS for one in inner) else [])}
+        hidden = {NoneType, *([str] if any(_parts(one)[0] in (*PATHS, SupportsFloat) for one in inner) else [])}
         words = [
             word
             for one in inner
-            if one not in hidden and not getattr(one, "_is_protocol", False)
+            if one not in hidden and (one in WORDS or not getattr(one, "_is_protocol", False))
             for word in _words(one)
         ]
         nothing = ["None"] if NoneType in inner and all(one in WORDS for one in inner) else []
         return sorted(words, key=lambda word: "dictionary" not in word) + nothing
+    if origin is Annotated:
+        return [" ".join([*_words(inner[0]), *map(str, inner[1:])])]
     if origin in WORDS or origin is Literal:
         return [repr(inner[0]) if origin is Literal else WORDS[origin]]
     if origin in FUNCTIONS:
@@ -185,6 +281,8 @@ def _words(kind: Any) -> list[str]:
         return ["something else"]
     if issubclass(origin, Mapping):
         return ["a dictionary by name"]
+    if issubclass(origin, tuple) and inner and inner[-1] is not Ellipsis:
+        return [f"({', '.join(_words(one)[0] for one in inner)})"]
     if issubclass(origin, Iterable) and inner:
         return ["names" if inner[0] is str else "numbers" if inner[0] is float else "a list"]
     return [ORIGINS.get(origin.__name__, f"a {origin.__name__}")]

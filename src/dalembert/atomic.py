@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dalembert.errors import DalembertError
 
-__all__ = ["STALE", "atomic_file", "remove_parts", "write_atomic"]
+__all__ = ["STALE", "atomic_file", "make_folder", "remove_parts", "write_atomic"]
 
 STALE = 3600.0  # seconds after which a part that nobody finished was left behind by a process that was killed
 
@@ -32,11 +32,14 @@ def atomic_file(
     Raises:
         DalembertError: the folder is missing, the target is not a plain file, or the system refuses.
     """
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise error(f"cannot write {path}: there is no folder {target.parent}")
-    if target.exists() and not target.is_file():
-        raise error(f"cannot write {path}: it is not a plain file")
+    try:
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise error(f"cannot write {path}: there is no folder {target.parent}")
+        if target.exists() and not target.is_file():
+            raise error(f"cannot write {path}: it is not a plain file")
+    except (OSError, TypeError, ValueError) as reason:  # no name that a file can have
+        raise error(f"cannot write {path}: {getattr(reason, 'strerror', None) or reason}") from None
     part = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}.part"
     try:
         yield part
@@ -48,6 +51,14 @@ def atomic_file(
         raise error(f"cannot write {path}: {reason.strerror or reason}") from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def make_folder(path: Path) -> None:
+    """A folder with all those above it, if there is none yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as reason:
+        raise DalembertError(f"cannot make the folder {path}: {getattr(reason, 'strerror', None) or reason}") from None
 
 
 def _prefix(target: Path) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    "CompileError", "DalembertError", "ExpressionError", "InputError", "ModelError", "ModelWarning", "Problem",
-    "ReadWarning", "SimulationError", "ViewError",
+    "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
+    "Problem", "ReadWarning", "SimulationError", "ViewError",
 ]  # fmt: skip
 
 
@@ -19,6 +19,12 @@ class DalembertError(Exception):
 
 class InputError(DalembertError, ValueError):
     """An array given to a compiled function does not fit."""
+
+
+class MissingError(DalembertError, IndexError, KeyError):
+    """What was asked for by number or by name is not there; as an IndexError it ends loops over numbers."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotation marks
 
 
 @dataclass(frozen=True)

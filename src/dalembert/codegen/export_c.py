@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import make_folder, write_atomic
 from dalembert.codegen.layout import Layout
 from dalembert.codegen.plan import Plan, plan_pieces
 from dalembert.codegen.products import Products
@@ -49,7 +49,7 @@ def write_c(name: str, tape: Tape, layout_in: Layout, layout_out: Layout, path: 
         path: a directory, or the path of the C file.
     """
     source = path if path.suffix == ".c" else path / f"{name}.c"
-    source.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(source.parent)
     header = source.with_suffix(".h")
     plan = plan_pieces(tape, _PIECE)
     n_work = plan.n_work + tape.products.n_work

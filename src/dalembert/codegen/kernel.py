@@ -318,7 +318,10 @@ class Kernel:
         elif len(names) == 1 and isinstance(out, ARRAY):
             targets = [out]
         else:
-            targets = list(out)
+            try:
+                targets = list(out)
+            except TypeError:  # nothing that holds arrays
+                targets = []
         if len(targets) != len(names):
             raise InputError(f"kernel '{self.name}': out must hold {len(names)} arrays ({', '.join(names)})")
         return targets

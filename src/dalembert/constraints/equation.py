@@ -50,8 +50,11 @@ class Drive(Constraint):
     @classmethod
     def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Named after the joint, unless it has a name."""
-        joint, index = getattr(fields.get("joint"), "name", fields.get("joint")), fields.get("index", 0)
-        return {**fields, "name": fields.get("name") or (f"{joint} drive" if index == 0 else f"{joint} drive {index}")}
+        joint, name = getattr(fields.get("joint"), "name", fields.get("joint")), fields.get("name")
+        if name is None or (isinstance(name, str) and not name):
+            index = fields.get("index", 0)
+            name = f"{joint} drive{f' {index}' if isinstance(index, int) and index else ''}"
+        return {**fields, "name": name}
 
     def check(self, site: Site) -> None:
         site.check_index("index", self.joint, self.index, "coordinates")

@@ -20,6 +20,7 @@ import sympy as sp
 from pydantic import ValidationError
 
 from dalembert.algebra import Algebra
+from dalembert.arguments import public_class
 from dalembert.constraints import Equation
 from dalembert.coordinates.base import Slot
 from dalembert.coordinates.generalized_kinematics import GeneralizedKinematics, is_free, rated
@@ -42,6 +43,7 @@ __all__ = ["Generalized", "GeneralizedCoordinates", "Symbol", "Turn"]
 KINDS = {"quaternions": "quaternion", "cayley": "number"}
 
 
+@public_class
 @dataclass(frozen=True)
 class Generalized:
     """Generalized coordinates with options; given wherever the name of coordinates can be.

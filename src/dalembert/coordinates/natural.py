@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra, Jets
+from dalembert.arguments import public_class
 from dalembert.coordinates.base import Coordinates, Slot
 from dalembert.coordinates.natural_kinematics import NaturalKinematics
 from dalembert.errors import DalembertError
@@ -101,6 +102,7 @@ class Cluster:
     level: int | None = None
 
 
+@public_class
 @dataclass(frozen=True)
 class Natural:
     """Natural coordinates with options.

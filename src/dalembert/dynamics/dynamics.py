@@ -88,6 +88,7 @@ class Dynamics:
         kernels: the machine code, and the trace that it is made from.
     """
 
+    @public
     def __init__(
         self, model: Model, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
     ):
@@ -113,6 +114,7 @@ class Dynamics:
         self.formulation.check(self.coordinates)
 
     @classmethod
+    @public
     def from_recipe(cls, model: Model, recipe: Recipe) -> Dynamics:
         """The equations that a recipe describes."""
         made = cls(model, recipe.formulation, recipe.coordinates)
@@ -192,11 +194,9 @@ class Dynamics:
 
     def index(self, name: str) -> int:
         """Where a velocity is in u, by its name in ``u_names``; of a joint with several, that of the first."""
-        if name in self.u_names:
-            return self.u_names.index(name)
-        first = f"{name}[0]"
-        if first in self.u_names:
-            return self.u_names.index(first)
+        for known in (name, f"{name}[0]") if isinstance(name, str) else ():
+            if known in self.u_names:
+                return self.u_names.index(known)
         raise DalembertError(f"no velocity is called {name!r}; expected one of {', '.join(self.u_names)}")
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
@@ -237,12 +237,13 @@ class Dynamics:
         context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
-        shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], forces.shape[:-1], np.shape(t))
+        t = _times(t)
+        shape = _batch(t.shape, q.shape[:-1], u.shape[:-1], forces.shape[:-1])
         count = int(np.prod(shape))
         states = np.zeros((count, self.nq + self.nv + 1))
         states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, self.nq)
         states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, self.nv)
-        times = np.ascontiguousarray(np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(count))
+        times = np.ascontiguousarray(np.broadcast_to(t, shape).reshape(count))
         forces = np.ascontiguousarray(np.broadcast_to(forces, (*shape, self.nv)).reshape(count, self.nv))
         du, multipliers = np.empty((count, self.nv)), np.zeros((count, len(self.rows)))
         done = accelerations_along(context, times, states, forces, du, multipliers)
@@ -311,7 +312,7 @@ class Dynamics:
             fields ``jacobian`` and ``rate``, 3 × nv each (with a leading axis for a batch).
         """
         names = self.coordinates.bodies
-        if body not in names:
+        if not isinstance(body, str) or body not in names:
             raise DalembertError(f"unknown body {body!r}; the model has {', '.join(names)}")
         kernel, p = self.kernels.jacobian_kernel(body), self.parameters(parameters)
         return kernel(0.0, q, self._no_force if u is None else u, p, point)
@@ -350,10 +351,11 @@ class Dynamics:
         found = self.kernels.derivative_kernel("forward")(*at, out=out)
         return parameter_derivatives(self.kernels, at, found, names) if names else found
 
-    def _own_parameters(self, names: Sequence[str]) -> tuple[str, ...]:
+    def _own_parameters(self, names: Any) -> tuple[str, ...]:
         """Parameters to differentiate by, one name for one."""
-        asked, known = (names,) if isinstance(names, str) else tuple(names), self.flat.parameters
-        unknown = [name for name in asked if name not in known]
+        several = hasattr(names, "__iter__") and not isinstance(names, str)
+        asked, known = tuple(names) if several else (names,), self.flat.parameters
+        unknown = [name for name in asked if not isinstance(name, str) or name not in known]
         if unknown:
             raise InputError(f"by: unknown parameter {unknown[0]!r}; the model has {', '.join(known) or 'none'}")
         return asked
@@ -475,6 +477,7 @@ class Dynamics:
         context.rank, context.holonomic_rank = self.rows.held.get(values.tobytes(), (0, 0))
         return True
 
+    @public
     def problem(
         self,
         parameters: dict[str, float] | None = None,
@@ -509,9 +512,28 @@ def _again(model: Model, recipe: Recipe, held_ranks: dict[bytes, tuple[int, int]
 
 def _in_rows(t: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
     """The shape of a batch, and its times and states one after the other."""
-    shape = np.broadcast_shapes(np.shape(t), *(array.shape[:-1] for array in arrays))
-    times = np.broadcast_to(np.asarray(t, dtype=float), shape).reshape(-1)
+    t = _times(t)
+    shape = _batch(t.shape, *(array.shape[:-1] for array in arrays))
+    times = np.broadcast_to(t, shape).reshape(-1)
     return shape, [times, *(np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays)]
+
+
+def _times(t: Any) -> np.ndarray:
+    """One time, or those of a batch."""
+    times = np.asarray(t)
+    if times.dtype.kind not in "fiub":
+        raise InputError(f"t must hold real numbers, got dtype {times.dtype}")
+    return np.asarray(times, dtype=float)
+
+
+def _batch(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a batch: that of all arguments together."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise InputError(
+            f"t, q, u and forces must hold as many states, or one, got the shapes {', '.join(map(str, shapes))}"
+        ) from None
 
 
 def _into(out: Any, values: np.ndarray) -> Any:

@@ -21,7 +21,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.native import Record
-from dalembert.values import NUMBER
+from dalembert.values import is_finite
 
 __all__ = ["KernelSet", "Rows"]
 
@@ -155,17 +155,19 @@ class KernelSet(ABC):
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
         """The parameter vector, with some values replaced."""
-        if not values:
+        if values is None:
             return self.defaults
         if not isinstance(values, Mapping):
             raise DalembertError(f"parameters must be a dictionary of numbers by name, got {values!r}")
+        if not values:
+            return self.defaults
         if not values.keys() <= self.places.keys():
             unknown = [name for name in values if name not in self.places]
             raise DalembertError(f"unknown parameters {unknown}; the model has {list(self.places)}")
         given = list(values.values())
         if set(map(type, given)) != {float} or not math.isfinite(sum(given)):
             for name, value in values.items():
-                if not (isinstance(value, NUMBER) and math.isfinite(value)):
+                if not is_finite(value):
                     raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
         found = self.defaults.copy()
         found[[self.places[name] for name in values]] = given

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dalembert.algebra import Algebra
 from dalembert.elements.base import Formula, Record, Vector
+from dalembert.errors import ModelError, Problem
 from dalembert.spatial import Pose, quaternion, so3
 from dalembert.values import DICT, SEQUENCE
 
@@ -60,3 +62,21 @@ class Placement(Record):
         else:
             R = al.eye(3)
         return Pose(R, vector(self.position))
+
+
+def _in_words(make: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(make)
+    def made(self: Placement, **fields: Any) -> None:
+        try:
+            make(self, **fields)
+        except ValidationError as error:
+            found = [(".".join(map(str, part["loc"])), part["msg"]) for part in error.errors()]
+            raise ModelError(
+                [Problem(f"placement: {field}: {said.removeprefix('Value error, ')}") for field, said in found]
+            ) from None
+
+    return made
+
+
+# Set when the class is complete: pydantic does not call it for parts of elements, whose problems it collects.
+setattr(Placement, "__init__", _in_words(Placement.__init__))  # noqa: B010

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import make_folder, write_atomic
 from dalembert.errors import DalembertError
 from dalembert.export.c_functions import CText, c_name
 from dalembert.export.native_run import Live, evaluate_rates, run_live
@@ -144,7 +144,7 @@ def write_c_program(folder: Path, name: str, program: CProgram, reference: np.nd
     """
     if not name.isidentifier() or not name.isascii():
         raise DalembertError(f"name must be a C identifier, got {name!r}.  Fix: e.g. name='mechanism'")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     texts = {
         f"{name}.h": _header(name, program, shown),
         f"{name}.c": c_source(name, program, shown),

@@ -15,7 +15,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.joints import JOINTS, JointData
 from dalembert.solids import SOLIDS, Solid
 
-__all__ = ["caller", "checked", "nearest", "refused", "steps_of", "unknown_kind"]
+__all__ = ["caller", "checked", "name_of", "nearest", "refused", "section_of", "steps_of", "unknown_kind"]
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -50,10 +50,25 @@ def refused(element: type[Record], title: str, key: Any, kind: Any) -> tuple[str
 def checked(kind: Any, what: str, /, **fields: Any) -> Any:
     """Make an element; what pydantic refuses becomes a ModelError at the caller's line."""
     try:
-        return kind(**fields)
+        return kind.model_validate(fields)
     except ValidationError as error:
         given = fields.get("kind")
         raise ModelError([_problem(what, kind, part, given, caller()) for part in error.errors()]) from None
+
+
+def name_of(what: str, given: Any) -> str:
+    """The name of an element, given as it is or by the element."""
+    name = getattr(given, "name", given)
+    if not isinstance(name, str):
+        raise ModelError(Problem(f"{what}: expected an element or its name, got {given!r}", "", 'e.g. "A"'))
+    return name
+
+
+def section_of(model: Any, section: str, known: Iterable[str]) -> list[Any]:
+    """The elements of a model in one of its sections."""
+    if section not in known:
+        raise ModelError(Problem(f"unknown section {section!r}", "", nearest(section, known)))
+    return getattr(model, section)
 
 
 def steps_of(part: Any) -> tuple[list[Any], type[Solid] | None]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
+from pathlib import Path
 from typing import Any, Self
 
 import sympy as sp
 
+from dalembert.arguments import Number, public_class
 from dalembert.constraints import Equation
 from dalembert.elements import Placement
 from dalembert.elements.base import Record
@@ -14,7 +17,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
-from dalembert.model.fields import caller, checked, nearest
+from dalembert.model.fields import caller, checked, name_of, nearest, section_of
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
@@ -29,6 +32,7 @@ SECTIONS = (
 )  # fmt: skip
 
 
+@public_class
 class Model(ElementMethods):
     """A mechanism: bodies, joints, constraints, forces, drives, events, parameters, sub-models.
 
@@ -46,6 +50,7 @@ class Model(ElementMethods):
     """
 
     t = TIME
+    _error = ModelError  # of public calls
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81), description: str = ""):
         self.name = name
@@ -83,7 +88,7 @@ class Model(ElementMethods):
 
     # Parameters and formulas
 
-    def parameters(self, **values: float) -> Any:
+    def parameters(self, **values: Number) -> Any:
         """Define parameters; returns their symbols (one symbol if one is given)."""
         symbols: list[sp.Symbol] = []
         for name, value in values.items():
@@ -95,14 +100,14 @@ class Model(ElementMethods):
             symbols.append(parameter(name))
         return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
-    def set_parameter(self, name: str, value: float) -> None:
+    def set_parameter(self, name: str, value: Number) -> None:
         """Give a parameter of the model another value."""
         if name not in list(self.parameter_values):
             fix = nearest(name, self.parameter_values) if self.parameter_values else "model.parameters(…) defines some"
             raise ModelError(Problem(f"unknown parameter {name!r}", "parameters", fix))
         self.define_parameter(name, value)
 
-    def define_parameter(self, name: str, value: float) -> None:
+    def define_parameter(self, name: str, value: Number) -> None:
         """Give a parameter its value, also a new one."""
         number = finite_number(value)
         if number is None:
@@ -115,11 +120,11 @@ class Model(ElementMethods):
 
     def q(self, joint: Any, index: int = 0) -> sp.Expr:
         """A coordinate of a joint, for use in formulas."""
-        return reference("q", getattr(joint, "name", joint), index)
+        return reference("q", name_of("q", joint), index)
 
     def u(self, joint: Any, index: int = 0) -> sp.Expr:
         """A velocity of a joint, for use in formulas."""
-        return reference("u", getattr(joint, "name", joint), index)
+        return reference("u", name_of("u", joint), index)
 
     # Bodies
 
@@ -237,9 +242,9 @@ class Model(ElementMethods):
         *,
         direction: str = "any",
         stop: bool = False,
-        set: dict[Any, Any] | None = None,
-        rates: dict[Any, Any] | None = None,
-        switch: dict[Any, bool] | None = None,
+        set: Mapping[Any, Any] | None = None,
+        rates: Mapping[Any, Any] | None = None,
+        switch: Mapping[Any, Any] | None = None,
     ) -> Event:
         """Do something when a formula passes through zero, e.g. ``model.event("hit", "q(A)", rates={"A": "-u(A)"})``.
 
@@ -256,12 +261,12 @@ class Model(ElementMethods):
     def fmu(
         self,
         name: str,
-        file: str,
+        file: str | Path,
         *,
         step: float,
-        inputs: dict[str, Any] | None = None,
-        outputs: dict[str, str] | None = None,
-        start: dict[str, float] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        start: Mapping[str, float] | None = None,
         hold: bool = False,
     ) -> FMUElement:
         """Let an FMU run beside the mechanism, e.g. a controller:
@@ -306,8 +311,8 @@ class Model(ElementMethods):
         *,
         pose: Any = None,
         base: Any = "ground",
-        parameters: Any = None,
-        inputs: Any = None,
+        parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
     ) -> SubModel:
         """Put a model inside this one; its elements are called ``name.element``.
 
@@ -326,8 +331,9 @@ class Model(ElementMethods):
 
     def append(self, section: str, element: Any, source: str | None = None) -> Any:
         """Add an element made elsewhere, as the file readers do."""
-        self.sources[f"{section}[{len(getattr(self, section))}]"] = source if source is not None else caller()
-        getattr(self, section).append(element)
+        elements = section_of(self, section, SECTIONS)
+        self.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
+        elements.append(element)
         return element
 
     def remove(self, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import sympy as sp
 
+from dalembert.arguments import public_methods
 from dalembert.constraints import Equation
 from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
@@ -28,6 +29,7 @@ _ALONG: dict[str, Any] = {
 }
 
 
+@public_methods
 class System(Model):
     """A model with coordinates of your own choice: particles and bodies whose positions are formulas of them.
 

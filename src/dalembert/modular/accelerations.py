@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import Number
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, choose
 from dalembert.modular.compose import Composed, compose
@@ -22,7 +23,7 @@ __all__ = ["acceleration"]
 ROUNDING = 1e-12  # rows of A with no larger entry say nothing
 
 
-def acceleration(eq: ModularSystem, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
+def acceleration(eq: ModularSystem, values: Mapping[Any, Number] | None = None) -> dict[Label, float]:
     """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0.
 
     The complements are chosen at this very state.

@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from dalembert.arguments import Number, Order, public_class
 from dalembert.errors import ExpressionError, ModelError, Problem
 from dalembert.expressions import TIME, difference, parse, replaced
 from dalembert.modular.labels import split_rate, with_rate
@@ -16,8 +17,11 @@ from dalembert.values import finite_number
 __all__ = ["Declarations", "Included", "PartView"]
 
 
+@public_class
 class Declarations:
     """What a subsystem calls by name: variables, parameters, inputs and parts."""
+
+    _error = ModelError  # of public calls
 
     def __init__(self, name: str):
         self._name = check_name("Subsystem", name)
@@ -45,7 +49,7 @@ class Declarations:
         self._version += 1
         return name
 
-    def parameters(self, **values: float | None) -> Any:
+    def parameters(self, **values: Number | None) -> Any:
         """Declare parameters with their values (None: given later); returns their symbols."""
         symbols: list[Quantity] = []
         for name, value in values.items():
@@ -54,7 +58,7 @@ class Declarations:
             symbols.append(Quantity(self, name, base=-1))
         return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
-    def set_parameter(self, name: str, value: float) -> None:
+    def set_parameter(self, name: str, value: Number) -> None:
         """Give a parameter another value; nothing is derived again."""
         if name not in self._values:
             raise ModelError(
@@ -70,13 +74,11 @@ class Declarations:
             )
         return number
 
-    def variable(self, names: str, order: int = 0) -> Any:
+    def variable(self, names: str, order: Order = 0) -> Any:
         """Declare variables of an order; returns their symbols (one symbol for one name).
 
         ``"p.x p.y"`` makes a group: ``S.p`` can be unpacked, ``S.p.x`` is one of it.
         """
-        if isinstance(order, bool) or not isinstance(order, int) or order < 0:
-            raise ModelError(Problem(f"subsystem {self.name!r}: the order must be a whole number ≥ 0, got {order!r}"))
         symbols: list[Quantity] = []
         for name in names.replace(",", " ").split():
             self._declare(name)

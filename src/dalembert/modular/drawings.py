@@ -53,7 +53,7 @@ class Drawing:
 
 
 def drawing_of(
-    owner: str, name: str, formula: Callable[[Any], sp.Expr], points: Sequence[Any], rotation: Any, shapes: Any
+    owner: str, name: str, formula: Callable[[Any], sp.Expr], points: Any, rotation: Any, shapes: Any
 ) -> Drawing:
     """A drawing from what a user gives.
 
@@ -61,8 +61,8 @@ def drawing_of(
         ModelError: for points that have not two or three coordinates, and rotations that are no 3×3 matrices.
     """
     found: list[Any] = []
-    for point in points:
-        values = [formula(value) for value in point]
+    for point in _listed(owner, name, points):
+        values = [formula(value) for value in _listed(owner, name, point)]
         if len(values) not in (2, 3):
             message = f"subsystem {owner!r}, drawing {name!r}: a point has three coordinates, got {len(values)}"
             raise ModelError(Problem(message, fix="at=(x, y, z); in the plane at=(x, y)"))
@@ -72,6 +72,15 @@ def drawing_of(
         message = f"subsystem {owner!r}, drawing {name!r}: a rotation has 3×3 entries, got {len(turn)}"
         raise ModelError(Problem(message, fix="rotation=da.leaves.rotation(body)"))
     return Drawing(name, tuple(found), turn, tuple(_shape(owner, name, one) for one in shapes))
+
+
+def _listed(owner: str, name: str, given: Any) -> list[Any]:
+    """Points of a line, or coordinates of a point."""
+    try:
+        return list(given)
+    except TypeError:
+        message = f"subsystem {owner!r}, drawing {name!r}: expected a point or a line, got {given!r}"
+        raise ModelError(Problem(message, fix="at=(x, y, z), or line=[(0, 0, 0), (x, y, z)]")) from None
 
 
 def _shape(owner: str, name: str, given: Any) -> Shape:

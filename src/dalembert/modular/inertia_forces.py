@@ -97,8 +97,6 @@ def nielsen_forces(
     owner: str, d: Description, T: sp.Expr, definitions: Mapping[Any, sp.Expr], rho: int = 0
 ) -> dict[str, sp.Expr]:
     """Inertia forces by (A.7) (ρ = 0) or (A.11): T as a function of coordinates and quasi-velocities."""
-    if rho < 0:
-        raise ModelError(Problem(f"subsystem {owner!r}: the order of Nielsen's form must be 1 or higher, got {rho}"))
     v = _Velocities(owner, d, definitions)
     forces: Any
     own, given = d.lively(T), _vector([v.given[symbol] for symbol in v.q1])

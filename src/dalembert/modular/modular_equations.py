@@ -11,6 +11,7 @@ import sympy as sp
 
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.arguments import Number, public_methods
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import replaced
 from dalembert.modular.accelerations import acceleration
@@ -54,6 +55,7 @@ def equations_of(
     return description.memo[key]
 
 
+@public_methods
 class ModularEquations(ModularSystem):
     """Equations of motion of a system of subsystems.
 
@@ -243,6 +245,8 @@ class ModularEquations(ModularSystem):
 
     def expanded(self, expression: sp.Expr) -> sp.Expr:
         """An expression with all names of long expressions written out."""
+        if not isinstance(expression, sp.Expr):
+            raise ModelError(Problem(f"expanded: expected an expression, got {type(expression).__name__}"))
         known: dict[Any, Any] = {}
         for symbol, value in self.definitions.items():
             known[symbol] = value.xreplace(known)
@@ -278,7 +282,7 @@ class ModularEquations(ModularSystem):
 
     # Numbers
 
-    def at(self, values: Mapping[Any, float] | None = None, strategy: Strategy | None = None) -> Composed:
+    def at(self, values: Mapping[Any, Number] | None = None, strategy: Strategy | None = None) -> Composed:
         """The matrices of the system as numbers at a state; its parts are in ``children``.
 
         Args:
@@ -287,7 +291,7 @@ class ModularEquations(ModularSystem):
         """
         return self._composed_at(self.values(values), strategy)[()]
 
-    def choices_at(self, values: Mapping[Any, float]) -> dict[tuple[str, ...], Choice]:
+    def choices_at(self, values: Mapping[Any, Number]) -> dict[tuple[str, ...], Choice]:
         """Independent variables and pivots of every subsystem that are best at a state, by path."""
         found = self._composed_at(self.values(values, guess=True), Pivoted())
         return {path: one.choice for path, one in found.items() if one.choice is not None}
@@ -316,11 +320,11 @@ class ModularEquations(ModularSystem):
                 ) from None
         return found
 
-    def acceleration(self, values: Mapping[Any, float] | None = None) -> dict[Label, float]:
+    def acceleration(self, values: Mapping[Any, Number] | None = None) -> dict[Label, float]:
         """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0  (see ``accelerations``)."""
         return acceleration(self, values)
 
-    def rank(self, values: Mapping[Any, float] | None = None) -> int:
+    def rank(self, values: Mapping[Any, Number] | None = None) -> int:
         """The rank of A at a state."""
         known = self.values(values)
         A = assemble(*(node.rows(NUMPY, self.order, known).A for node in self.nodes), al=NUMPY)

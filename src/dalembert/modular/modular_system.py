@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from dalembert.arguments import Number, public_methods
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME
 from dalembert.modular.complement import Choice, Strategy
@@ -21,12 +22,14 @@ from dalembert.modular.nodes import Node, tree_of
 from dalembert.modular.traced import LowerRows, TracedSystem
 from dalembert.modular.variables import local
 from dalembert.modular.witness import Bound, Numbers, Residual, bound_together, consistent, worst
+from dalembert.values import finite_number
 
 __all__ = ["ModularSystem"]
 
 CONSISTENT = 1e-8  # residual of a state that is taken to be consistent
 
 
+@public_methods
 class ModularSystem:
     """A tree of subsystems with its variables, parameters and inputs, and numbers for them.
 
@@ -109,7 +112,7 @@ class ModularSystem:
             return TracedSystem(self)
 
     def values(
-        self, given: Mapping[Any, float] | None = None, *, salt: str = "", guess: bool = False
+        self, given: Mapping[Any, Number] | None = None, *, salt: str = "", guess: bool = False
     ) -> dict[str, float]:
         """A number for every symbol: what is given, parameters, guesses; what is left is nothing special.
 
@@ -125,7 +128,10 @@ class ModularSystem:
             if name not in found:
                 shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
                 raise ModelError(Problem(f"subsystem {self.name!r} has no {name!r}; it has {shown}"))
-            found[name] = float(value)
+            number = finite_number(value)
+            if number is None:
+                raise ModelError(Problem(f"subsystem {self.name!r}: {name!r} must be a finite number, got {value!r}"))
+            found[name] = number
         return found
 
     def _known(self, guess: bool) -> dict[str, float]:
@@ -133,7 +139,7 @@ class ModularSystem:
         known = {TIME.name: 0.0, **{name: value for name, value in self.parameters.items() if value is not None}}
         return known | self.guesses if guess else known
 
-    def consistent(self, given: Mapping[Any, float] | None = None, *, salt: str = "") -> dict[str, float]:
+    def consistent(self, given: Mapping[Any, Number] | None = None, *, salt: str = "") -> dict[str, float]:
         """A state that meets all invariants of orders below σ, near a guess; what is given stays.
 
         Raises:

@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import Number, Order, public_class
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import evaluate, replaced
 from dalembert.modular.complement import STRATEGIES, Strategy
@@ -30,6 +31,7 @@ __all__ = ["PartView", "Subsystem"]
 WORK = 30_000  # for simplifying the forces that follow from one function, in units of ``Budget``
 
 
+@public_class
 class Subsystem(Declarations):
     """A system of any variables, composed of others.
 
@@ -140,7 +142,7 @@ class Subsystem(Declarations):
                 total[key] = total.get(key, sp.S.Zero) + sp.diff(v, symbol) * value
         self.effective_forces(total)
 
-    def rate(self, expression: Any, times: int = 1) -> sp.Expr:
+    def rate(self, expression: Any, times: Order = 1) -> sp.Expr:
         """The time derivative of a formula along the kinematics."""
         d = self.description()
         value = d.lively(self._formula(expression))
@@ -149,7 +151,7 @@ class Subsystem(Declarations):
         return value
 
     def kinetic_energy(
-        self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: int | None = None
+        self, energy: Any, definitions: Mapping[Any, Any] | None = None, nielsen: Order | None = None
     ) -> None:
         """Inertia forces from the kinetic energy, a formula of coordinates, rates and quasi-velocities.
 
@@ -209,7 +211,7 @@ class Subsystem(Declarations):
             self._identities[named] = self._formula(value)
         self._version += 1
 
-    def guess(self, values: Mapping[Any, float]) -> None:
+    def guess(self, values: Mapping[Any, Number]) -> None:
         """A position near which to look for consistent states, e.g. the branch of a closed loop."""
         for symbol, value in values.items():
             plain = self._formula(symbol)
@@ -285,8 +287,8 @@ class Subsystem(Declarations):
                 Problem(f"subsystem {self.name!r}, drawing {name!r}: either at or line", fix="at=(x, y, z)")
             )
         shapes = () if shape is None else shape if isinstance(shape, SEQUENCE) else (shape,)
-        points = list(line) if line is not None else [at]
-        self.add_drawing(drawing_of(self.name, name, self._formula, points, rotation, shapes))
+        given = [at] if line is None else line
+        self.add_drawing(drawing_of(self.name, name, self._formula, given, rotation, shapes))
 
     def add_drawing(self, drawing: Drawing) -> None:
         """Draw this, in place of what has the same name."""
@@ -463,7 +465,7 @@ class Subsystem(Declarations):
         more, left = solve_kinematics(self.name, relations, self._orders, _generic)
         return definitions + more, left
 
-    def equations(self, *, order: int | None = None, **options: Any) -> Any:
+    def equations(self, *, order: Order | None = None, **options: Any) -> Any:
         """The equations of motion: matrices A, b, B, C, R, S and forces f, f̄ by label (see ``ModularEquations``).
 
         Args:

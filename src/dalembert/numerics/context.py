@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.errors import InputError
 from dalembert.native import Flag, Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
 
 __all__ = [
@@ -193,6 +194,8 @@ class Context(Record):
 
     def keep_rows(self, active: np.ndarray) -> None:
         """The independent constraint rows that implicit methods keep, in rising order."""
+        if active.ndim != 1 or active.dtype.kind not in "iu":
+            raise InputError(f"active must hold numbers of rows, got {active.dtype} {active.shape}")
         self.n_active, self.active_holonomic = len(active), int(np.sum(active < self.holonomic))
         self.active = np.ascontiguousarray(active, dtype=np.int64)
 

@@ -7,7 +7,7 @@ invariants (Theorem 2.10).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import sympy as sp
@@ -30,8 +30,8 @@ __all__ = ["build_subsystem", "inertia_matrix"]
 
 def build_subsystem(
     planar: Planar,
-    independent: Sequence[str] | None = None,
-    groups: Mapping[str, Sequence[str]] | None = None,
+    independent: Iterable[Any] | None = None,
+    groups: Mapping[str, Iterable[Any]] | None = None,
     quantities: Iterable[str] = (),
 ) -> Subsystem:
     """See ``Planar.to_subsystem``."""
@@ -41,8 +41,9 @@ def build_subsystem(
         if name not in known:
             raise ModelError(Problem(f"unknown quantity {name!r}", "quantities", near_quantities(name, known)))
     made = _grouped(planar, groups) if groups else _filled(_name(planar.name), NodeModel(planar, quantities))
-    if independent:
-        made.independent(*independent)
+    chosen = [] if independent is None else list(independent)
+    if chosen:
+        made.independent(*chosen)
     return made
 
 
@@ -87,7 +88,7 @@ def _filled(name: str, model: NodeModel) -> Subsystem:
 # Groups
 
 
-def _grouped(planar: Planar, groups: Mapping[str, Sequence[str]]) -> Subsystem:
+def _grouped(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> Subsystem:
     owner = _owners(planar, groups)
     system = Subsystem(_name(planar.name))
     if planar.parameter_values:
@@ -113,7 +114,7 @@ def _grouped(planar: Planar, groups: Mapping[str, Sequence[str]]) -> Subsystem:
     return system
 
 
-def _owners(planar: Planar, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def _owners(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> dict[str, str]:
     """The group of every body."""
     owner: dict[str, str] = {}
     known = [body.name for body in planar.bodies]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
+from dalembert.arguments import Number, public_class
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, parameter
-from dalembert.model.fields import caller, checked, nearest
+from dalembert.model.fields import caller, checked, name_of, nearest, section_of
 from dalembert.planar.planar_data import (
     BASE,
     ContactOnDisc,
@@ -30,6 +31,7 @@ from dalembert.planar.planar_data import (
     RevoluteJoint,
 )
 from dalembert.planar.planar_names import bare_name
+from dalembert.values import BOOLEAN, SEQUENCE, finite_number, is_finite
 
 if TYPE_CHECKING:
     from dalembert.model import Model
@@ -66,6 +68,7 @@ class BaseNodes:
         raise AttributeError(f"the base has no node {key!r}; it has {', '.join(self._planar.base_nodes)}")
 
 
+@public_class
 class Planar:
     """A planar mechanism: bodies by named nodes, joints between nodes, and whatever formulas add.
 
@@ -79,6 +82,7 @@ class Planar:
     """
 
     t = TIME
+    _error = ModelError  # of public calls
 
     def __init__(self, name: str, gravity: Any = (0, 0), description: str = ""):
         self.name, self.description = name, description
@@ -103,10 +107,10 @@ class Planar:
 
     # Numbers and inputs
 
-    def parameters(self, **values: float) -> Any:
+    def parameters(self, **values: Number) -> Any:
         """Define parameters; returns their symbols (one symbol if one is given)."""
         for name, value in values.items():
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            if isinstance(value, BOOLEAN) or not is_finite(value):
                 message = f"parameter {name!r} must be a finite number, got {value!r}"
                 raise ModelError(Problem(message, f"parameters.{name}", f"{name}=1.0"))
             self.parameter_values[name] = float(value)
@@ -130,7 +134,7 @@ class Planar:
         force: Any = None,
         torque: Any = None,
         color: str | None = None,
-        nodes: dict[str, Any] | None = None,
+        nodes: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> PlanarBody:
         """A rigid body by its nodes, e.g. ``w.body("crank", A=(0, 0), B=(1, 0), mass=2, inertia=0.1)``.
@@ -221,15 +225,12 @@ class Planar:
 
     def initial(self, joint: Any, value: Any = None, rate: Any = None) -> None:
         """Start a joint at an angle or displacement and a rate; a pin in a slot has (displacement, angle)."""
-        name = getattr(joint, "name", joint)
+        name = name_of("initial", joint)
         for target, given in ((self.initial_values, value), (self.initial_rates, rate)):
             if given is not None:
-                values = cast("tuple[Any, ...]", given if isinstance(given, (list, tuple)) else (given,))
-                try:
-                    numbers = tuple(float(number) for number in values)
-                except (TypeError, ValueError):
-                    numbers = (math.nan,)
-                if not all(map(math.isfinite, numbers)):
+                values = given if isinstance(given, SEQUENCE) else (given,)
+                numbers = tuple(number for number in map(finite_number, values) if number is not None)
+                if len(numbers) < len(values):
                     raise ModelError(Problem(f"initial of {name!r}: expected numbers, got {given!r}", "initial"))
                 target[name] = numbers
 
@@ -246,8 +247,9 @@ class Planar:
 
     def append(self, section: str, element: Any, source: str | None = None) -> Any:
         """Add an element made elsewhere, as the file readers do."""
-        self.sources[f"{section}[{len(getattr(self, section))}]"] = source if source is not None else caller()
-        getattr(self, section).append(element)
+        elements = section_of(self, section, SECTIONS)
+        self.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
+        elements.append(element)
         return element
 
     @property
@@ -271,7 +273,7 @@ class Planar:
 
         return to_planar_document(self)
 
-    def to_model(self, inputs: Any = None) -> Model:
+    def to_model(self, inputs: Mapping[str, Any] | None = None) -> Model:
         """The same mechanism with joint coordinates; loops are closed in the plane only. Kept until it changes.
 
         Args:
@@ -300,7 +302,13 @@ class Planar:
             made[unknowns, quantities] = build_model(self, unknowns, quantities)
         return made[unknowns, quantities]
 
-    def to_subsystem(self, *, independent: Any = None, groups: Any = None, quantities: Any = ()) -> Subsystem:
+    def to_subsystem(
+        self,
+        *,
+        independent: Iterable[Any] | None = None,
+        groups: Mapping[str, Iterable[Any]] | None = None,
+        quantities: Iterable[str] | Mapping[str, Any] = (),
+    ) -> Subsystem:
         """The node model as a subsystem.
 
         Args:
@@ -321,14 +329,17 @@ class Planar:
             time: of a run (s); its last by default.
         """
         from dalembert.planar.node_values import node_values
+        from dalembert.planar.planar_poses import motion_of
 
-        return node_values(self, getattr(at, "motion", at), time)
+        return node_values(self, None if at is None else motion_of(at), time)
 
-    def equations(self, *, independent: Any = None) -> ModularEquations:
+    def equations(self, *, independent: Iterable[Any] | None = None) -> ModularEquations:
         """Dynamic equations of the node model: labelled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""
         return self.to_subsystem(independent=independent).equations()
 
-    def constraint_matrix(self, at: Any = None, *, independent: Any = None) -> Labelled:
+    def constraint_matrix(
+        self, at: Mapping[Any, Any] | None = None, *, independent: Iterable[Any] | None = None
+    ) -> Labelled:
         """C, the orthogonal complement of the constraint matrix: over SymPy, or in numbers.
 
         Args:
@@ -359,7 +370,7 @@ class Planar:
 
         return dict(NodeModel(self).inertia)
 
-    def prescribed_model(self, motion: Any, unknowns: Any = None) -> Model:
+    def prescribed_model(self, motion: Mapping[Any, Any], unknowns: Iterable[str] | None = None) -> Model:
         """The model for inverse dynamics: unknown inputs as parameters, prescribed quantities as outputs.
 
         ``da.inverse_dynamics`` makes it by itself.
@@ -376,9 +387,9 @@ class Planar:
 
     def values(self, run: Any, name: str) -> Any:
         """Any quantity that formulas may name, over a run or along a motion, e.g. ``w.values(run, "crank.pin.x")``."""
-        from dalembert.planar.planar_poses import values_along
+        from dalembert.planar.planar_poses import motion_of, values_along
 
-        return values_along(self, getattr(run, "motion", run), name)
+        return values_along(self, motion_of(run), name)
 
     def draw(self, path: str | Path | None = None, *, at: Any = None, time: float | None = None, **options: Any) -> Any:
         """A picture of the mechanism, as drawn or at another time; a matplotlib figure, written to ``path`` if given.

@@ -19,7 +19,7 @@ from dalembert.planar.planar_tree import PlanarTree
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["Poses", "at_all_times", "is_state", "poses_at", "poses_of", "values_along"]
+__all__ = ["Poses", "at_all_times", "is_state", "motion_of", "poses_at", "poses_of", "values_along"]
 
 Array = NDArray[np.float64]
 
@@ -118,6 +118,14 @@ def _along(run: Any, body: str) -> tuple[Array, Array]:
 def is_state(at: Any) -> bool:
     """True for a state, of ``da.assemble``."""
     return hasattr(at, "coordinates") and hasattr(at, "body")
+
+
+def motion_of(given: Any) -> Any:
+    """A state or a run as it is; of a result of inverse dynamics, its motion."""
+    found = getattr(given, "motion", given)
+    if not is_state(found) and not (hasattr(found, "values") and hasattr(found, "body")):
+        raise DalembertError(f"expected a state of da.assemble, a run or a motion, got {given!r}")
+    return found
 
 
 def values_along(planar: Planar, run: Any, name: str) -> Array:

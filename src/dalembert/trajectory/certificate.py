@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dalembert.arguments import public_methods
+from dalembert.errors import MissingError
+
 __all__ = ["Certificate", "Check", "Estimate"]
 
 ERROR = "error"  # the check that an estimate makes
@@ -97,6 +100,7 @@ class Estimate:
         return f"use it up to t = {self.horizon:.4g} s; no tolerance reaches that accuracy at the end"
 
 
+@public_methods
 @dataclass(frozen=True)
 class Certificate:
     """Status, checks and remarks of one trajectory.
@@ -122,6 +126,9 @@ class Certificate:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Certificate:
         """From what ``dataclasses.asdict`` makes of one."""
+        missing = {"finished", "message", "checks", "remarks"} - data.keys()
+        if missing:
+            raise MissingError(f"certificate: {', '.join(sorted(missing))} missing")
         estimate = data.get("estimate")
         parts: dict[str, Any] = {
             "checks": tuple(Check(**check) for check in data["checks"]), "remarks": tuple(data["remarks"]),
@@ -161,7 +168,7 @@ class Certificate:
         for check in self.checks:
             if check.name == name:
                 return check.value
-        raise KeyError(f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}")
+        raise MissingError(f"no check {name!r}; there are {', '.join(check.name for check in self.checks)}")
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(name, value, verdict) of each check, for tables."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.arguments import public_methods
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import frame
@@ -31,6 +32,7 @@ MOST_PANELS = 8
 _FORMAT = 2  # files of format 1 have no seal
 
 
+@public_methods
 class SystemTrajectory:
     """Variables of a subsystem over time, with a certificate.
 
@@ -115,7 +117,8 @@ class SystemTrajectory:
         """
         from dalembert.view import Plot, plot_series, write_png
 
-        names = list(quantities) if quantities is not None else list(self.recorded.labels["state"])[:MOST_PANELS]
+        given = [quantities] if isinstance(quantities, str) else quantities
+        names = list(given) if given is not None else list(self.recorded.labels["state"])[:MOST_PANELS]
         plots = [Plot(name, "", {name: self.values(name)}) for name in names]
         figure = plot_series(self.values("time"), plots, title=str(self.attrs["model"]))
         if path is not None:

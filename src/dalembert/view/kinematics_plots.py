@@ -28,7 +28,8 @@ ORDERS = ("Coordinates", "Velocities", "Accelerations", "Jerks")
 
 def rates_figure(found: Any, joints: Sequence[str] | None) -> Figure:
     """Four panels for angles and four for displacements, as far as there are any; a line at each event."""
-    names = joints or [str(name) for name in found.values("joint_u") if "[" not in str(name)][:MOST_JOINTS]
+    given = [] if joints is None else list(joints)
+    names = given or [str(name) for name in found.values("joint_u") if "[" not in str(name)][:MOST_JOINTS]
     panels: list[Plot] = []
     for unit in ("rad", "m"):
         own = {name: found.joint(name) for name in names}

@@ -18,8 +18,9 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble import Assembler
 from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Closures, Search
+from dalembert.arguments import entry_of, public_methods
 from dalembert.coordinates import Coordinates
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, MissingError
 from dalembert.model import Mechanism
 from dalembert.state import State
 from dalembert.topology import Graph
@@ -32,6 +33,7 @@ SIGNS = "+: the joint lies to the left of the line from its neighbor nearer to t
 LEVEL = 0.2  # of the rise of an elbow against its distance from the chord, from which on up and down are clear
 
 
+@public_methods
 @dataclass(frozen=True)
 class Branches(Sequence[State]):
     """All closed positions that were found, the nearest to the beginning first.
@@ -58,9 +60,9 @@ class Branches(Sequence[State]):
     def __getitem__(self, at: int | slice | str) -> State | tuple[State, ...]:
         """A state by its name or number."""
         if not isinstance(at, str):
-            return self.states[at]
+            return entry_of("branches", self.states, at)
         if at not in self.names:
-            raise DalembertError(f"unknown branch {at!r}; there are {', '.join(self.names)}")
+            raise MissingError(f"unknown branch {at!r}; there are {', '.join(self.names)}")
         return self.states[self.names.index(at)]
 
     def __iter__(self) -> Iterator[State]:

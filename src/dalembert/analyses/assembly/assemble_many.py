@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.analyses.assembly.assemble import CLOSED, Assembler, Start
 from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
-from dalembert.arguments import public_methods
+from dalembert.arguments import entry_of, public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
@@ -57,7 +57,8 @@ class States(Sequence[State]):
     def __getitem__(self, at: int | slice) -> State | States:
         if isinstance(at, slice):
             return States(self.time, self.q[at], self.u[at], self.coordinates, self.parameters[at])
-        return State(self.time, self.q[at], self.u[at], self.coordinates, self.parameters[at])
+        values = entry_of("states", self.parameters, at)
+        return State(self.time, self.q[at], self.u[at], self.coordinates, values)
 
     def __repr__(self) -> str:
         return f"<{len(self)} states of {self.coordinates.flat.name!r} at {self.time:g} s>"

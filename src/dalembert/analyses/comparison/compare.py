@@ -20,7 +20,7 @@ from dalembert.arguments import public, public_methods
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import COORDINATES, CoordinateOptions
 from dalembert.dynamics import Dynamics, Recipe
-from dalembert.errors import DalembertError, ModelError
+from dalembert.errors import DalembertError, MissingError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Model
 from dalembert.modular import Subsystem
@@ -110,10 +110,10 @@ class Comparison:
     def __getitem__(self, pair: tuple[str, str]) -> Entry:
         """The entry of (formulation, coordinates)."""
         for entry in self.data:
-            if (entry.formulation, entry.coordinates) == pair:
+            if (entry.formulation, entry.coordinates) == tuple(pair):
                 return entry
         known = ", ".join(f"({e.formulation!r}, {e.coordinates!r})" for e in self.data)
-        raise KeyError(f"no entry {pair!r}; there are {known}")
+        raise MissingError(f"no entry {pair!r}; there are {known}")
 
     def table(self) -> Any:
         """A ``rich`` table: one line for each run, then what was refused and why."""

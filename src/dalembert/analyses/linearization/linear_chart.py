@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.linearization.linear_model import LinearModel
-from dalembert.arguments import public_methods
+from dalembert.arguments import entry_of, public_methods
 from dalembert.errors import DalembertError
 
 __all__ = ["Crossing", "LinearChart"]
@@ -60,7 +60,7 @@ class LinearChart:
     models: list[LinearModel]
 
     def __getitem__(self, at: int) -> LinearModel:
-        return self.models[at]
+        return entry_of("linear models", self.models, at)
 
     def __len__(self) -> int:
         return len(self.models)

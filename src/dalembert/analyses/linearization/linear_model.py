@@ -355,11 +355,14 @@ class LinearModel:
             input, output: names; both or neither.
         """
         A, B, C, D = self._proper()
-        omega = np.asarray(omega, dtype=float)
-        unit = np.eye(len(A))
-        each: list[Any] = [C @ np.linalg.solve(1j * w * unit - A, B) + D for w in omega.reshape(-1)]
-        found = np.array(each, dtype=complex)
-        found = found.reshape(*omega.shape, *D.shape)
+        omega, unit = _frequencies(omega), np.eye(len(A))
+        each: list[Any] = []
+        for w in omega.reshape(-1):
+            try:
+                each.append(C @ np.linalg.solve(1j * w * unit - A, B) + D)
+            except np.linalg.LinAlgError:
+                raise DalembertError(f"the response at ω = {w:g} rad/s is infinite: iω is an eigenvalue") from None
+        found = np.array(each, dtype=complex).reshape(*omega.shape, *D.shape)
         if input is None and output is None:
             return found
         if input is None or output is None:
@@ -408,10 +411,21 @@ class LinearModel:
         from dalembert.view import write_png
         from dalembert.view.linear_plots import bode
 
-        figure = bode(np.asarray(omega, dtype=float), self.frequency_response(omega, input, output), input, output)
+        omega = _frequencies(omega).reshape(-1)
+        figure = bode(omega, self.frequency_response(omega, input, output), input, output)
         if path is not None:
             write_png(figure, path)
         return figure
+
+
+def _frequencies(omega: Any) -> np.ndarray:
+    try:
+        found = np.asarray(omega, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        found = np.array(np.nan)
+    if not np.isfinite(found).all():
+        raise DalembertError(f"omega must be angular frequencies (rad/s), finite numbers, got {omega!r}")
+    return found
 
 
 class _Part:

@@ -194,6 +194,8 @@ class Inverse:
 
     def unit(self, name: str) -> str:
         """Unit of an unknown: N m or N, or nothing where it is a parameter."""
+        if name not in self.names:
+            raise DalembertError(f"no unknown {name!r}; there are {', '.join(self.names)}")
         one = self._unknowns[self.names.index(name)]
         if one.joint is None:
             return ""

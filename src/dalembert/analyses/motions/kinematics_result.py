@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
 from dalembert.analyses.assembly.assemble_branches import is_pin, loops_of
 from dalembert.analyses.motions.kinematics_events import Found
-from dalembert.arguments import public_methods
+from dalembert.arguments import Between, public_methods
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -23,6 +23,7 @@ from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Certificate, Trajectory
 from dalembert.trajectory.recorded import AXES
+from dalembert.values import SEQUENCE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from dalembert.planar import Planar
 
 __all__ = ["Kinematics", "Rates"]
+
+Positions = Annotated[int, Between(0, 1000)]  # that one picture shows
 
 
 @dataclass(frozen=True)
@@ -425,7 +428,12 @@ class Kinematics:
         return figure
 
     def draw(
-        self, path: str | Path | None = None, *, paths: Sequence[Any] = (), positions: int = 6, labels: bool = True
+        self,
+        path: str | Path | None = None,
+        *,
+        paths: Sequence[Any] = (),
+        positions: Positions = 6,
+        labels: bool = True,
     ) -> Any:
         """The mechanism at some instants with the paths of points; a matplotlib figure.
 
@@ -440,6 +448,8 @@ class Kinematics:
 
         tracks: dict[str, tuple[str, np.ndarray]] = {}
         for one in paths:
+            if not isinstance(one, str) and not (isinstance(one, SEQUENCE) and len(one) == 2):
+                raise DalembertError(f"draw: paths are bodies, nodes or (body, (x, y, z)), got {one!r}")
             body, at = (one, None) if isinstance(one, str) else one
             place = "" if at is None else f" at ({', '.join(f'{float(x):g}' for x in _place(at))})"
             tracks[body + place] = (body.partition(".")[0], self.path(body, at).values)
@@ -456,7 +466,7 @@ class Kinematics:
 def _place(at: Sequence[Any]) -> np.ndarray:
     try:
         place = np.array([float(x) for x in at])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         place = np.zeros(0)
     if place.shape != (3,) or not np.all(np.isfinite(place)):
         raise DalembertError(f"point: expected three numbers (x, y, z) as drawn (m), got {at!r}")

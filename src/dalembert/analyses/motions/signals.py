@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.arguments import public_class
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate, parse
@@ -24,6 +25,7 @@ DEGREE = 5  # of splines: rates of second order are smooth
 GIVEN = "a formula of t, numbers over the whole duration, a pair (times, values), or da.Samples"
 
 
+@public_class
 @dataclass(frozen=True)
 class Samples:
     """Measured values over time, as a smooth function: a spline of degree 5 (3 for fewer than 6 samples).
@@ -42,10 +44,7 @@ class Samples:
 
     def __post_init__(self) -> None:
         for name in ("times", "values"):
-            try:
-                array = np.asarray(getattr(self, name), dtype=float)
-            except (TypeError, ValueError):
-                raise DalembertError(f"samples: {name} must be numbers") from None
+            array = _floats(name, getattr(self, name))
             if array.ndim != 1 or not np.all(np.isfinite(array)):
                 raise DalembertError(f"samples: {name} must be one row of finite numbers, got shape {array.shape}")
             object.__setattr__(self, name, array)
@@ -77,11 +76,12 @@ class Samples:
         weights = np.full(n, 1.0 / float(self.smoothing))
         return splines.UnivariateSpline(self.times, self.values, w=weights, k=degree, s=n, ext=2)
 
-    def at(self, t: np.ndarray) -> np.ndarray:
+    def at(self, t: Any) -> np.ndarray:
         """Value, first and second rate: one row for each time."""
+        t = np.atleast_1d(_floats("t", t))
         first, last = self.times[0], self.times[-1]
         slack = 1e-9 * (last - first)
-        if t.min() < first - slack or t.max() > last + slack:
+        if not np.all((t >= first - slack) & (t <= last + slack)):
             raise DalembertError(
                 f"samples cover {first:g} … {last:g} s, but the motion is asked for at {t.min():g} … {t.max():g} s"
             )
@@ -89,9 +89,17 @@ class Samples:
         rates = [spline, spline.derivative(1), spline.derivative(2)]
         return np.stack([np.asarray(rate(t), dtype=float) for rate in rates], axis=1)
 
-    def third(self, t: np.ndarray) -> np.ndarray:
+    def third(self, t: Any) -> np.ndarray:
         """The third rate at each time, within the samples."""
-        return np.asarray(self.spline.derivative(3)(np.clip(t, self.times[0], self.times[-1])), dtype=float)
+        times = np.clip(_floats("t", t), self.times[0], self.times[-1])
+        return np.asarray(self.spline.derivative(3)(times), dtype=float)
+
+
+def _floats(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"samples: {name} must be numbers, got {values!r}") from None
 
 
 def signal_of(what: str, given: Any, span: tuple[float, float]) -> sp.Expr | Samples:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.arguments import public_methods
 from dalembert.atomic import write_atomic
 from dalembert.errors import DalembertError
 
@@ -57,6 +58,7 @@ class Bearing:
     effective_moment: float
 
 
+@public_methods
 class Sizing:
     """The report of a motion.
 

@@ -14,7 +14,7 @@ from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.simulation.resample import resample
-from dalembert.arguments import public_methods
+from dalembert.arguments import entry_of, public_methods
 from dalembert.dynamics import Dynamics
 from dalembert.elements import Load
 from dalembert.equations import Equations
@@ -194,6 +194,7 @@ class Equilibrium(Stability):
         return format(str(self), spec)
 
 
+@public_methods
 @dataclass(frozen=True)
 class SystemEquilibrium(Stability):
     """Values of a subsystem's variables at which nothing changes.
@@ -246,6 +247,7 @@ def _leading(values: np.ndarray) -> str:
 One = TypeVar("One", bound=Stability)
 
 
+@public_methods
 class Equilibria(Sequence[One]):
     """All different equilibria that a search found.
 
@@ -264,7 +266,7 @@ class Equilibria(Sequence[One]):
     def __getitem__(self, index: int | slice) -> One | Equilibria[One]:
         if isinstance(index, slice):
             return Equilibria(self.name, self._found[index], self.starts)
-        return self._found[index]
+        return entry_of("equilibria", self._found, index)
 
     def __len__(self) -> int:
         return len(self._found)

@@ -20,7 +20,7 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import Positions, Ranks, dependent_rows, null_rows, ranks
 from dalembert.analyses.structure.remedies import Remedy, find_remedies
 from dalembert.analyses.structure.stresses import Carriers, SelfStress, localize, subtract
-from dalembert.arguments import public
+from dalembert.arguments import public, public_methods
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
@@ -41,6 +41,7 @@ CLOSED = 1e-7  # residual (m or rad) with which a state counts as closed
 CHANGED = 1e-6
 
 
+@public_methods
 @dataclass(frozen=True)
 class Redundancy:
     """What is redundant in a mechanism at one state, and what follows for its reactions.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.arguments import Seed, entry_of, public_methods
 from dalembert.errors import DalembertError
 from dalembert.values import MAPPING, NUMBER, SEQUENCE
 
@@ -17,6 +18,7 @@ __all__ = ["Design"]
 MOST_SAMPLES = 100_000_000
 
 
+@public_methods
 @dataclass(frozen=True)
 class Design:
     """Values of all samples, one row for each.
@@ -41,7 +43,7 @@ class Design:
 
     def values(self, sample: int) -> dict[str, float]:
         """Values of one sample by name."""
-        return dict(zip(self.names, map(float, self.table[sample]), strict=True))
+        return dict(zip(self.names, map(float, entry_of("samples", self.table, sample)), strict=True))
 
     @classmethod
     def grid(cls, over: Mapping[str, Any]) -> Design:
@@ -65,7 +67,7 @@ class Design:
         return cls(tuple(columns), np.stack([np.broadcast_to(v, count) for v in columns.values()], axis=1))
 
     @classmethod
-    def latin(cls, over: Mapping[str, Any], samples: int, *, seed: int = 0) -> Design:
+    def latin(cls, over: Mapping[str, Any], samples: int, *, seed: Seed = 0) -> Design:
         """A Latin hypercube: each name takes each of ``samples`` equally probable intervals once.
 
         Args:
@@ -81,7 +83,7 @@ class Design:
         return cls(tuple(laws), _finite(tuple(laws), table), how="latin")
 
     @classmethod
-    def random(cls, over: Mapping[str, Any], samples: int, *, seed: int = 0) -> Design:
+    def random(cls, over: Mapping[str, Any], samples: int, *, seed: Seed = 0) -> Design:
         """Independent random numbers (Monte Carlo); ``over`` as of ``latin``."""
         rng, laws = np.random.default_rng(seed), _laws(over, samples)
         table = np.stack([law(rng.uniform(size=samples)) for law in laws.values()], axis=1)
@@ -111,7 +113,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
         )
     try:
         found = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DalembertError(f"{name!r}: expected numbers, got {values!r}") from None
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         raise DalembertError(f"{name!r}: expected one or more finite numbers, got {values!r}")
