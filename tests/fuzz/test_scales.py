@@ -13,7 +13,7 @@ from dalembert.fuzz.random_models import UNIT, Size
 # Powers of two, so that rounding is the same in all units.
 SIZES = [Size(2.0**-20), Size(2.0**20), Size(mass=2.0**20), Size(time=2.0**-20), Size(time=2.0**20),
          Size(2.0**-20, 2.0**-15, 2.0**-10), Size(2.0**18, 2.0**10, 2.0**12)]  # fmt: skip
-SEEDS = [2, 4, 5, 7, 8]
+SEEDS = [1, 2, 4, 5, 7, 8]
 
 
 def _motion(seed: int, size: Size) -> tuple[np.ndarray, np.ndarray, Dynamics]:

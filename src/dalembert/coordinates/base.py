@@ -30,7 +30,9 @@ from dalembert.tree.outward import outward
 from dalembert.tree.recursions import generalized_forces, inverse_dynamics, mass_matrix
 from dalembert.tree.tree_derivatives import inverse_dynamics_derivatives
 
-__all__ = ["Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
+__all__ = ["EVERYDAY", "Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
+
+EVERYDAY = 1024.0  # m, and its inverse: between them meters are as good as any unit
 
 
 @dataclass(frozen=True)
@@ -236,12 +238,21 @@ class Coordinates:
         return float(np.median(arms)) if arms else None
 
     def velocity_units(self, length: float) -> np.ndarray:
-        """The unit of every velocity for a unit of length: that length where a joint only slides, else 1."""
-        units = np.ones(self.nv)
+        """The unit of every velocity for a unit of length: that length where a joint slides, else 1.
+
+        What slides and turns, as along a curve, slides if that gives a motion of the size of the mechanism; where this
+        is an everyday one, it turns.
+        """
+        units, arm = np.ones(self.nv), self.usual_arm or 1.0
         for slot in self.slots:
             joint = self.joint_at(slot)
-            turns = joint.subspace(NUMPY, joint.neutral())[:3]
-            units[slot.u] = np.where(np.abs(turns).max(axis=0, initial=0.0) == 0, length, 1.0)
+            S = np.abs(joint.subspace(NUMPY, joint.neutral()))
+            turns = S[:3].max(axis=0, initial=0.0)
+            sizes = np.maximum(turns, S[3:].max(axis=0, initial=0.0) / arm)
+            slides = turns == 0
+            if not 1 / EVERYDAY <= arm <= EVERYDAY:
+                slides |= np.abs(np.log(sizes * arm)) < np.abs(np.log(sizes))
+            units[slot.u] = np.where(slides, length, 1.0)
         return units
 
     def lengths(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.coordinates.base import EVERYDAY
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = ["EvenUnits", "even_units"]
 
-EVERYDAY = 1024.0  # m, and its inverse: between them meters are as good as any unit
 PROBES, SPREAD = 4, 0.1  # positions at which rows are looked at, and how far from the drawing (rad)
 
 

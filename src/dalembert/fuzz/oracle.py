@@ -86,7 +86,7 @@ class JointState:
             local[3:] = 0.0
         sizes: np.ndarray = np.linalg.norm(local, axis=0)
         even = local / sizes  # turns about far axes are large
-        F = even @ np.linalg.solve(even.T @ even, tau / sizes)
+        F = np.linalg.lstsq(even.T, tau / sizes, rcond=None)[0]
         return wrench_at(self.p_S, self.R_S @ F[3:], self.R_S @ F[:3])
 
     def localize(self, V: np.ndarray) -> np.ndarray:
@@ -559,11 +559,12 @@ class Oracle:
                     rest[self.index[body]] -= sign * on_second
         own = [i for i, (_, wrench) in enumerate(self.owners) if wrench is None]
         if own:
-            columns = np.array([self.rows[i] for i in own]).T
+            units = np.tile([self.length] * 3 + [1.0] * 3, self.n)
+            columns = np.array([self.rows[i] / units for i in own]).T
             columns /= np.abs(columns).max(axis=0)
-            flat: Any = rest.reshape(-1)
+            flat: Any = rest.reshape(-1) / units
             carried = np.asarray(columns @ np.linalg.lstsq(columns, flat, rcond=1e-11)[0], dtype=float)
-            return np.reshape(flat - carried, (-1, 6))
+            return np.reshape((flat - carried) * units, (-1, 6))
         return rest
 
     def unconstrained(self) -> np.ndarray:

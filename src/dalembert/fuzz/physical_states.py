@@ -111,11 +111,14 @@ def _onto_positions(
 
 
 def velocity_sizes(coordinates: Coordinates, q: np.ndarray, length: float) -> np.ndarray:
-    """The unit of every velocity for a unit of length: that length where bodies only slide, else 1."""
+    """The unit of every velocity for a unit of length: that length where bodies only slide, or where this makes bodies
+    that turn too move as others do; else 1."""
     found = np.ones(coordinates.nv)
     for i, u in enumerate(np.eye(coordinates.nv)):
-        twists = body_motion(coordinates, q, u)[1].values()
-        if all(np.abs(twist[:3]).max() == 0 for twist in twists):
+        twists = np.array(list(body_motion(coordinates, q, u)[1].values()))
+        turns, slides = np.abs(twists[:, :3]).max(), np.abs(twists[:, 3:]).max() / length
+        size = max(turns, slides)
+        if turns == 0 or abs(np.log(size * length)) < abs(np.log(size)):
             found[i] = length
     return found
 

@@ -26,7 +26,7 @@ from dalembert.analyses.assembly.assemble_given import (
     split_states,
     undefined_rates,
 )
-from dalembert.analyses.assembly.assemble_search import Search, strides
+from dalembert.analyses.assembly.assemble_search import Search, points_and_balances, strides
 from dalembert.analyses.assembly.least_moves import along_null_space, least, scaled, stacked
 from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
@@ -427,7 +427,7 @@ class Assembler:
 
     def _newton(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
         """Closest q that closes the loops and meets the targets; the residual if there is none."""
-        size = self.even.size(q)
+        size, alone = self.even.size(q), bool(self._points[0].any())
         residual, error = np.zeros(0), np.inf
         for _ in range(NEWTON_STEPS):
             residual, jacobian = self._system(q, targets)
@@ -436,7 +436,9 @@ class Assembler:
             previous, error = error, np.abs(residual).max(initial=0.0)
             if error <= EXACT * size or (error <= CLOSED * size and error > 0.1 * previous):
                 return q, None
-            du = -self._shortest(jacobian, residual)
+            # Where all else is closed, massless points find their balance alone, as long as that helps.
+            alone = alone and error < previous
+            du = -self._shortest(jacobian, residual, alone and self._is_closed_elsewhere(residual, size))
             longest = np.abs(du / self.even.velocities).max()
             q = self.tree.normalize(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
@@ -444,11 +446,22 @@ class Assembler:
             q = self._with_windings(q) if self.coordinates.windings else q
         return q, residual
 
-    def _shortest(self, A: Any, b: np.ndarray) -> np.ndarray:
-        """The x with the least Σ w x² that brings A x closest to b."""
+    @cached_property
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        return points_and_balances(self.dynamics)
+
+    def _is_closed_elsewhere(self, residual: np.ndarray, size: float) -> bool:
+        """True if all but the balance of massless points is closed."""
+        rest = residual.copy()
+        rest[: self.dynamics.holonomic][self._points[1]] = 0.0
+        return bool(np.abs(rest).max(initial=0.0) <= EXACT * size)
+
+    def _shortest(self, A: Any, b: np.ndarray, points: bool = False) -> np.ndarray:
+        """The x with the least Σ w x² that brings A x closest to b; of massless points alone, if asked."""
         if np.all(self._stride == 1.0):
             return least(A, b)
-        return self._stride * least(scaled(A, self._stride), b)
+        stride = self._stride * self._points[0] if points else self._stride
+        return stride * least(scaled(A, stride), b)
 
     def _system(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         d = self.dynamics

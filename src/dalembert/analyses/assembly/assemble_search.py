@@ -27,7 +27,7 @@ from dalembert.equations import Equations
 from dalembert.errors import ModelError, Problem
 from dalembert.model import Mechanism
 
-__all__ = ["Closures", "Search", "strides"]
+__all__ = ["Closures", "Search", "points_and_balances", "strides"]
 
 UNEXPLORED = 1e-3  # expected share of starts that would find something new, at which the search ends
 FIRST_STARTS, MOST_STARTS = 64, 20_000
@@ -426,3 +426,13 @@ def massless_points(dynamics: Dynamics) -> dict[str, float]:
     """Weights of the joints that carry massless points."""
     points = {constraint.places for constraint, _ in dynamics.flat.constraints.values()}
     return {name: MASSLESS for name, (joint, _) in dynamics.flat.joints.items() if joint.bodies[1] in points}
+
+
+def points_and_balances(dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray]:
+    """Which velocities are those of massless points, and which holonomic rows balance their forces."""
+    moved, coordinates = np.zeros(dynamics.nv, dtype=bool), dynamics.coordinates
+    for name in massless_points(dynamics):
+        if name in coordinates.slot_of_joint:
+            moved[coordinates.slot_of_joint[name].u] = True
+    own = {name for name, (constraint, _) in dynamics.flat.constraints.items() if constraint.places}
+    return moved, np.array([row.owner in own for row in dynamics.rows[: dynamics.holonomic]], dtype=bool)
