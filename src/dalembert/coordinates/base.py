@@ -22,7 +22,7 @@ from dalembert.algebra import NUMPY, Algebra
 from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat, Mechanism
-from dalembert.model.mechanism import PlacedJoint
+from dalembert.model.mechanism import PlacedJoint, unit_of_length
 from dalembert.spatial import Pose, quaternion
 from dalembert.tree import InverseDerivatives, Link
 from dalembert.tree.momenta import momentum_rates
@@ -30,9 +30,7 @@ from dalembert.tree.outward import outward
 from dalembert.tree.recursions import generalized_forces, inverse_dynamics, mass_matrix
 from dalembert.tree.tree_derivatives import inverse_dynamics_derivatives
 
-__all__ = ["EVERYDAY", "Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
-
-EVERYDAY = 1024.0  # m, and its inverse: between them meters are as good as any unit
+__all__ = ["Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
 
 
 @dataclass(frozen=True)
@@ -229,13 +227,7 @@ class Coordinates:
     @cached_property
     def usual_arm(self) -> float | None:
         """What is usual for the distance of a joint from the origin of its body (m), if there is any."""
-        arms: list[float] = []
-        for name in self.flat.joints:
-            placed = self.nominal_joint(name)
-            ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
-            arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
-        arms = [arm for arm in arms if arm > 0]
-        return float(np.median(arms)) if arms else None
+        return self.nominal.usual_arm
 
     def velocity_units(self, length: float) -> np.ndarray:
         """The unit of every velocity for a unit of length: that length where a joint slides, else 1.
@@ -250,7 +242,7 @@ class Coordinates:
             turns = S[:3].max(axis=0, initial=0.0)
             sizes = np.maximum(turns, S[3:].max(axis=0, initial=0.0) / arm)
             slides = turns == 0
-            if not 1 / EVERYDAY <= arm <= EVERYDAY:
+            if unit_of_length(arm) != 1.0:
                 slides |= np.abs(np.log(sizes * arm)) < np.abs(np.log(sizes))
             units[slot.u] = np.where(slides, length, 1.0)
         return units

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.coordinates.base import EVERYDAY
+from dalembert.model.mechanism import unit_of_length
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
@@ -51,10 +51,9 @@ def even_units(kernels: MechanismKernels, *, everyday: bool = False) -> EvenUnit
     """Units for the size of a mechanism, or those of everyday size."""
     coordinates = kernels.coordinates
     nq, nv, n = coordinates.nq, coordinates.nv, len(kernels.rows)
-    usual = 1.0 if everyday else coordinates.usual_arm or 1.0
-    if 1 / EVERYDAY <= usual <= EVERYDAY:
+    length = 1.0 if everyday else unit_of_length(coordinates.usual_arm)
+    if length == 1.0:
         return EvenUnits(1.0, np.ones(nq), np.ones(nv), np.ones(n))
-    length = _power(usual)
     drawn, units = coordinates.drawn(), coordinates.velocity_units(length)
     placed, rng = coordinates.place(NUMPY, dict(coordinates.flat.parameters)), np.random.default_rng(0)
     largest = np.zeros(n)

@@ -60,6 +60,10 @@ class MechanismKernels(KernelSet):
         return None if plain else (self.even.velocities, self.even.rows)
 
     @cached_property
+    def uneven(self) -> bool:
+        return isinstance(self.formulation, AnalyticalFormulation) and not self.even.everyday
+
+    @cached_property
     def even(self) -> EvenUnits:
         """Units for the size of the mechanism; large models are taken as everyday ones."""
         return even_units(self, everyday=self.is_large or is_rolled(self.coordinates))

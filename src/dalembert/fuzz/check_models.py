@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS
+from dalembert.formulations.penalty import PenaltyRows
 from dalembert.fuzz.oracle import Oracle
 from dalembert.fuzz.physical_states import (
     accelerations_in_world,
@@ -236,11 +237,11 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
     tau = weights * rng.normal(size=reference.nv)
     du, multipliers = reference.solve(at.q, at.u, tau, t=at.t, parameters=at.parameters)
     found = reference.kernels.inverse_kernel(at.t, at.q, at.u, reference.parameters(at.parameters), du)
-    wanted = tau + e.jacobian.T @ multipliers
+    # Rounding of entries that are zero, times the multipliers of angles, would be forces of a large mechanism.
+    carried = np.asarray(reference.residuals(at.t, at.q, at.u, at.parameters).jacobian).T @ multipliers
+    wanted = tau + carried
     scale = np.where(weights > 0, weights, 1.0)
-    size = max(
-        np.abs(part / scale).max(initial=0.0) for part in (wanted, M @ du, e.forcing, e.jacobian.T @ multipliers)
-    )
+    size = max(np.abs(part / scale).max(initial=0.0) for part in (wanted, M @ du, e.forcing, carried))
     return float(np.abs((found - wanted) / scale).max(initial=0.0) / max(size, 1e-300))
 
 
@@ -251,7 +252,9 @@ def _state_rates(at: _Instant) -> float:
 
 
 def _way(at: _Instant, formulation: str, coordinates: str) -> float:
-    chosen = FORMULATIONS[formulation]()
+    chosen: Any = FORMULATIONS[formulation]()
+    if isinstance(chosen, PenaltyRows):  # Ω is in 1/s: rounding of positions times Ω² is an acceleration
+        chosen = replace(cast(Any, chosen), omega=chosen.omega / at.time)
     dynamics = Dynamics(at.model, chosen, coordinates)
     if coordinates == "relative":
         q, u = at.q, at.u
@@ -260,7 +263,7 @@ def _way(at: _Instant, formulation: str, coordinates: str) -> float:
     du, _ = dynamics.solve(q, u, t=at.t, parameters=at.parameters)
     if not chosen.supports().exact:
         # What a penalty α leaves open is as 1/α: with ten times as much it is extrapolated away.
-        stiffer: Any = replace(cast(Any, chosen), alpha=10 * cast(Any, chosen).alpha)
+        stiffer: Any = replace(chosen, alpha=10 * chosen.alpha)
         other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=at.t, parameters=at.parameters)[0]
         du = (10 * other - du) / 9
     return at.off(dynamics, q, u, du)
