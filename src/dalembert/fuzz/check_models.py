@@ -77,7 +77,7 @@ class _Instant:
         self.states = {state.name: float(rng.normal()) for state in own}
         for state in own:
             self.q[state.q] = self.states[state.name]
-        self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters)
+        self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters, size)
         joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
         self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}
         self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
@@ -199,7 +199,9 @@ def _again(at: _Instant) -> float:
 def _balance(at: _Instant) -> float:
     """Forces, reactions and the rate of momentum of every body."""
     du, multipliers = at.solved
-    reactions = at.equations.reactions(du, multipliers)
+    kernels, given = at.reference.kernels, at.reference.parameters(at.parameters)
+    wrenches = np.asarray(kernels.reaction_kernel(at.t, at.q, at.u, given, du, multipliers)).reshape(-1, 6)
+    reactions = dict(zip(kernels.reaction_names, wrenches, strict=True))
     rest = at.oracle.imbalance(accelerations_in_world(at.reference.coordinates, at.q, at.u, du, at.t), reactions)
     units = np.array([at.length] * 3 + [1.0] * 3)
     acting = [*reactions.values(), *at.oracle.applied()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from dalembert.algebra import NUMPY
@@ -18,11 +20,32 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _PlainEquations(Equations):
+    """In floats A is what accelerations change beside γ: these must be of its size, or A drowns in its rounding."""
+
+    accelerations: np.ndarray
+
+    @cached_property
+    def jacobian(self) -> np.ndarray:
+        gamma, units = self.gamma, self.accelerations
+        if not len(gamma):
+            return np.zeros((0, self.nv))
+        return self.al.columns(lambda du: self.acceleration_residual(units * du) - gamma, self.nv) / units
+
+
 def equations_at(
-    coordinates: Coordinates, t: float, q: np.ndarray, u: np.ndarray, parameters: dict[str, float] | None = None
+    coordinates: Coordinates,
+    t: float,
+    q: np.ndarray,
+    u: np.ndarray,
+    parameters: dict[str, float] | None = None,
+    size: Size = UNIT,
 ) -> Equations:
     """The canonical equations in floats."""
-    return Equations(coordinates.place(NUMPY, {**coordinates.flat.parameters, **(parameters or {})}), t, q, u)
+    placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **(parameters or {})})
+    found = _PlainEquations(placed, t, q, u)
+    found.accelerations = velocity_sizes(coordinates, q, size.length) / size.time**2
+    return found
 
 
 def reference_coordinates(coordinates: Coordinates) -> np.ndarray:
