@@ -22,7 +22,7 @@ from dalembert.algebra import NUMPY, Algebra
 from dalembert.joints import Free, Joint
 from dalembert.joints.reversed import Reversed
 from dalembert.model import Flat, Mechanism
-from dalembert.model.mechanism import PlacedJoint
+from dalembert.model.mechanism import PlacedJoint, unit_of_length
 from dalembert.spatial import Pose, quaternion
 from dalembert.tree import InverseDerivatives, Link
 from dalembert.tree.momenta import momentum_rates
@@ -227,21 +227,24 @@ class Coordinates:
     @cached_property
     def usual_arm(self) -> float | None:
         """What is usual for the distance of a joint from the origin of its body (m), if there is any."""
-        arms: list[float] = []
-        for name in self.flat.joints:
-            placed = self.nominal_joint(name)
-            ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
-            arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
-        arms = [arm for arm in arms if arm > 0]
-        return float(np.median(arms)) if arms else None
+        return self.nominal.usual_arm
 
     def velocity_units(self, length: float) -> np.ndarray:
-        """The unit of every velocity for a unit of length: that length where a joint only slides, else 1."""
-        units = np.ones(self.nv)
+        """The unit of every velocity for a unit of length: that length where a joint slides, else 1.
+
+        What slides and turns, as along a curve, slides if that gives a motion of the size of the mechanism; where this
+        is an everyday one, it turns.
+        """
+        units, arm = np.ones(self.nv), self.usual_arm or 1.0
         for slot in self.slots:
             joint = self.joint_at(slot)
-            turns = joint.subspace(NUMPY, joint.neutral())[:3]
-            units[slot.u] = np.where(np.abs(turns).max(axis=0, initial=0.0) == 0, length, 1.0)
+            S = np.abs(joint.subspace(NUMPY, joint.neutral()))
+            turns = S[:3].max(axis=0, initial=0.0)
+            sizes = np.maximum(turns, S[3:].max(axis=0, initial=0.0) / arm)
+            slides = turns == 0
+            if unit_of_length(arm) != 1.0:
+                slides |= np.abs(np.log(sizes * arm)) < np.abs(np.log(sizes))
+            units[slot.u] = np.where(slides, length, 1.0)
         return units
 
     def lengths(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

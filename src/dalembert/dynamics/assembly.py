@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CLOSED", "Closing", "Quantity", "closing_kernel", "lead_all", "settle", "settle_all"]
 
-EXACT = 1e-14  # residual (m, rad), relative to the largest coordinate, at which Newton's method stops
+# Lengths, angles and residuals are in even units (see ``dynamics.even_units``).
+EXACT = 1e-14  # residual, relative to the largest coordinate, at which Newton's method stops
 CLOSED = 1e-10  # residual of a closed position, relative
 NEAR = 1e-2  # residual from which on Newton's method takes over
 NEWTON_STEPS = 40
 DAMPED_STEPS = 80
-LONGEST_STEP = 0.7  # (rad, m)
+LONGEST_STEP = 0.7
 FIRST_DAMPING = 1e-2
 
 
@@ -68,15 +69,17 @@ class Closing(Record):
     Attributes:
         rows: constraints and residuals of quantities.
         stride: of every velocity, 1/√weight; 0 for those that are held.
+        scaled: 1 where all is in even units: ``place_unit`` of coordinates, ``unit`` of velocities, ``row_unit``.
         kernel, move: of (t, q, u, p, s) and of (q, δ, p).
         error: largest residual that was left at last.
     """
 
-    nq, nv, rows, n_windings, n_parameters, n_given = 6 * Int()
+    nq, nv, rows, n_windings, n_parameters, n_given, scaled = 7 * Int()
     error = Real()
     parameters = Vector("n_parameters")
     given = Vector("n_given")
-    stride = Vector("nv")
+    stride, unit = 2 * Vector("nv")
+    place_unit, row_unit = Vector("nq"), Vector("rows")
     kernel, move = 2 * Kernel()
 
 
@@ -112,11 +115,29 @@ def _largest(x: np.ndarray) -> float:
 
 
 @native
+def _size(c: Closing, y: np.ndarray) -> float:
+    """1 and the largest coordinate."""
+    return 1.0 + _largest(y[: c.nq] if c.scaled == 0 else y[: c.nq] / c.place_unit)
+
+
+@native
+def _seen(c: Closing, t: float, y: np.ndarray) -> Rows:
+    """Residuals and J at a position."""
+    e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+    if c.scaled != 0:
+        e.residual *= c.row_unit
+        for i in range(c.rows):
+            for j in range(c.nv):
+                e.J[i, j] *= c.row_unit[i] * c.unit[j]
+    return e
+
+
+@native
 def _moved(c: Closing, t: float, y: np.ndarray, du: np.ndarray, out: np.ndarray) -> None:
     """The position y moved along the tangent du; windings follow the poses."""
     nq = c.nq
     out[:] = y
-    out[:nq] = c.move(y[:nq], du, c.parameters)[:nq]
+    out[:nq] = c.move(y[:nq], du if c.scaled == 0 else du * c.unit, c.parameters)[:nq]
     if c.n_windings > 0:
         out[nq - c.n_windings : nq] = Rows.of(c, c.kernel(t, out, c.parameters, c.given)).turns
 
@@ -138,10 +159,10 @@ def _newton(c: Closing, t: float, y: np.ndarray) -> bool:
     x, du, unit, none, multipliers = np.zeros(nv), np.zeros(nv), np.eye(nv), np.zeros(nv), np.empty(c.rows)
     trial = y.copy()
     for _ in range(NEWTON_STEPS):
-        e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+        e = _seen(c, t, y)
         previous, error = error, _largest(e.residual)
         c.error = error
-        size = 1.0 + _largest(y[: c.nq])
+        size = _size(c, y)
         if error <= EXACT * size or (error <= CLOSED * size and error > 0.5 * previous):
             return True
         if not np.isfinite(error) or error > 1e3 * NEAR:
@@ -155,7 +176,7 @@ def _newton(c: Closing, t: float, y: np.ndarray) -> bool:
             du *= LONGEST_STEP / longest
         _moved(c, t, y, du, trial)
         y[:] = trial
-    return c.error <= CLOSED * (1.0 + _largest(y[: c.nq]))
+    return c.error <= CLOSED * _size(c, y)
 
 
 @native
@@ -189,12 +210,12 @@ def settle(c: Closing, t: float, y: np.ndarray) -> bool:
     left."""
     nv, damping = c.nv, FIRST_DAMPING
     du, trial, near = np.zeros(nv), y.copy(), y.copy()
-    e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+    e = _seen(c, t, y)
     cost = 0.0
     for x in e.residual:
         cost += x * x
     for _ in range(DAMPED_STEPS):
-        e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+        e = _seen(c, t, y)
         c.error = _largest(e.residual)
         if not np.isfinite(c.error):
             return False
@@ -203,7 +224,7 @@ def settle(c: Closing, t: float, y: np.ndarray) -> bool:
             if _newton(c, t, near):
                 y[:] = near
                 return True
-            e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+            e = _seen(c, t, y)
             c.error = _largest(e.residual)
         better = False
         for _ in range(12):
@@ -212,7 +233,7 @@ def settle(c: Closing, t: float, y: np.ndarray) -> bool:
                 if longest > LONGEST_STEP:
                     du *= LONGEST_STEP / longest
                 _moved(c, t, y, du, trial)
-                now = Rows.of(c, c.kernel(t, trial, c.parameters, c.given))
+                now = _seen(c, t, trial)
                 total = 0.0
                 for x in now.residual:
                     total += x * x
@@ -222,12 +243,12 @@ def settle(c: Closing, t: float, y: np.ndarray) -> bool:
                     y[:] = trial
                     damping = max(0.2 * damping, 1e-12)
                     break
-                e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+                e = _seen(c, t, y)
             damping = min(6.0 * damping, 1e6)
         if not better:
             break
-    c.error = _largest(Rows.of(c, c.kernel(t, y, c.parameters, c.given)).residual)
-    return c.error <= CLOSED * (1.0 + _largest(y[: c.nq]))
+    c.error = _largest(_seen(c, t, y).residual)
+    return c.error <= CLOSED * _size(c, y)
 
 
 @native
@@ -253,7 +274,7 @@ def lead_all(
 
     Args:
         base: the closed position (q, u = 0).
-        ways: tangents along which held coordinates are led, one row for each result.
+        ways: tangents (in even units) along which held coordinates are led, one row for each result.
         values: given values to begin with in the first row, then those of each result.
         out: where the results go: rows (q, u = 0).
         errors: largest residual of each.
@@ -269,7 +290,7 @@ def lead_all(
             c.given[:] = (1.0 - share) * values[0] + share * values[i + 1]
             # Along the tangent at the closed position: where it leads may be singular.
             held[:] = ways[i] / count
-            e = Rows.of(c, c.kernel(t, y, c.parameters, c.given))
+            e = _seen(c, t, y)
             solve_constrained(unit, none, _scaled(c, e), e.residual + e.J @ held, x, multipliers)
             held += x * c.stride
             _moved(c, t, y, held, trial)

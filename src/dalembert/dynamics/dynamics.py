@@ -15,6 +15,7 @@ from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
+from dalembert.dynamics.even_units import EvenUnits
 from dalembert.dynamics.make_context import make_context
 from dalembert.dynamics.make_problem import make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
@@ -163,6 +164,7 @@ class Dynamics:
     # What the kernel set has, under the same names
 
     traced, symbols, tau, variables = map(_of_kernels, ("traced", "symbols", "tau", "variables"))
+    even: EvenUnits = _of_kernels("even")
     dynamics_kernel, constraint_kernel, observer = map(
         _of_kernels, ("dynamics_kernel", "constraint_kernel", "observer")
     )

@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.model.mechanism import unit_of_length
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
-__all__ = ["even_units"]
+__all__ = ["EvenUnits", "even_units"]
 
-EVERYDAY = 1024.0  # m, and its inverse: between them meters are as good as any unit
 PROBES, SPREAD = 4, 0.1  # positions at which rows are looked at, and how far from the drawing (rad)
 
 
-def even_units(kernels: MechanismKernels) -> tuple[np.ndarray, np.ndarray] | None:
-    """Units of velocities and of constraint rows; None for a mechanism of everyday size."""
+@dataclass(frozen=True)
+class EvenUnits:
+    """Units of coordinates and velocities, and what constraint rows are multiplied by: all 1 at everyday size.
+
+    Attributes:
+        length: the unit of lengths (m).
+    """
+
+    length: float
+    coordinates: np.ndarray
+    velocities: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def everyday(self) -> bool:
+        return self.length == 1.0
+
+    def size(self, q: np.ndarray) -> Any:
+        """1 and the largest coordinate of a position, or of each of many."""
+        return 1.0 + np.abs(q / self.coordinates).max(axis=-1, initial=0.0)
+
+    def row_units(self, J: np.ndarray) -> np.ndarray:
+        """What other rows than those of constraints are multiplied by, given their derivatives."""
+        if self.everyday:
+            return np.ones(len(J))
+        return _inverse_powers(np.abs(J * self.velocities).max(axis=1, initial=0.0))
+
+
+def even_units(kernels: MechanismKernels, *, everyday: bool = False) -> EvenUnits:
+    """Units for the size of a mechanism, or those of everyday size."""
     coordinates = kernels.coordinates
-    length = coordinates.usual_arm or 1.0
-    if 1 / EVERYDAY <= length <= EVERYDAY:
-        return None
-    units = coordinates.velocity_units(_power(length))
+    nq, nv, n = coordinates.nq, coordinates.nv, len(kernels.rows)
+    length = 1.0 if everyday else unit_of_length(coordinates.usual_arm)
+    if length == 1.0:
+        return EvenUnits(1.0, np.ones(nq), np.ones(nv), np.ones(n))
+    drawn, units = coordinates.drawn(), coordinates.velocity_units(length)
     placed, rng = coordinates.place(NUMPY, dict(coordinates.flat.parameters)), np.random.default_rng(0)
-    drawn, largest = coordinates.drawn(), np.zeros(len(kernels.rows))
+    largest = np.zeros(n)
     values = kernels.parameters(dict.fromkeys(coordinates.flat.switches.values(), 1.0))
-    for _ in range(PROBES):
-        q = placed.normalize(placed.integrate(drawn, SPREAD * units * rng.uniform(-1, 1, coordinates.nv)))
-        A = np.asarray(kernels.constraint_kernel(0.0, q, np.zeros(coordinates.nv), values).jacobian)
+    for _ in range(PROBES if n else 0):
+        q = placed.normalize(placed.integrate(drawn, SPREAD * units * rng.uniform(-1, 1, nv)))
+        A = np.asarray(kernels.constraint_kernel(0.0, q, np.zeros(nv), values).jacobian)
         sizes = np.abs(A * units).max(axis=1, initial=0.0)
         largest = np.fmax(largest, np.where(np.isfinite(sizes), sizes, 0.0))
-    rows = np.array([1 / _power(size) if size > 0 else 1.0 for size in largest])
-    return units, rows
+    of_q = coordinates.lengths(drawn)[0]
+    return EvenUnits(length, np.where(of_q, length, 1.0), units, _inverse_powers(largest))
+
+
+def _inverse_powers(sizes: np.ndarray) -> np.ndarray:
+    return np.array([1 / _power(size) if size > 0 else 1.0 for size in sizes])
 
 
 def _power(size: float) -> float:

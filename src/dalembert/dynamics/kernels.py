@@ -141,6 +141,11 @@ class KernelSet(ABC):
     watched_kernel: made_once[Kernel]
 
     @cached_property
+    def uneven(self) -> bool:
+        """Whether equations are solved in SI though the mechanism is not of everyday size."""
+        return False
+
+    @cached_property
     def units(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Units of velocities and of constraint rows in which the equations are solved; None for SI."""
         return None

@@ -54,6 +54,7 @@ def make_context(
     units = kernels.units
     if units is not None:
         context.set(scaled=1, unit=units[0].copy(), row_unit=units[1].copy())
+    context.uneven = int(kernels.uneven)
     context.rank, context.holonomic_rank = rows.held.get(values.tobytes(), (0, 0))
     rolled = kernels.rolled(parameters)
     if rolled is None:

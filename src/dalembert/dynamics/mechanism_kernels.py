@@ -14,7 +14,7 @@ from dalembert.dynamics import traces
 from dalembert.dynamics.assembly import Quantity, closing_kernel
 from dalembert.dynamics.choose import is_rolled
 from dalembert.dynamics.derivatives import make_derivatives
-from dalembert.dynamics.even_units import even_units
+from dalembert.dynamics.even_units import EvenUnits, even_units
 from dalembert.dynamics.kernels import KernelSet, Rows
 from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
@@ -56,8 +56,17 @@ class MechanismKernels(KernelSet):
 
     @cached_property
     def units(self) -> tuple[np.ndarray, np.ndarray] | None:
-        plain = self.is_large or not self.rows or isinstance(self.formulation, AnalyticalFormulation)
-        return None if plain or is_rolled(self.coordinates) else even_units(self)
+        plain = not self.rows or self.even.everyday or isinstance(self.formulation, AnalyticalFormulation)
+        return None if plain else (self.even.velocities, self.even.rows)
+
+    @cached_property
+    def uneven(self) -> bool:
+        return isinstance(self.formulation, AnalyticalFormulation) and not self.even.everyday
+
+    @cached_property
+    def even(self) -> EvenUnits:
+        """Units for the size of the mechanism; large models are taken as everyday ones."""
+        return even_units(self, everyday=self.is_large or is_rolled(self.coordinates))
 
     @cached_property
     def contacts(self) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations import FORMULATIONS
+from dalembert.formulations.penalty import PenaltyRows
 from dalembert.fuzz.oracle import Oracle
 from dalembert.fuzz.physical_states import (
     accelerations_in_world,
@@ -76,7 +77,7 @@ class _Instant:
         self.states = {state.name: float(rng.normal()) for state in own}
         for state in own:
             self.q[state.q] = self.states[state.name]
-        self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters)
+        self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters, size)
         joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
         self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}
         self.motion: tuple[dict[str, Pose], dict[str, np.ndarray]] = body_motion(
@@ -198,7 +199,9 @@ def _again(at: _Instant) -> float:
 def _balance(at: _Instant) -> float:
     """Forces, reactions and the rate of momentum of every body."""
     du, multipliers = at.solved
-    reactions = at.equations.reactions(du, multipliers)
+    kernels, given = at.reference.kernels, at.reference.parameters(at.parameters)
+    wrenches = np.asarray(kernels.reaction_kernel(at.t, at.q, at.u, given, du, multipliers)).reshape(-1, 6)
+    reactions = dict(zip(kernels.reaction_names, wrenches, strict=True))
     rest = at.oracle.imbalance(accelerations_in_world(at.reference.coordinates, at.q, at.u, du, at.t), reactions)
     units = np.array([at.length] * 3 + [1.0] * 3)
     acting = [*reactions.values(), *at.oracle.applied()]
@@ -236,11 +239,11 @@ def _inverse(at: _Instant, rng: np.random.Generator) -> float:
     tau = weights * rng.normal(size=reference.nv)
     du, multipliers = reference.solve(at.q, at.u, tau, t=at.t, parameters=at.parameters)
     found = reference.kernels.inverse_kernel(at.t, at.q, at.u, reference.parameters(at.parameters), du)
-    wanted = tau + e.jacobian.T @ multipliers
+    # Rounding of entries that are zero, times the multipliers of angles, would be forces of a large mechanism.
+    carried = np.asarray(reference.residuals(at.t, at.q, at.u, at.parameters).jacobian).T @ multipliers
+    wanted = tau + carried
     scale = np.where(weights > 0, weights, 1.0)
-    size = max(
-        np.abs(part / scale).max(initial=0.0) for part in (wanted, M @ du, e.forcing, e.jacobian.T @ multipliers)
-    )
+    size = max(np.abs(part / scale).max(initial=0.0) for part in (wanted, M @ du, e.forcing, carried))
     return float(np.abs((found - wanted) / scale).max(initial=0.0) / max(size, 1e-300))
 
 
@@ -251,7 +254,9 @@ def _state_rates(at: _Instant) -> float:
 
 
 def _way(at: _Instant, formulation: str, coordinates: str) -> float:
-    chosen = FORMULATIONS[formulation]()
+    chosen: Any = FORMULATIONS[formulation]()
+    if isinstance(chosen, PenaltyRows):  # Ω is in 1/s: rounding of positions times Ω² is an acceleration
+        chosen = replace(cast(Any, chosen), omega=chosen.omega / at.time)
     dynamics = Dynamics(at.model, chosen, coordinates)
     if coordinates == "relative":
         q, u = at.q, at.u
@@ -260,7 +265,7 @@ def _way(at: _Instant, formulation: str, coordinates: str) -> float:
     du, _ = dynamics.solve(q, u, t=at.t, parameters=at.parameters)
     if not chosen.supports().exact:
         # What a penalty α leaves open is as 1/α: with ten times as much it is extrapolated away.
-        stiffer: Any = replace(cast(Any, chosen), alpha=10 * cast(Any, chosen).alpha)
+        stiffer: Any = replace(chosen, alpha=10 * chosen.alpha)
         other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=at.t, parameters=at.parameters)[0]
         du = (10 * other - du) / 9
     return at.off(dynamics, q, u, du)

@@ -68,7 +68,10 @@ def quaternion_rotation(Q: np.ndarray) -> np.ndarray:
 
 @dataclass
 class JointState:
-    """Screws of a joint now: relative twist S u, what S u̇ lacks to the relative acceleration, second frame."""
+    """Screws of a joint now: relative twist S u, what S u̇ lacks to the relative acceleration, second frame.
+
+    ``unit`` of length is a convention, which decides where forces end and reactions begin: the package's.
+    """
 
     first: str
     second: str
@@ -78,15 +81,17 @@ class JointState:
     R_S: np.ndarray
     p_S: np.ndarray
     kind: str
+    unit: float
 
     def wrench(self, tau: np.ndarray) -> np.ndarray:
         """The wrench on the second body that stands for joint forces: no part of it is a reaction, in axes of S."""
-        local = np.stack([self.localize(column) for column in self.S.T], axis=1)
+        units = np.array([1.0] * 3 + [1 / self.unit] * 3)
+        local = np.stack([units * self.localize(column) for column in self.S.T], axis=1)
         if self.kind == "screw":  # a torque about its axis
             local[3:] = 0.0
         sizes: np.ndarray = np.linalg.norm(local, axis=0)
         even = local / sizes  # turns about far axes are large
-        F = even @ np.linalg.solve(even.T @ even, tau / sizes)
+        F = units * np.linalg.lstsq(even.T, tau / sizes, rcond=None)[0]
         return wrench_at(self.p_S, self.R_S @ F[3:], self.R_S @ F[:3])
 
     def localize(self, V: np.ndarray) -> np.ndarray:
@@ -193,7 +198,7 @@ class Oracle:
         for group in groups:
             own = np.array(group).T @ u[at : at + len(group)]
             bias, V, at = bias + bracket(V, own), V + own, at + len(group)
-        return JointState(placed.first, placed.second, S, u, bias, R_S, p_S, data.kind)
+        return JointState(placed.first, placed.second, S, u, bias, R_S, p_S, data.kind, placed.joint.unit)
 
     def _units_about(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Twists in units of length about a point, so that rows do not mix small numbers with large ones."""
@@ -559,11 +564,12 @@ class Oracle:
                     rest[self.index[body]] -= sign * on_second
         own = [i for i, (_, wrench) in enumerate(self.owners) if wrench is None]
         if own:
-            columns = np.array([self.rows[i] for i in own]).T
+            units = np.tile([self.length] * 3 + [1.0] * 3, self.n)
+            columns = np.array([self.rows[i] / units for i in own]).T
             columns /= np.abs(columns).max(axis=0)
-            flat: Any = rest.reshape(-1)
+            flat: Any = rest.reshape(-1) / units
             carried = np.asarray(columns @ np.linalg.lstsq(columns, flat, rcond=1e-11)[0], dtype=float)
-            return np.reshape(flat - carried, (-1, 6))
+            return np.reshape((flat - carried) * units, (-1, 6))
         return rest
 
     def unconstrained(self) -> np.ndarray:

@@ -60,17 +60,15 @@ def _table(given: Any, x: float, order: int) -> float:
     return value + slope * (x - inside) if order == 0 else slope if order == 1 else 0.0
 
 
-def _moved(poses: Poses, twists: dict[str, np.ndarray], s: float) -> Poses:
-    """After a time s along constant world twists about the world origin."""
+def _moved(poses: Poses, twists: dict[str, np.ndarray], s: float, length: float) -> Poses:
+    """After a time s along constant world twists about the world origin; exponentials want numbers about 1."""
     found = dict(poses)
     for name, V in twists.items():
-        w = s * V[:3]
-        screw = np.array(
-            [[0, -w[2], w[1], s * V[3]], [w[2], 0, -w[0], s * V[4]], [-w[1], w[0], 0, s * V[5]], [0.0] * 4]
-        )
+        w, v = s * V[:3], s / length * V[3:]
+        screw = np.array([[0, -w[2], w[1], v[0]], [w[2], 0, -w[0], v[1]], [-w[1], w[0], 0, v[2]], [0.0] * 4])
         E = np.asarray(scipy.linalg.expm(screw), dtype=float)
         R, p = poses[name]
-        found[name] = (E[:3, :3] @ R, E[:3, :3] @ p + E[:3, 3])
+        found[name] = (E[:3, :3] @ R, E[:3, :3] @ p + length * E[:3, 3])
     return found
 
 
@@ -84,11 +82,11 @@ def derivatives(
         fastest = max(fastest, float(np.abs(v).max()) / units.length)
     rate = max(1 / units.time, fastest)
     h, closest = STEP / rate, np.inf
-    found = _differences(g, t, poses, twists, h)
+    found = _differences(g, t, poses, twists, h, units.length)
     # Points far from their body, or surfaces that are small, want shorter steps, until rounding has its say.
     for _ in range(SHORTER):
         h /= 2
-        finer = _differences(g, t, poses, twists, h)
+        finer = _differences(g, t, poses, twists, h, units.length)
         change = rate * abs(finer[0] - found[0]) + abs(finer[1] - found[1])
         if change >= closest:
             break
@@ -99,10 +97,10 @@ def derivatives(
 
 
 def _differences(
-    g: Callable[[float, Poses], float], t: float, poses: Poses, twists: dict[str, np.ndarray], h: float
+    g: Callable[[float, Poses], float], t: float, poses: Poses, twists: dict[str, np.ndarray], h: float, length: float
 ) -> tuple[float, float]:
     """dg/ds and d²g/ds² along twists, of order eight."""
-    at = {k: g(t + k * h, _moved(poses, twists, k * h)) for k in (-4, -3, -2, -1, 0, 1, 2, 3, 4)}
+    at = {k: g(t + k * h, _moved(poses, twists, k * h, length)) for k in (-4, -3, -2, -1, 0, 1, 2, 3, 4)}
     first = sum(w * (at[k] - at[-k]) for k, w in enumerate(FIRST, 1)) / h
     second = (CENTER * at[0] + sum(w * (at[k] + at[-k]) for k, w in enumerate(SECOND, 1))) / h**2
     return first, second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from dalembert.algebra import NUMPY
@@ -18,11 +20,32 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _PlainEquations(Equations):
+    """In floats A is what accelerations change beside γ: these must be of its size, or A drowns in its rounding."""
+
+    accelerations: np.ndarray
+
+    @cached_property
+    def jacobian(self) -> np.ndarray:
+        gamma, units = self.gamma, self.accelerations
+        if not len(gamma):
+            return np.zeros((0, self.nv))
+        return self.al.columns(lambda du: self.acceleration_residual(units * du) - gamma, self.nv) / units
+
+
 def equations_at(
-    coordinates: Coordinates, t: float, q: np.ndarray, u: np.ndarray, parameters: dict[str, float] | None = None
+    coordinates: Coordinates,
+    t: float,
+    q: np.ndarray,
+    u: np.ndarray,
+    parameters: dict[str, float] | None = None,
+    size: Size = UNIT,
 ) -> Equations:
     """The canonical equations in floats."""
-    return Equations(coordinates.place(NUMPY, {**coordinates.flat.parameters, **(parameters or {})}), t, q, u)
+    placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **(parameters or {})})
+    found = _PlainEquations(placed, t, q, u)
+    found.accelerations = velocity_sizes(coordinates, q, size.length) / size.time**2
+    return found
 
 
 def reference_coordinates(coordinates: Coordinates) -> np.ndarray:
@@ -111,11 +134,14 @@ def _onto_positions(
 
 
 def velocity_sizes(coordinates: Coordinates, q: np.ndarray, length: float) -> np.ndarray:
-    """The unit of every velocity for a unit of length: that length where bodies only slide, else 1."""
+    """The unit of every velocity for a unit of length: that length where bodies only slide, or where this makes bodies
+    that turn too move as others do; else 1."""
     found = np.ones(coordinates.nv)
     for i, u in enumerate(np.eye(coordinates.nv)):
-        twists = body_motion(coordinates, q, u)[1].values()
-        if all(np.abs(twist[:3]).max() == 0 for twist in twists):
+        twists = np.array(list(body_motion(coordinates, q, u)[1].values()))
+        turns, slides = np.abs(twists[:, :3]).max(), np.abs(twists[:, 3:]).max() / length
+        size = max(turns, slides)
+        if turns == 0 or abs(np.log(size * length)) < abs(np.log(size)):
             found[i] = length
     return found
 

@@ -29,9 +29,8 @@ from dalembert.model import Mechanism, Model, flatten
 __all__ = ["FREEDOM", "closings", "draw_size", "drawn_coordinate", "planar_row", "random_model"]
 
 MOST_LOOPS, MOST_BODIES = 4, 6
-# Powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from. Beyond, penalties and
-# analytical formulations, which are not scaled, lose digits.
-SCALES = (4, 6, 0)
+# Powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from.
+SCALES = (6, 6, 3)
 FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
            for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.

@@ -234,7 +234,7 @@ def add_forces(model: Model, rng: np.random.Generator, size: Size = UNIT) -> Non
 
 def coordinate_units(kind: str, length: float) -> np.ndarray:
     """Of the coordinates of a joint: a length where bodies shift, else 1."""
-    each = {"T": [length], "C": [length], "B": [1.0] * 4, "F": [length] * 3 + [1.0] * 4, "O": []}
+    each = {"T": [length], "C": [length], "B": [1.0] * 4, "F": [1.0] * 4 + [length] * 3, "O": []}
     return np.array([unit for motion in MOTIONS[kind].split() for unit in each.get(motion[0], [1.0])])
 
 

@@ -29,9 +29,9 @@ def solve_constrained(
     Accelerations are measured in what a unit of kinetic energy gives them (those without inertia in ``units``), rows of
     C by their largest entry then: so meters and radians, kilograms and multipliers are of one size.
     """
-    heavy = np.abs(np.diag(M)).max(initial=0.0)
-    largest = np.abs(np.diag(M) * units**2).max(initial=0.0) or 1.0
-    inert = np.diag(M) > 1e-14 * heavy if heavy else np.zeros(len(M), dtype=bool)
+    largest = np.abs(np.diag(M) * units**2).max(initial=0.0)
+    inert = np.diag(M) * units**2 > 1e-14 * largest
+    largest = largest or 1.0
     own = np.where(inert, 1 / np.sqrt(np.where(inert, np.diag(M), 1.0)), units / np.sqrt(largest))
     rows = np.abs(C * own).max(axis=1, initial=1e-300)
     even = (C * own) / rows[:, None]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dalembert.algebra import Algebra, Jets
+from dalembert.algebra import NUMPY, Algebra, Jets
 from dalembert.algebra.dense_solve import solve_spd
 from dalembert.elements import Site, Sizes
 from dalembert.elements.bearing import Bearing
@@ -112,6 +112,7 @@ class Joint(ABC):
         pivots: it turns the body about its point, and leads a body that cannot turn nowhere unless it lies there.
         parallel: it moves a body in all directions and does not turn it: the joint of a particle.
         loaded_across: True if its normal force is that across its axis, else it is all of its force.
+        unit: of length (m), where lengths are compared with angles.
     """
 
     kind: ClassVar[str]
@@ -137,6 +138,7 @@ class Joint(ABC):
     pivots: ClassVar[bool] = False
     parallel: ClassVar[bool] = False
     rod: ClassVar[bool] = False
+    unit: float = 1.0
 
     @classmethod
     def own_fields(cls) -> list[str]:
@@ -260,10 +262,20 @@ class Joint(ABC):
         """Coordinates away from singularities."""
         return rng.uniform(-1.0, 1.0, self.nq)
 
+    @classmethod
+    def mixes(cls) -> bool:
+        """Whether a velocity of this kind of joint turns and slides, so that lengths are compared with angles."""
+        return _mixes(cls)
+
+    def _dual(self, S: np.ndarray) -> np.ndarray:
+        """W S, W = diag(1, 1/L²): wrenches whose products with twists are of one size in the unit of length L."""
+        return S if self.unit == 1.0 else np.concatenate([S[:3], S[3:] / self.unit**2])
+
     def rates(self, al: Algebra, q: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """u from the twist of S against P:  u = (SᵀS)⁻¹ Sᵀ V."""
+        """u from the twist of S against P:  u = (SᵀWS)⁻¹ SᵀW V."""
         S = self.subspace(al, q)
-        return solve_spd(al, S.T @ S, S.T @ V)
+        G = self._dual(S)
+        return solve_spd(al, S.T @ G, G.T @ V)
 
     def rotor_rate(self, al: Algebra, u: np.ndarray, du: np.ndarray) -> np.ndarray:
         """What an armature a resists:  a · (this) is the joint force that belongs to the kinetic energy ½ a uᵀu."""
@@ -275,13 +287,21 @@ class Joint(ABC):
         return 0.0
 
     def wrench(self, al: Algebra, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """A wrench on S (S axes) that does the work of the joint forces τ:  F = S (SᵀS)⁻¹ τ,  Sᵀ F = τ.
+        """A wrench on S (S axes) that does the work of the joint forces τ:  F = W S (SᵀWS)⁻¹ τ,  Sᵀ F = τ.
 
         What else there is of such wrenches are reactions, so this chooses where forces end and reactions begin. Where
         these are pure forces and torques, it does not depend on the unit of length.
         """
         S = self.subspace(al, q)
-        return S @ solve_spd(al, S.T @ S, tau)
+        G = self._dual(S)
+        return G @ solve_spd(al, S.T @ G, tau)
+
+
+@cache
+def _mixes(kind: type[Joint]) -> bool:
+    joint = kind.sample()
+    S = np.abs(joint.subspace(NUMPY, joint.random(np.random.default_rng(0))))
+    return bool(np.any((S[:3].max(axis=0, initial=0.0) > 0) & (S[3:].max(axis=0, initial=0.0) > 0)))
 
 
 def twist_of_jets(jets: Jets, X: Pose) -> tuple[np.ndarray, np.ndarray]:

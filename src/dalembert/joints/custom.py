@@ -79,6 +79,10 @@ class Custom(Joint):
         return [*cls.geometry, *CustomMotion.model_fields]
 
     @classmethod
+    def mixes(cls) -> bool:
+        return True
+
+    @classmethod
     def from_call(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """What no joint has is of its motion; its axis is z unless it is drawn otherwise."""
         fields = super().from_call(fields)

@@ -150,7 +150,7 @@ class Rated(Product):
     kind = "rated"
 
     def __init__(self, joint: Joint, rotations: str, axes: tuple[int, int, int]):
-        self.joint, self.rotations, self.axes = joint, rotations, axes
+        self.joint, self.rotations, self.axes, self.unit = joint, rotations, axes, joint.unit
         self.numbers = _NUMBERS.get(rotations)
         self.by_quaternion = rotations == "quaternions"
         self.is_free = isinstance(joint, Free)
@@ -230,7 +230,10 @@ class Rated(Product):
         return quaternion.from_matrix(al, R) if self.by_quaternion else euler.angles(al, self.axes, R)
 
     def rates(self, al: Algebra, q: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return super().rates(al, q, V) if al is not NUMPY else np.linalg.lstsq(self.subspace(al, q), V, rcond=1e-12)[0]
+        if al is not NUMPY:
+            return super().rates(al, q, V)
+        units = np.array([1.0] * 3 + [1 / self.unit] * 3)
+        return np.linalg.lstsq(units[:, None] * self.subspace(al, q), units * V, rcond=1e-12)[0]
 
     def position(self, al: Algebra, X: Pose, q: np.ndarray | None = None) -> list[Any]:
         return self.joint.position(al, X, q)

@@ -23,7 +23,7 @@ class Reversed(Joint):
     kind = "reversed"
 
     def __init__(self, joint: Joint):
-        self.joint = joint
+        self.joint, self.unit = joint, joint.unit
         self.nq, self.nv, self.angles = joint.nq, joint.nv, joint.angles
         self.measured, self.nonholonomic = joint.measured, joint.nonholonomic
         self.quaternions, self.closes, self.measurable = joint.quaternions, joint.closes, joint.measurable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +21,9 @@ from dalembert.joints.joint_data import GEOMETRY
 from dalembert.model.flatten import Flat, Scope
 from dalembert.spatial import Inertia, Pose
 
-__all__ = ["Mechanism", "PlacedJoint"]
+__all__ = ["EVERYDAY", "Mechanism", "PlacedJoint", "unit_of_length"]
 
+EVERYDAY = 1024.0  # m, and its inverse: between them meters are as good as any unit
 _ROOT = Scope("", None, None)
 
 
@@ -40,6 +42,12 @@ class PlacedJoint:
     second: str
     X_1P: Pose
     X_2S: Pose
+
+
+def unit_of_length(usual: float | None) -> float:
+    """1 m, or the power of two next to what is usual where that is not everyday."""
+    usual = usual or 1.0
+    return 1.0 if 1 / EVERYDAY <= usual <= EVERYDAY else 2.0 ** round(math.log2(usual))
 
 
 class Mechanism:
@@ -168,6 +176,27 @@ class Mechanism:
 
     # Joints
 
+    @cached_property
+    def usual_arm(self) -> float | None:
+        """What is usual for the distance of a joint from the origin of its body (m), if there is any; in floats."""
+        arms: list[float] = []
+        for name in self.flat.joints:
+            placed = self.joint(name)
+            ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
+            arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
+        arms = [arm for arm in arms if arm > 0]
+        return float(np.median(arms)) if arms else None
+
+    @cached_property
+    def _unit(self) -> float:
+        """Of length, for joints that compare lengths with angles."""
+        nominal = Mechanism.nominal(self.flat)
+        if nominal is not self:
+            return nominal._unit
+        drawn = Mechanism(self.flat, NUMPY, dict(self.flat.parameters))
+        drawn.__dict__["_unit"] = 1.0  # frames do not depend on it
+        return unit_of_length(drawn.usual_arm)
+
     def joint(self, name: str) -> PlacedJoint:
         """A joint with its frames on both bodies."""
         if name not in self._joints:
@@ -184,6 +213,8 @@ class Mechanism:
         first, second = data.bodies
         drawn = self._geometry(data, scope)
         joint = JOINTS[data.kind].from_data(self.al, drawn, data, self.evaluate)
+        if joint.mixes():
+            joint.unit = self._unit
         if data.frame_1 is not None and data.frame_2 is not None:
             X_1P, X_2S = (frame.pose(self.al, self.evaluate) for frame in (data.frame_1, data.frame_2))
             return PlacedJoint(name, joint, first, second, X_1P, X_2S)

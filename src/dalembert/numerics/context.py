@@ -145,6 +145,7 @@ class Context(Record):
             how many it has, the parameters
             of the sign of its velocity and of its force, and the event by which it breaks loose.
         friction_size: the largest of what was assumed and found so far.
+        uneven: 1 where equations that are not in even units are evened out by what they are made of.
         scaled: 1 where equations are solved in even units, ``unit`` of velocities, ``row_unit`` of rows (``scaling``).
         n_gaps, n_slips, friction_gap: of steps with impulses: how many gaps and directions of sliding there are, and
             the gap of each friction.
@@ -169,7 +170,7 @@ class Context(Record):
     nq, nv, rows, holonomic, yielding, n_parameters, rank, holonomic_rank = 8 * Int()
     n_events, n_branches, n_tail, n_states, n_felt, n_assumed, n_watched = 7 * Int()
     n_active, active_holonomic, n_contacts, n_frictions, n_gaps, n_slips, n_asleep, n_slack = 8 * Int()
-    scaled, trusts_response = 2 * Int()
+    scaled, uneven, trusts_response = 3 * Int()
     unread, still = 2 * Flag()
     alpha, beta, drift, friction_size = 4 * Real()
     parameters = Vector("n_parameters")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from dalembert.analyses.assembly.assemble_given import (
     split_states,
     undefined_rates,
 )
-from dalembert.analyses.assembly.assemble_search import Search, strides
+from dalembert.analyses.assembly.assemble_search import Search, points_and_balances, strides
+from dalembert.analyses.assembly.least_moves import along_null_space, least, scaled, stacked
 from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
@@ -35,18 +36,17 @@ from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.state import State
-from dalembert.values import ARRAY, NUMBER
+from dalembert.values import NUMBER
 
 __all__ = ["Assembler", "Start", "assemble_state", "reference"]
 
-CLOSED = 1e-10  # residual (m or rad) of a closed loop, relative to the size of the mechanism
+# Lengths, angles and residuals are in even units (see ``dynamics.even_units``).
+CLOSED = 1e-10  # residual of a closed loop, relative to the size of the mechanism
 EXACT = 1e-14  # where Newton's method stops trying to do better
 COMPATIBLE = 1e-9  # residual of compatible velocities
-LARGEST_MOVE = 0.25  # how far (rad or m) a wanted coordinate is led in one stage
+SHOWN = 1e-8  # residual that is told
+LARGEST_MOVE = 0.25  # how far a wanted coordinate is led in one stage
 NEWTON_STEPS = 40
-_RCOND = 1e-10
-SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
-TURNS = 6
 _ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
 
@@ -101,48 +101,6 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
     return q
 
 
-def _stacked(matrices: list[Any]) -> Any:
-    """Rows of all matrices; sparse if the constraints of a large model are."""
-    if isinstance(matrices[0], ARRAY):
-        return np.concatenate(matrices)
-    from scipy import sparse
-
-    library: Any = sparse
-    return library.vstack(matrices, "csr")
-
-
-def _scaled(A: Any, columns: np.ndarray) -> Any:
-    """A with its columns multiplied."""
-    return A * columns if isinstance(A, ARRAY) else A.multiply(columns[None]).tocsr()
-
-
-def _least(A: Any, b: np.ndarray) -> np.ndarray:
-    """The x of least norm that brings A x closest to b."""
-    if isinstance(A, ARRAY):
-        return np.linalg.lstsq(cast(np.ndarray, A), b, rcond=_RCOND)[0]
-    from scipy import sparse
-    from scipy.sparse import linalg
-
-    library: Any = sparse
-    solvers: Any = linalg
-
-    # x = Aᵀ (A Aᵀ + ε)⁻¹ b, refined until A x = b as far as it goes.
-    factor: Any = solvers.splu((A @ A.T + SOFTENING * library.eye_array(A.shape[0])).tocsc())
-    x = np.zeros(A.shape[1])
-    for _ in range(TURNS):
-        x += A.T @ factor.solve(b - A @ x)
-    return x
-
-
-def _along_null_space(A: Any, J: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """The step with A x = 0 that brings J x closest to what is missing."""
-    A = A if isinstance(A, ARRAY) else A.toarray()
-    _, sizes, Vt = np.linalg.svd(A)
-    rank = int(np.sum(sizes > _RCOND * max(sizes.max(initial=0.0), 1e-300)))
-    N = Vt[rank:].T
-    return N @ np.linalg.lstsq(J @ N, missing, rcond=_RCOND)[0]
-
-
 class Assembler:
     """One mechanism at one time, and what is known about its state."""
 
@@ -151,7 +109,7 @@ class Assembler:
         if not isinstance(coordinates, Relative) or coordinates.name != "relative":
             raise DalembertError("assembly works in relative coordinates")
         self.dynamics, self.flat, self.time, self.start = dynamics, dynamics.flat, float(time), start
-        self.coordinates = coordinates
+        self.coordinates, self.even = coordinates, dynamics.even
         self.parameters = parameters
         dynamics.parameters(parameters)
         self.values = {**self.flat.parameters, **parameters}
@@ -268,14 +226,13 @@ class Assembler:
         desired = self.desired
         base = Search(self.dynamics, self.now(q, desired), self.parameters, self.time, self.start.weights)
         found, errors = base.lead(q, self.placed(q, desired)[None], self.quantity_values[None])
-        if not errors[0] <= CLOSED * (1.0 + np.abs(found[0]).max(initial=0.0)):
+        if not errors[0] <= CLOSED * self.even.size(found[0]):
             raise ModelError(f"{self.flat.name!r} does not stay closed on its way")
         return found[0]
 
     def _is_open(self, q: np.ndarray) -> bool:
         """True if a position is not closed, so that no path begins there."""
-        left = np.asarray(self.dynamics.residuals(self.time, q, np.zeros(self.dynamics.nv), self.parameters).position)
-        return bool(np.abs(left).max(initial=0.0) > CLOSED * (1.0 + np.abs(q).max(initial=0.0)))
+        return bool(np.abs(self._system(q, {})[0]).max(initial=0.0) > CLOSED * self.even.size(q))
 
     @property
     def quantity_values(self) -> np.ndarray:
@@ -407,8 +364,8 @@ class Assembler:
 
     @cached_property
     def _stride(self) -> np.ndarray:
-        """1/√weight of each velocity."""
-        return strides(self.dynamics, self.start.weights)
+        """1/√weight of each velocity in its unit."""
+        return self.even.velocities * strides(self.dynamics, self.start.weights)
 
     def _number(self, formula: Any, t: float | None = None) -> float:
         lookup = {**self.values, **({} if t is None else {TIME.name: t})}
@@ -446,7 +403,8 @@ class Assembler:
     def _positions(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
         start = {name: self._measure(q, name).copy() for name in wanted}
         moves = {name: self._joint(name).difference(NUMPY, start[name], value) for name, value in wanted.items()}
-        largest = max((np.nan_to_num(np.abs(move)).max(initial=0.0) for move in moves.values()), default=0.0)
+        sizes = [np.nan_to_num(np.abs(move)) * self._units_of(q, name) for name, move in moves.items()]
+        largest = max((size.max(initial=0.0) for size in sizes), default=0.0)
         stages = int(np.ceil(largest / LARGEST_MOVE)) or 1
         for stage in range(1, stages + 1):
             targets = {
@@ -463,12 +421,13 @@ class Assembler:
             slot = self.coordinates.slot_of_joint.get(name)
             if slot is not None and slot.q.stop - slot.q.start == len(self.coordinates.joint_at(slot).neutral()):
                 # The path counts turns; the last digits are the user's own.
-                q[slot.q] = np.where(np.abs(q[slot.q] - wanted[name]) < 1e-9, wanted[name], q[slot.q])
+                near = np.abs(q[slot.q] - wanted[name]) < 1e-9 * self.even.coordinates[slot.q]
+                q[slot.q] = np.where(near, wanted[name], q[slot.q])
         return q
 
     def _newton(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
         """Closest q that closes the loops and meets the targets; the residual if there is none."""
-        size = 1.0 + np.abs(q).max(initial=0.0)
+        size, alone = self.even.size(q), bool(self._points[0].any())
         residual, error = np.zeros(0), np.inf
         for _ in range(NEWTON_STEPS):
             residual, jacobian = self._system(q, targets)
@@ -477,43 +436,65 @@ class Assembler:
             previous, error = error, np.abs(residual).max(initial=0.0)
             if error <= EXACT * size or (error <= CLOSED * size and error > 0.1 * previous):
                 return q, None
-            du = -self._shortest(jacobian, residual)
-            longest = np.abs(du).max()
+            # Where all else is closed, massless points find their balance alone, as long as that helps.
+            alone = alone and error < previous
+            du = -self._shortest(jacobian, residual, alone and self._is_closed_elsewhere(residual, size))
+            longest = np.abs(du / self.even.velocities).max()
             q = self.tree.normalize(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
             )
             q = self._with_windings(q) if self.coordinates.windings else q
         return q, residual
 
-    def _shortest(self, A: Any, b: np.ndarray) -> np.ndarray:
-        """The x with the least Σ w x² that brings A x closest to b."""
+    @cached_property
+    def _points(self) -> tuple[np.ndarray, np.ndarray]:
+        return points_and_balances(self.dynamics)
+
+    def _is_closed_elsewhere(self, residual: np.ndarray, size: float) -> bool:
+        """True if all but the balance of massless points is closed."""
+        rest = residual.copy()
+        rest[: self.dynamics.holonomic][self._points[1]] = 0.0
+        return bool(np.abs(rest).max(initial=0.0) <= EXACT * size)
+
+    def _shortest(self, A: Any, b: np.ndarray, points: bool = False) -> np.ndarray:
+        """The x with the least Σ w x² that brings A x closest to b; of massless points alone, if asked."""
         if np.all(self._stride == 1.0):
-            return _least(A, b)
-        return self._stride * _least(_scaled(A, self._stride), b)
+            return least(A, b)
+        stride = self._stride * self._points[0] if points else self._stride
+        return stride * least(scaled(A, stride), b)
 
     def _system(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
-        rows, jacobian = [values.position], [values.jacobian[: d.holonomic]]
+        units = self.even.rows[: d.holonomic]
+        rows, jacobian = [units * values.position], [self._even(values.jacobian[: d.holonomic], units)]
         for name, target in targets.items():
             residual, J = self._target(q, name, target)
             rows.append(residual)
             jacobian.append(J)
-        return np.concatenate(rows), _stacked(jacobian)
+        return np.concatenate(rows), stacked(jacobian)
 
     def _target(self, q: np.ndarray, name: str, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """difference(target, q of the joint), and its rate for each velocity (to first order at the target)."""
+        """difference(target, q of the joint), and its rate for each velocity (to first order at the target), in even
+        units."""
         joint, slot = self._joint(name), self.coordinates.slot_of_joint.get(name)
         residual, rows = joint.difference(NUMPY, target, self._measure(q, name)), joint_rows(joint, target)
         if slot is None and joint.nq == joint.nv:
             # Poses know angles only up to whole turns.
             for index in joint.angles:
                 residual[index] = np.angle(np.exp(1j * residual[index]))
-        if slot is not None:
-            J = np.zeros((joint.nv, self.dynamics.nv))
-            J[:, slot.u] = np.eye(joint.nv)
-            return residual[rows], J[rows]
-        return residual[rows], self._rates_matrix(q, name)[rows]
+        J = self._rates_matrix(q, name)[rows]
+        units = self.even.row_units(J)
+        return units * residual[rows], self._even(J, units)
+
+    def _units_of(self, q: np.ndarray, name: str) -> np.ndarray:
+        """What moves of a joint are multiplied by."""
+        joint = self._joint(name)
+        return np.ones(joint.nv) if self.even.everyday else self.even.row_units(self._rates_matrix(q, name))
+
+    def _even(self, A: Any, units: np.ndarray) -> Any:
+        """A with its rows multiplied; sparse ones are of everyday size."""
+        return A if self.even.everyday else units[:, None] * A
 
     def _rates_matrix(self, q: np.ndarray, name: str) -> np.ndarray:
         """Velocities of a joint as a linear map of u."""
@@ -529,16 +510,21 @@ class Assembler:
     def _explain(self, q: np.ndarray, residual: np.ndarray, wanted: dict[str, np.ndarray]) -> None:
         d = self.dynamics
         open_by: dict[str, float] = {}
-        for row, value in zip(d.rows[: d.holonomic], residual, strict=False):
-            open_by[row.owner] = max(open_by.get(row.owner, 0.0), abs(value))
+        shown = [
+            (row.owner, value, unit)
+            for row, value, unit in zip(d.rows, residual[: d.holonomic], self.even.rows, strict=False)
+        ]
         at = d.holonomic
         for name in wanted:
-            nv = int(joint_rows(self._joint(name), wanted[name]).sum())
-            off = np.abs(residual[at : at + nv]).max(initial=0.0)
-            if off > CLOSED:
-                open_by[f"{name} (wanted {wanted[name].tolist()})"] = off
-            at += nv
-        parts = [f"{name} is off by {value:.3g}" for name, value in open_by.items() if value > 1e-8]
+            rows = joint_rows(self._joint(name), wanted[name])
+            units = self._units_of(q, name)[rows]
+            label = f"{name} (wanted {wanted[name].tolist()})"
+            shown += [(label, value, unit) for value, unit in zip(residual[at : at + len(units)], units, strict=True)]
+            at += len(units)
+        for name, value, unit in shown:
+            if abs(value) > SHOWN:
+                open_by[name] = max(open_by.get(name, 0.0), abs(value) / unit)
+        parts = [f"{name} is off by {value:.3g}" for name, value in open_by.items()]
         raise ModelError(
             Problem(
                 f"{self.flat.name!r} cannot be assembled: {'; '.join(parts) or 'Newton did not converge'} (m or rad)",
@@ -573,22 +559,27 @@ class Assembler:
         """Velocities that fit the constraints and what is wanted, as close as possible to what is desired."""
         d = self.dynamics
         values = d.residuals(self.time, q, np.zeros(d.nv), self.parameters)
-        matrices, rhs, names = [values.jacobian], [-values.velocity], [str(row) for row in d.rows]
+        even, names = self.even, [str(row) for row in d.rows]
+        matrices, rhs = [self._even(values.jacobian, even.rows)], [-(even.rows * values.velocity)]
         wanted = {name: value for name, value in wanted.items() if np.isfinite(value).any()}
         for name, value in wanted.items():
             rows = np.isfinite(value)
-            matrices.append(self._rates_matrix(q, name)[rows])
-            rhs.append(value[rows])
+            J = self._rates_matrix(q, name)[rows]
+            units = even.row_units(J)
+            matrices.append(self._even(J, units))
+            rhs.append(units * value[rows])
             names += [f"initial rate of {name}"] * int(rows.sum())
-        A, b = _stacked(matrices), np.concatenate(rhs)
+        A, b = stacked(matrices), np.concatenate(rhs)
         problem = undefined_rates(names, A, b)
         if not len(b) or problem is not None:
             return np.zeros(d.nv), problem
         u = self._shortest(A, b)
         if desired:
-            J = _stacked([self._rates_matrix(q, name) for name in desired])
-            missing = np.concatenate(list(desired.values())) - J @ u
-            u = u + _along_null_space(A, J, missing)
+            J = stacked([self._rates_matrix(q, name) for name in desired])
+            units = even.row_units(J)
+            missing = units * (np.concatenate(list(desired.values())) - J @ u)
+            J = scaled(self._even(J, units), even.velocities)
+            u = u + even.velocities * along_null_space(scaled(A, even.velocities), J, missing)
         off = A @ u - b
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None

@@ -49,15 +49,17 @@ def gaps(search: Search, q: np.ndarray) -> list[str]:
     loops = {loop.cut: loop for loop in graph.loops(graph.spanning_tree())}
     residual = np.asarray(seen.position_residual(), dtype=float)
     off: dict[str, float] = {}
-    for row, value in zip(d.rows[: d.holonomic], residual, strict=True):
-        off[row.owner] = max(off.get(row.owner, 0.0), abs(value))
+    for row, value, unit in zip(d.rows[: d.holonomic], residual, d.even.rows[: d.holonomic], strict=True):
+        off.setdefault(row.owner, 0.0)
+        if abs(value) * unit > SHOWN:
+            off[row.owner] = max(off[row.owner], abs(value))
     said: list[str] = []
     for owner, value in off.items():
         if owner not in search.coordinates.cut:
-            said += [f"{owner} is off by {value:.3g} (m or rad)"] if value > SHOWN else []
+            said += [f"{owner} is off by {value:.3g} (m or rad)"] if value > 0 else []
             continue
         apart, turned = _gap(search, seen, owner)
-        words = [f"{apart:.3g} m apart"] if apart > SHOWN else []
+        words = [f"{apart:.3g} m apart"] if apart > SHOWN * d.even.length else []
         words += [f"{np.degrees(turned):.3g}° out of line"] if turned > SHOWN else []
         if words:
             loop = "–".join([owner, *loops[owner].joints])
@@ -83,14 +85,15 @@ def _missed(search: Search, q: np.ndarray) -> list[str]:
     """Given values of quantities that are not reached."""
     motion = Equations(search.tree, search.time, q, np.zeros(search.dynamics.nv)).motion
     said: list[str] = []
-    at = 0
+    at, row = 0, search.dynamics.holonomic
     for one in search.quantities:
         wanted = search.values[at : at + one.given]
         at += one.given
-        left = np.abs(np.array(one.residual(motion, wanted), dtype=float)).max(initial=0.0)
-        if left > SHOWN:
+        left = np.abs(np.array(one.residual(motion, wanted), dtype=float))
+        units, row = search.record.row_unit[row : row + one.rows], row + one.rows
+        if (left * units).max(initial=0.0) > SHOWN:
             shown = ", ".join(f"{value:.6g}" for value in wanted)
-            said.append(f"{one.name} (wanted {shown}) is off by {left:.3g} (m or rad)")
+            said.append(f"{one.name} (wanted {shown}) is off by {left.max():.3g} (m or rad)")
     return said
 
 

@@ -180,7 +180,7 @@ def _lead(makers: list[Assembler], rows: list[int], q: np.ndarray) -> list[int]:
     wanted = np.array([makers[i].placed(q[0], makers[i].desired) for i in rows])
     values = np.array([makers[i].quantity_values for i in rows])
     found, errors = search.lead(q[0], wanted, values)
-    closed = np.flatnonzero(errors <= CLOSED * (1.0 + np.abs(found).max(axis=1, initial=0.0))).tolist()
+    closed = np.flatnonzero(errors <= CLOSED * base.even.size(found)).tolist()
     for k in closed:
         q[rows[k]] = found[k]
     return [rows[k] for k in closed]

@@ -27,7 +27,7 @@ from dalembert.equations import Equations
 from dalembert.errors import ModelError, Problem
 from dalembert.model import Mechanism
 
-__all__ = ["Closures", "Search", "strides"]
+__all__ = ["Closures", "Search", "points_and_balances", "strides"]
 
 UNEXPLORED = 1e-3  # expected share of starts that would find something new, at which the search ends
 FIRST_STARTS, MOST_STARTS = 64, 20_000
@@ -36,7 +36,7 @@ SPREADS = (0.3, 1.0)  # of these starts (rad, or parts of the size of the mechan
 SAME = 1e-6  # two positions that are one
 SAME_SINGULAR = 1e-3  # at singular positions, which are known to half the digits only
 RANK = 1e-7
-LARGEST_MOVE = 0.25  # how far (rad or m) a given value is led in one stage
+LARGEST_MOVE = 0.25  # how far (in even units) a given value is led in one stage
 TURN = 2 * np.pi
 MASSLESS = 1e-8  # what it costs to move a massless point, where others cost 1
 WEAK = 0.3  # entries of a null vector that name their joint
@@ -86,7 +86,7 @@ class Search:
         self.coordinates = dynamics.coordinates
         self.tree = self.coordinates.place(NUMPY, {**dynamics.flat.parameters, **parameters})
         self.mechanism: Mechanism = self.tree.mechanism
-        self.held = np.zeros(dynamics.nv, dtype=bool)
+        self.even, self.held = dynamics.even, np.zeros(dynamics.nv, dtype=bool)
         self.quantities, self.values = self._sort(desired)
         self.record = self._record(strides(dynamics, weights or {}))
 
@@ -109,14 +109,33 @@ class Search:
 
     def _record(self, stride: np.ndarray) -> Closing:
         d, p = self.dynamics, self.dynamics.parameters(self.parameters)
-        rows = d.holonomic + sum(one.rows for one in self.quantities)
+        rows = self._row_units()
         made = Closing(
-            nq=d.nq, nv=d.nv, rows=rows, n_windings=len(self.coordinates.windings), n_parameters=len(p),
+            nq=d.nq, nv=d.nv, rows=len(rows), n_windings=len(self.coordinates.windings), n_parameters=len(p),
             n_given=len(self.values), parameters=p.copy(), given=self.values.copy(),
-            stride=np.where(self.held, 0.0, stride), error=np.inf,
+            stride=np.where(self.held, 0.0, stride), error=np.inf, scaled=int(not self.even.everyday),
+            place_unit=self.even.coordinates.copy(), unit=self.even.velocities.copy(), row_unit=rows,
         )  # fmt: skip
         made.set(kernel=d.kernels.closing_kernel(self.quantities), move=d.kernels.move_kernel)
         return made
+
+    def _row_units(self) -> np.ndarray:
+        """Of constraints, then of quantities."""
+        d, count = self.dynamics, sum(one.rows for one in self.quantities)
+        if self.even.everyday:
+            return np.ones(d.holonomic + count)
+        drawn = np.concatenate([self.coordinates.drawn(), np.zeros(d.nv)])
+        J = np.asarray(self._seen(drawn).jacobian).reshape(-1, d.nv)[d.holonomic :]
+        return np.concatenate([self.even.rows[: d.holonomic], self.even.row_units(J)])
+
+    def _value_units(self) -> np.ndarray:
+        """What given values of quantities are multiplied by; those of poses count as numbers."""
+        units, at = list[np.ndarray](), self.dynamics.holonomic
+        for one in self.quantities:
+            own = self.record.row_unit[at : at + one.rows]
+            units.append(own if one.rows == one.given else np.full(one.given, min(1.0, own.min())))
+            at += one.rows
+        return np.concatenate([np.zeros(0), *units])
 
     # One start
 
@@ -138,7 +157,7 @@ class Search:
 
     def is_closed(self, q: np.ndarray, error: float) -> bool:
         """True if all rows vanish and no joint is upside down, which its equations do not see."""
-        return bool(error <= CLOSED * (1.0 + np.abs(q).max(initial=0.0))) and not self.flipped(q)
+        return bool(error <= CLOSED * self.even.size(q)) and not self.flipped(q)
 
     def flipped(self, q: np.ndarray) -> list[str]:
         """Cut joints whose equations hold though the joint does not lead to this pose, such as one with its axis turned
@@ -215,7 +234,7 @@ class Search:
     def signature(self, q: np.ndarray) -> np.ndarray:
         """Numbers that are equal for equal positions: whole turns and signs of quaternions do not count."""
         parts: list[np.ndarray] = []
-        q = np.atleast_2d(q)
+        q = np.atleast_2d(q) / self.even.coordinates
         for slot in self.coordinates.slots:
             joint, own = self.coordinates.joint_at(slot), q[:, slot.q]
             balls = {first + k for first in joint.quaternions for k in range(4)}
@@ -261,24 +280,27 @@ class Search:
         return q
 
     def _is_solved(self, q: np.ndarray) -> bool:
-        left = np.asarray(self._seen(np.concatenate([q, np.zeros(self.dynamics.nv)])).residual)
-        return bool(np.abs(left).max(initial=0.0) <= CLOSED * (1.0 + np.abs(q).max(initial=0.0)))
+        left = np.asarray(self._seen(np.concatenate([q, np.zeros(self.dynamics.nv)])).residual) * self.record.row_unit
+        return bool(np.abs(left).max(initial=0.0) <= CLOSED * self.even.size(q))
 
     def _seen(self, y: np.ndarray) -> Any:
         nq, p = self.dynamics.nq, self.dynamics.parameters(self.parameters)
         return self.dynamics.kernels.closing_kernel(self.quantities)(self.time, y[:nq], y[nq:], p, self.values)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
-        """All rows for the velocities that are not held."""
+        """All rows for the velocities that are not held, in even units."""
         seen = self._seen(np.concatenate([q, np.zeros(self.dynamics.nv)]))
-        return np.asarray(seen.jacobian).reshape(-1, self.dynamics.nv)[:, ~self.held]
+        return self._even(np.asarray(seen.jacobian).reshape(-1, self.dynamics.nv))
 
     def jacobians(self, q: np.ndarray) -> np.ndarray:
         """The same at many positions."""
         d, p = self.dynamics, self.dynamics.parameters(self.parameters)
         kernel = d.kernels.closing_kernel(self.quantities)
         seen = kernel(self.time, q, np.zeros((len(q), d.nv)), p, self.values)
-        return np.asarray(seen.jacobian).reshape(len(q), -1, d.nv)[:, :, ~self.held]
+        return self._even(np.asarray(seen.jacobian).reshape(len(q), -1, d.nv))
+
+    def _even(self, J: np.ndarray) -> np.ndarray:
+        return (self.record.row_unit[:, None] * J * self.even.velocities)[..., ~self.held]
 
     def freedoms(self, q: np.ndarray) -> tuple[int, list[str]]:
         """How many freedoms remain at a closed position, and who can still move."""
@@ -314,7 +336,7 @@ class Search:
             starts += len(rows)
             signatures = self.signature(rows[:, : self.dynamics.nq])
             for q, mark, error in zip(rows[:, : self.dynamics.nq], signatures, errors, strict=True):
-                if error > CLOSED * (1.0 + np.abs(q).max(initial=0.0)):
+                if error > CLOSED * self.even.size(q):
                     continue
                 known = self._known(mark, marks, singular)
                 if known is None:
@@ -374,8 +396,10 @@ class Search:
                 for i in range(n):
                     ways[i, slot.u] = joint.difference(NUMPY, base[slot.q], wanted[i, slot.q])
         ways[:, ~self.held] = 0.0
+        ways /= self.even.velocities
         both = np.vstack([self.values[None], values]) if len(self.values) else np.zeros((n + 1, 0))
-        longest = np.maximum(np.abs(ways).max(axis=1, initial=0.0), np.abs(both[1:] - both[0]).max(axis=1, initial=0.0))
+        moves = np.abs(both[1:] - both[0]) * self._value_units()
+        longest = np.maximum(np.abs(ways).max(axis=1, initial=0.0), moves.max(axis=1, initial=0.0))
         stages = np.maximum(np.ceil(longest / LARGEST_MOVE), 1.0)
         out, errors = np.empty((n, d.nq + d.nv)), np.empty(n)
         start = np.concatenate([base, np.zeros(d.nv)])
@@ -383,7 +407,7 @@ class Search:
         q = out[:, : d.nq]
         for slot in self.coordinates.slots:
             if self.held[slot.u].any() and slot.q.stop - slot.q.start == slot.u.stop - slot.u.start:
-                exact = self.held[slot.u] & (np.abs(q[:, slot.q] - wanted[:, slot.q]) < 1e-9)
+                exact = self.held[slot.u] & (np.abs(q - wanted)[:, slot.q] < 1e-9 * self.even.coordinates[slot.q])
                 q[:, slot.q] = np.where(exact, wanted[:, slot.q], q[:, slot.q])
         return q, errors
 
@@ -402,3 +426,13 @@ def massless_points(dynamics: Dynamics) -> dict[str, float]:
     """Weights of the joints that carry massless points."""
     points = {constraint.places for constraint, _ in dynamics.flat.constraints.values()}
     return {name: MASSLESS for name, (joint, _) in dynamics.flat.joints.items() if joint.bodies[1] in points}
+
+
+def points_and_balances(dynamics: Dynamics) -> tuple[np.ndarray, np.ndarray]:
+    """Which velocities are those of massless points, and which holonomic rows balance their forces."""
+    moved, coordinates = np.zeros(dynamics.nv, dtype=bool), dynamics.coordinates
+    for name in massless_points(dynamics):
+        if name in coordinates.slot_of_joint:
+            moved[coordinates.slot_of_joint[name].u] = True
+    own = {name for name, (constraint, _) in dynamics.flat.constraints.items() if constraint.places}
+    return moved, np.array([row.owner in own for row in dynamics.rows[: dynamics.holonomic]], dtype=bool)

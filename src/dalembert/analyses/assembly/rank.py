@@ -24,10 +24,10 @@ __all__ = [
 RANK_TOLERANCE = 1e-6
 # A row this small, against 1 or the largest, is rounding and no equation.
 NO_ROW = 1e-9
-STEP = 0.02  # to positions nearby (rad or m)
+STEP = 0.02  # to positions nearby (in even units: rad or m)
 NEARBY_TOLERANCE = 1e-5  # of singular values there: what vanishes at the start is of the order of the step
 PROBES = 6
-OFF = 1e-3  # from closed positions (rad or m)
+OFF = 1e-3  # from closed positions (the same)
 MOVED = 0.2  # of the step: what moves less is held after all
 CLOSED = 1e-11
 EXACT = 1e-15
@@ -63,17 +63,19 @@ class Positions:
     def __init__(self, dynamics: Dynamics, state: State):
         self.dynamics, self.time, self.parameters = dynamics, state.time, state.parameters
         self.tree = dynamics.coordinates.place(NUMPY, {**dynamics.flat.parameters, **state.parameters})
+        self.even = dynamics.even
         off = dynamics.flat.off(state.parameters)
         self.acting = [i for i, row in enumerate(dynamics.rows) if row.owner not in off]
         self.holonomic = [i for i in self.acting if dynamics.rows[i].holonomic]
 
     def residual(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """φ of the rows that act, and all rows of A."""
+        """φ of the rows that act, and all rows of A; in even units."""
         values = self.dynamics.residuals(self.time, q, np.zeros(self.dynamics.nv), self.parameters)
-        return np.asarray(values.position)[self.holonomic], np.asarray(values.jacobian)
+        rows, position, A = self.even.rows, np.asarray(values.position), np.asarray(values.jacobian)
+        return (rows[: len(position)] * position)[self.holonomic], rows[:, None] * A * self.even.velocities
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
-        """A of the rows that act."""
+        """A of the rows that act, in even units."""
         return self.residual(q)[1][self.acting]
 
     def moved(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
@@ -88,8 +90,9 @@ class Positions:
         return new
 
     def distance(self, q0: np.ndarray, q1: np.ndarray) -> float:
-        """Largest move of a joint from one position to the other."""
-        moves = [link.joint.difference(NUMPY, q0[link.q], q1[link.q]) for link in self.tree.links]
+        """Largest move of a joint from one position to the other, in even units."""
+        units = self.even.velocities
+        moves = [link.joint.difference(NUMPY, q0[link.q], q1[link.q]) / units[link.u] for link in self.tree.links]
         return float(np.abs(np.concatenate(moves)).max(initial=0.0))
 
     def settle(self, q: np.ndarray, rank: int | None = None) -> np.ndarray | None:
@@ -107,11 +110,11 @@ class Positions:
             r = int(np.sum(s > 1e-10 * s[0])) if rank is None else rank
             du = -Vt[:r].T @ ((U[:, :r].T @ (phi / scale)) / s[:r])
             longest = np.abs(du).max(initial=0.0)
-            if longest <= EXACT * (1 + np.abs(q).max(initial=0.0)):
+            if longest <= EXACT * self.even.size(q):
                 break
-            q = self.moved(q, du * min(1.0, LARGEST_MOVE / longest))
+            q = self.moved(q, self.even.velocities * du * min(1.0, LARGEST_MOVE / longest))
         phi, _ = self.residual(q)
-        return q if np.abs(phi).max(initial=0.0) <= CLOSED * (1 + np.abs(q).max(initial=0.0)) else None
+        return q if np.abs(phi).max(initial=0.0) <= CLOSED * self.even.size(q) else None
 
 
 def factors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -184,7 +187,7 @@ def ranks(positions: Positions, q: np.ndarray) -> Ranks:
     rng = np.random.default_rng(0)
     for _ in range(PROBES):
         direction = rng.normal(size=len(free)) @ free
-        start = positions.moved(q, STEP * direction / np.abs(direction).max())
+        start = positions.moved(q, positions.even.velocities * STEP * direction / np.abs(direction).max())
         end = positions.settle(start, holonomic)
         if end is None:
             end = _other_rank(positions, start)
@@ -264,4 +267,5 @@ def rank_to_hold(dynamics: Dynamics, state: State) -> tuple[int, int] | None:
 def _loose_rank(positions: Positions, q: np.ndarray) -> int:
     """Rank of A a little off the constraints, in the coordinates of these positions."""
     shake = np.random.default_rng(0).uniform(-1.0, 1.0, positions.dynamics.nv)
-    return rank_of(factors(positions.jacobian(positions.moved(q, OFF * shake)))[1], RANK_TOLERANCE)
+    aside = positions.moved(q, positions.even.velocities * OFF * shake)
+    return rank_of(factors(positions.jacobian(aside))[1], RANK_TOLERANCE)

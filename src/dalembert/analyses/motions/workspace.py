@@ -161,7 +161,7 @@ def _reach(
     for k, slot in enumerate(slots):
         wanted[:, slot.q.start] = values[:, k]
     q, errors = search.lead(base, wanted, np.zeros((len(values), 0)))
-    reachable = errors <= CLOSED * (1.0 + np.abs(q).max(axis=1, initial=0.0))
+    reachable = errors <= CLOSED * dynamics.even.size(q)
     contacts = MotionContacts(dynamics)
     if contacts.gaps:
         times, still = np.zeros(len(q)), np.zeros((len(q), dynamics.nv))

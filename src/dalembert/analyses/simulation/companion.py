@@ -27,7 +27,7 @@ from dalembert.trajectory.outcome import Happening, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion", "motion_sizes"]
+__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion", "motion_sizes", "motion_units"]
 
 # Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
 TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
@@ -210,16 +210,25 @@ def estimate_motion(
 
 
 def _units(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
-    """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for."""
-    nq, nv, times = dynamics.nq, dynamics.nv, outcome.times
-    assert times is not None
-    units, span = np.ones(nq + nv), float(times[-1] - times[0])
+    assert outcome.times is not None
+    return motion_units(dynamics, outcome.result.states, float(outcome.times[-1] - outcome.times[0]))
+
+
+def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndarray:
+    """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for.
+
+    Args:
+        states: of the run, as far as they are known; the first one at least.
+        span: how long it lasts (s).
+    """
+    nq, nv = dynamics.nq, dynamics.nv
+    units = np.ones(nq + nv)
     length = dynamics.coordinates.usual_arm
     if length is not None and EVERYDAY[0] <= length <= EVERYDAY[1] and span <= LONGEST:
         return units
-    of_q, of_u = dynamics.coordinates.lengths(outcome.result.states[0, :nq])
+    of_q, of_u = dynamics.coordinates.lengths(states[0, :nq])
     if length is None:  # nothing is drawn that tells: the way that is gone
-        length = max(float(np.abs(outcome.result.states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
+        length = max(float(np.abs(states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
         length = min(length, 1.0) if length > SHORTEST else 1.0
     length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
     units[:nq][of_q] = units[nq:][of_u] = length

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
@@ -266,12 +268,12 @@ def _methods(run: Trajectory, living: Living, packed: Packed, typed: Sequence[st
         writes.append((field_address(packed, live, "stiff"), "i", 0))
         accuracy = companion.accuracy_of(runner.method, asked)
         words = _method_words(run, living, runner, accuracy, typed)
-        words["companion"] = _companion(living, packed, runner, accuracy)
+        words["companion"] = _companion(run, living, packed, runner, accuracy)
         found.append({"name": runner.method.name, "writes": writes if k else [], "words": words})
     return found
 
 
-def _companion(living: Living, packed: Packed, runner: Runner, accuracy: float) -> dict[str, Any]:
+def _companion(run: Trajectory, living: Living, packed: Packed, runner: Runner, accuracy: float) -> dict[str, Any]:
     """A run that tells the error of another one: what it changes, how much of the error its difference shows, and the
     sizes that errors refer to."""
     d, method = living.dynamics, runner.method
@@ -292,11 +294,13 @@ def _companion(living: Living, packed: Packed, runner: Runner, accuracy: float) 
     else:
         other, by, floor = replace(method, step=method.step / 2), "by a run with half the step", companion.LEAST_SIZE
         scale = companion.MARGIN * 2**method.order / (2**method.order - 1)
+    states, times = np.concatenate([run.values("q"), run.values("u")], axis=1), run.values("time")
+    units = companion.motion_units(d, states, float(times[-1] - times[0]))
     problem, memory = runner.problem, runner.memory
     writes = _differences(packed, method.stepper(problem, memory).current, runner.stepper.current,
                           other.stepper(problem, memory).current)  # fmt: skip
     return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor,
-            "share": companion.LEAST_SHARE, "unit": unit, "nq": nq}  # fmt: skip
+            "share": companion.LEAST_SHARE, "unit": unit, "units": units.tolist(), "nq": nq}  # fmt: skip
 
 
 def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tuple[int, str, float]]:

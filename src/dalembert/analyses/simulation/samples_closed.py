@@ -49,7 +49,7 @@ def close_many(wanted: WantedStarts) -> np.ndarray:
     dynamics, positions, rates = wanted.dynamics, wanted.positions, wanted.rates
     start = np.full((len(wanted), dynamics.nq + dynamics.nv), np.nan)
     closing = _Closing(dynamics, wanted.time)
-    if closing.takes([*positions, *rates]):
+    if dynamics.even.everyday and closing.takes([*positions, *rates]):
         with np.errstate(all="ignore"):
             closing.run(positions, rates, wanted.table, start)
     return start

@@ -254,7 +254,7 @@ def _check(dynamics: Dynamics, state: State, parameters: dict[str, float] | None
     if parameters and {**state.parameters, **parameters} != state.parameters:
         raise DalembertError("give parameters to da.assemble: those of a state are its own")
     residual = np.abs(dynamics.residuals(state.time, state.q, state.u, state.parameters).position)
-    if residual.max(initial=0.0) > CLOSED:
+    if (residual * dynamics.even.rows[: len(residual)]).max(initial=0.0) > CLOSED:
         row = dynamics.rows[int(np.argmax(residual))]
         raise DalembertError(f"the state leaves {row.owner!r} open by {residual.max():.3g} (m or rad); use da.assemble")
 
@@ -272,7 +272,7 @@ def _vectors(dynamics: Dynamics, state: State, positions: Positions, q: np.ndarr
         return np.zeros((0, carriers.size))
     e, du = _equations(dynamics, state, q), np.zeros(dynamics.nv)
     full = np.zeros((len(n), len(dynamics.rows)))
-    full[:, positions.acting] = n
+    full[:, positions.acting] = n * positions.even.rows[positions.acting]
     none = np.zeros(len(dynamics.rows))
     base = carriers.vector(e.reactions(du, none), none)
     vectors = np.array([carriers.vector(e.reactions(du, row), row) - base for row in full])

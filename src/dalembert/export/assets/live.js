@@ -141,17 +141,18 @@ const largestSpeed = (found, live) => {
 
 /** The error of a run, relative to the size of its motion, by a companion that sees nearly all of it. */
 function errorOf(found, other, live) {
-  const { unit, nq, share, floor, scale } = live.companion;
+  const { unit, units, nq, share, floor, scale } = live.companion;
   const width = live.layout.states;
   if (other.status !== found.status || other.written !== found.written || other.count !== found.count) return Infinity;
   const sizes = unit.map(() => 0);
   for (let i = 0; i < found.written; i++) {
     for (let k = 0; k < sizes.length; k++) sizes[k] = Math.max(sizes[k], Math.abs(found.states[i * width + k]));
   }
-  const most = [Math.max(0, ...sizes.slice(0, nq)), Math.max(0, ...sizes.slice(nq))];
+  const counted = sizes.map((size, k) => size / units[k]);
+  const most = [Math.max(0, ...counted.slice(0, nq)), Math.max(0, ...counted.slice(nq))];
   let worst = 0;
   for (let k = 0; k < sizes.length; k++) {
-    const size = (unit[k] ? 1 : Math.max(sizes[k], share * most[k < nq ? 0 : 1])) + floor;
+    const size = (unit[k] ? 1 : Math.max(sizes[k], share * most[k < nq ? 0 : 1] * units[k])) + floor * units[k];
     for (let i = 0; i < found.written; i++) {
       const off = Math.abs(found.states[i * width + k] - other.states[i * width + k]) / size;
       if (!(off <= worst)) worst = off;

@@ -125,7 +125,7 @@ def rhs(o: ReducedVariables, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         if r.condition > 0.0 and (c.rows > 0 or o.s > 0):
             watch(c, c.nv - o.n - o.s, ratio, 0.0)
     else:
-        status, rank, ratio, conflict = solve_constrained(r.K, r.k, r.A, r.gamma, rate.w, np.empty(0))
+        status, rank, ratio, conflict = solve_evenly(c, r.K, r.k, r.A, r.gamma, rate.w, np.empty(0))
         watch(c, rank, ratio, conflict)
         if status != OK:
             return undetermined(c, r.K, r.A, NO_MASS)
@@ -163,6 +163,43 @@ def encode(o: ReducedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
 # Accelerations at (q, q̇).
 
 
+@native
+def solve_evenly(
+    c: Context, M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
+):
+    """``solve_constrained``; of a large or small mechanism with velocities in what a unit of kinetic energy gives them,
+    and with rows of one size."""
+    if c.uneven == 0:
+        return solve_constrained(M, f, A, gamma, du, multipliers)
+    n, rows = M.shape[0], A.shape[0]
+    unit, row_unit = np.ones(n), np.ones(rows)
+    for j in range(n):
+        longest = 0.0
+        for i in range(rows):
+            longest = max(longest, abs(A[i, j]))
+        if M[j, j] > 0.0:
+            unit[j] = 1.0 / math.sqrt(M[j, j])
+        elif longest > 0.0:
+            unit[j] = 1.0 / longest
+    for i in range(rows):
+        longest = 0.0
+        for j in range(n):
+            longest = max(longest, abs(A[i, j] * unit[j]))
+        if longest > 0.0:
+            row_unit[i] = 1.0 / longest
+    K, B = M.copy(), A.copy()
+    for j in range(n):
+        for i in range(n):
+            K[i, j] *= unit[i] * unit[j]
+        for i in range(rows):
+            B[i, j] *= row_unit[i] * unit[j]
+    status, rank, ratio, conflict = solve_constrained(K, f * unit, B, gamma * row_unit, du, multipliers)
+    du *= unit
+    if multipliers.shape[0] > 0:
+        multipliers *= row_unit
+    return status, rank, ratio, conflict
+
+
 class ReducedBlocks(Outputs):
     """What ``ReducedFormulation.blocks`` adds, filled up to nv velocities:  K ẇ = k + Bᵀλ,  B ẇ + β = 0,
     q̈ = W ẇ + bend.  quality = n²/(|Y| |W|)², see ``_quality``."""
@@ -182,10 +219,10 @@ def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
     avoid by choosing others, q̈ and λ of the equations with multipliers."""
     own, dw = ReducedBlocks.of(c, e.own), np.empty(c.nv)
     if not own.quality > POOR * POOR:
-        status, rank, ratio, conflict = solve_constrained(e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
+        status, rank, ratio, conflict = solve_evenly(c, e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
         watch(c, rank, ratio, conflict)
         return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
-    status, _, _, _ = solve_constrained(own.K, own.k, own.B, own.beta, dw, np.empty(0))
+    status, _, _, _ = solve_evenly(c, own.K, own.k, own.B, own.beta, dw, np.empty(0))
     if status != OK:
         return undetermined(c, own.K, own.B, NO_MASS)
     out.du[:] = own.W @ dw + own.bend
@@ -206,7 +243,7 @@ def lagrange_solver(c: Context, t: float, e: System, out: Solution) -> int:
     """M q̈ = f + Aᵀλ with the formalism's M and f. A force at a cut joint that has a potential may differ from its
     gradient across the constraints; λ are those that belong to the force."""
     own = LagrangeBlocks.of(c, e.own)
-    status, rank, ratio, conflict = solve_constrained(own.K, own.k, e.A, e.gamma, out.du, out.multipliers)
+    status, rank, ratio, conflict = solve_evenly(c, own.K, own.k, e.A, e.gamma, out.du, out.multipliers)
     watch(c, rank, ratio, conflict)
     if status != OK:
         return undetermined(c, own.K, e.A, NO_MASS)
