@@ -38,6 +38,23 @@ def quotients(a, b):
     return a / b
 
 
+# fmt: off
+@native
+def at_the_margin(
+    x,
+):
+    """Begins here,
+and goes on at the margin."""
+    y = (2.0 * x
++ 4.0)
+# a remark
+    return y + 1.0
+@native
+def next_to_it(x):
+    return x + 1.0
+# fmt: on
+
+
 @native
 def whole_division(a, b):
     return a // b, a % b
@@ -518,3 +535,9 @@ def test_division_by_zero_does_not_end_the_process():
 def test_whole_parts_of_what_does_not_fit():
     """The same on every machine: the nearest number of 64 bits, zero for NaN."""
     assert [conversions(0, x, True)[1] for x in (1e300, -1e300, NAN)] == [2**63 - 1, -(2**63), 0]
+
+
+def test_where_a_function_ends():
+    """Lines at the margin that belong to it, and a neighbor that follows at once."""
+    assert at_the_margin(3.0) == 11.0
+    assert next_to_it(3.0) == 4.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from typing import cast
 
 __all__ = ["assigned", "wanted_at_loops"]
 
@@ -16,16 +18,30 @@ def wanted_at_loops(function: ast.FunctionDef) -> tuple[set[str], dict[ast.AST, 
 
 def assigned(body: list[ast.stmt]) -> set[str]:
     """Variables that statements assign."""
-    return {part.id for part in _names(body) if isinstance(part.ctx, ast.Store)}
+    return {name for node in body for name in _names(node)[1]}
 
 
-def _names(nodes: list[ast.stmt]) -> list[ast.Name]:
-    return [part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)]
+@functools.lru_cache(maxsize=1 << 10)
+def _names(node: ast.AST) -> tuple[set[str], set[str]]:
+    """Variables that a piece of code reads, and those that get a new value. Loops within loops ask again and again."""
+    read, stored = set[str](), set[str]()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Name):
+            (stored if isinstance(part.ctx, ast.Store) else read).add(part.id)
+            continue
+        for name in part._fields:
+            value = getattr(part, name)
+            if isinstance(value, ast.AST):
+                waiting.append(value)
+            elif isinstance(value, list):
+                waiting += [item for item in cast(list[object], value) if isinstance(item, ast.AST)]
+    return read, stored
 
 
 def _read(*nodes: ast.AST | None) -> set[str]:
-    parts = [part for node in nodes if node is not None for part in ast.walk(node)]
-    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    return {name for node in nodes if node is not None for name in _names(node)[0]}
 
 
 def _block(
@@ -56,13 +72,14 @@ def _statement(
             return after
         case ast.AugAssign():
             # The variable is read, too.
-            return after | _read(node.value, node.target) | {part.id for part in _names([node])}
-    return (after - _whole(node)) | _read(node)
+            return after.union(*_names(node))
+    read, stored = _names(node)
+    return (after - stored) | read
 
 
 def _loop(node: ast.While | ast.For, after: set[str], loops: dict[ast.AST, set[str]]) -> set[str]:
     head = _read(node.test if isinstance(node, ast.While) else None)
-    target = _whole(node.target) if isinstance(node, ast.For) else set[str]()
+    target = _names(node.target)[1] if isinstance(node, ast.For) else set[str]()
     wanted = after | head
     while True:
         before = _block(node.body, wanted, after, wanted, loops) - target
@@ -71,8 +88,3 @@ def _loop(node: ast.While | ast.For, after: set[str], loops: dict[ast.AST, set[s
         wanted = wanted | before
     loops[node] = wanted
     return wanted | _read(node.iter if isinstance(node, ast.For) else None)
-
-
-def _whole(node: ast.AST) -> set[str]:
-    """Variables that get a new value."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}

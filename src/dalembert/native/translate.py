@@ -134,13 +134,14 @@ class _Source:
                 f"native function '{self.name}': another decorator has changed it.  Fix: @native next to its def"
             )
         try:
-            lines, self.first = inspect.getsourcelines(python)
+            lines, before = inspect.findsource(python)
             self.file = inspect.getsourcefile(python) or "?"
         except (OSError, TypeError) as error:
             raise CompileError(
                 f"native function '{self.name}': its source text is not available ({error}).  Fix: define it in a file"
             ) from error
-        tree, place = _parsed("".join(lines)), f"{self.file}:{self.first}: native function '{self.name}'"
+        self.first = before + 1
+        tree, place = _first_statement(lines[before:]), f"{self.file}:{self.first}: native function '{self.name}'"
         if not isinstance(tree, ast.FunctionDef):
             raise CompileError(f"{place}: it must be a plain function.  Fix: def")
         if not _is_text_of(tree, python.__code__):
@@ -151,6 +152,19 @@ class _Source:
         line = self.first + getattr(node, "lineno", 1) - 1
         text = "" if node is None else _unparsed(node)
         return f"{self.file}:{line}: native function '{self.name}': `{text}`"
+
+
+def _first_statement(lines: list[str]) -> ast.stmt | None:
+    """The statement at the top of some lines: it ends before a line that is indented no more than the first one, if
+    what is above that line can be read by itself."""
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    for k, line in enumerate(lines[1:], 1):
+        rest = line.lstrip()
+        if rest and len(line) - len(rest) <= margin and rest[0] not in "#)]}":
+            tree = _parsed("".join(lines[:k]))
+            if tree is not None:
+                return tree
+    return _parsed("".join(lines))
 
 
 def _parsed(text: str) -> ast.stmt | None:
@@ -165,13 +179,13 @@ def _parsed(text: str) -> ast.stmt | None:
 
 def _is_text_of(tree: ast.FunctionDef, code: CodeType) -> bool:
     """True if its file still gives this code. What is compiled goes to the cache under the name of the code."""
-    if any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
-        return True  # pytest rewrites them; they are refused
     try:
         made = _codes("".join(linecache.getlines(code.co_filename)))
     except (SyntaxError, ValueError):
         return True  # a part of a text in another language
-    return any(_essence(item) == _essence(code) for item in made)
+    if any(item.co_firstlineno == code.co_firstlineno and _essence(item) == _essence(code) for item in made):
+        return True
+    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))  # pytest rewrites them; they are refused
 
 
 @functools.lru_cache(maxsize=8)
