@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dalembert.numerics.alignment import partition_step
 from dalembert.numerics.linear import (
     FAILED,
     OK,
@@ -14,7 +15,6 @@ from dalembert.numerics.linear import (
     hold_rank,
     least_norm_multipliers,
     orthogonal_factors,
-    partition_step,
     pseudo_solve,
     solve_constrained,
 )

@@ -59,7 +59,8 @@ def test_baumgarte_by_its_definition(name):
 
 def test_partition_moves_as_few_coordinates_as_there_are_equations():
     """After a disturbance off the constraints, projection moves all coordinates, partition only one."""
-    from dalembert.numerics.linear import partition_step, solve_constrained
+    from dalembert.numerics.alignment import partition_step
+    from dalembert.numerics.linear import solve_constrained
 
     rng = np.random.default_rng(3)
     root = rng.normal(size=(5, 5))

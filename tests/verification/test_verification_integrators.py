@@ -19,7 +19,7 @@ from dalembert.integrators.bdf import BackwardDifferences
 from dalembert.integrators.radau import Radau
 from dalembert.integrators.scipy_ivp import SciPy
 from dalembert.native import Real, Record, native
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import lu_factor, lu_solve
 
 END = 10.0
 MODULUS = 0.51

@@ -29,8 +29,9 @@ from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.model.model import contents
+from dalembert.numerics.alignment import alignment
 from dalembert.numerics.context import Context
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, alignment, largest_entry, orthogonal_factors
+from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors
 
 __all__ = ["Dynamics", "compile"]
 

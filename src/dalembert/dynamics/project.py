@@ -10,8 +10,9 @@ import numpy as np
 
 from dalembert.dynamics.rub import watch_felt
 from dalembert.native import native
+from dalembert.numerics.alignment import partition_step
 from dalembert.numerics.context import CONFLICT, NO_CONVERGENCE, NO_MASS, NOT_FINITE, OK, Closure, Context, give_up
-from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, partition_step, solve_constrained
+from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, solve_constrained
 from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 from dalembert.numerics.solver_steps import move_what_has_mass
 

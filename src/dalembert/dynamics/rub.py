@@ -26,8 +26,14 @@ from dalembert.numerics.context import (
     stabilized,
     watch,
 )
-from dalembert.numerics.linear import constrained_factors, constrained_solution, free_part, held_part
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import (
+    constrained_factors,
+    constrained_solution,
+    free_part,
+    held_part,
+    lu_factor,
+    lu_solve,
+)
 
 __all__ = [
     "Feedback", "Pushes", "Slopes", "assumed_response", "factored_rhs", "feed_back", "parameters_along", "rubbing_rhs",

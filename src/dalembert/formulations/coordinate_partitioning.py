@@ -13,8 +13,7 @@ from dalembert.formulations.shared.partitioned_states import check_state, partit
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon_basis
-from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
 from dalembert.numerics.partition import Choice, chosen_partition
 from dalembert.numerics.solver_steps import conflict_below, reduced_mass, undetermined
 

@@ -11,8 +11,7 @@ from dalembert.formulations.base import BlockFormulation
 from dalembert.native import native
 from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import echelon, echelon_basis
-from dalembert.numerics.linear import least_norm_multipliers
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import least_norm_multipliers, lu_factor, lu_solve
 from dalembert.numerics.solver_steps import conflict_below, undetermined
 
 __all__ = ["Projection"]

@@ -14,8 +14,7 @@ from dalembert.formulations.base import BlockFormulation
 from dalembert.formulations.shared.analytical import Derived
 from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, stabilized, watch
-from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import cholesky, cholesky_substitute, least_norm_multipliers, lu_factor, lu_solve
 from dalembert.numerics.partition import Choice, Split, follow, keep_or_choose, solution_basis, split
 from dalembert.numerics.scaling import even_rows, even_sides
 from dalembert.numerics.solver_steps import largest_residual, reduced_mass, undetermined

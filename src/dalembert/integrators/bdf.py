@@ -29,7 +29,7 @@ from dalembert.integrators.radau import power
 from dalembert.integrators.runge_kutta import first_step
 from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.context import RESTART
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = ["BackwardDifferences"]
 

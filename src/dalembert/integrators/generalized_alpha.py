@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
 from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = ["GeneralizedAlpha"]
 

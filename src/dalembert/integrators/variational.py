@@ -10,8 +10,7 @@ import numpy as np
 from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
 from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
 from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
-from dalembert.numerics.linear import cholesky, cholesky_substitute
-from dalembert.numerics.lu import lu_factor, lu_solve
+from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
 
 __all__ = ["Variational"]
 

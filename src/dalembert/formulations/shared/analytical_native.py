@@ -26,9 +26,10 @@ from dalembert.numerics.linear import (
     cholesky,
     cholesky_substitute,
     least_norm_multipliers,
+    lu_factor,
+    lu_solve,
     solve_constrained,
 )
-from dalembert.numerics.lu import lu_factor, lu_solve
 from dalembert.numerics.solver_steps import largest_residual, null_space, undetermined
 
 __all__ = [
