@@ -163,7 +163,8 @@ def test_messages_name_the_cause():
 
 FORMULA_BOMBS = [
     "9**9**9", "(9**9)**(9**9)", "10**1000", "2**(2**20)", "1e300**9.5", "tan(tan(tan(exp(1e300))))", "1/0", "0**(-1)",
-    "log(0)", "sqrt(-1)", "1 if sqrt(-1) < 2 else 3", "max(sqrt(-1), 2)", "atan(tan(exp(exp(9))))", "abs(sin(exp(exp(exp(9)))))",
+    "log(0)", "sqrt(-1)", "1 if sqrt(-1) < 2 else 3", "sqrt(t if 1 >= sqrt(exp(asin(2.5))) else pi)",
+    "max(sqrt(-1), 2)", "atan(tan(exp(exp(9))))", "abs(sin(exp(exp(exp(9)))))",
     "__import__('os')", "open('/etc/passwd')", "x.__class__", "[1]", "{}", "f'{1}'", "a := 1", "lambda: 1", "1j", "'a'", "True",
     "a @ b", "a // b", "a % b", "a and b", "not a", "a == b", "sin()", "sin(1, 2)", "sin(x=1)", "sin(*a)", "q()", "q(1)",
     "q(a, 99)", "q(a, -1)", "q(_a)", "_a", "a._b", "a[0]", "1 if a else 2", "1 if a < b < c else 2", "9" * 5000, "1e999",

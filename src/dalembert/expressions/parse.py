@@ -304,6 +304,9 @@ class _Reader:
         if left.has(sp.Piecewise) or right.has(sp.Piecewise):
             # SymPy would turn it into logic that has no counterpart in the other algebras.
             raise self.fail("a condition may not contain another 'a if c else b'")
+        if any(side.is_number and not side.evalf().is_extended_real for side in (left, right)):
+            # SymPy would look for its order without an end.
+            raise self.fail("a condition compares a number that is not real")
         condition = _COMPARISONS[type(test.ops[0])](left, right)
         return cast(
             sp.Expr, sp.Piecewise((self.read(node.body, depth), condition), (self.read(node.orelse, depth), True))
