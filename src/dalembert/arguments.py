@@ -198,7 +198,7 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is int:
         return isinstance(value, INTEGER) and not isinstance(value, BOOLEAN)
     if origin is bool:
-        return isinstance(value, BOOLEAN) or (isinstance(value, INTEGER) and value in (0, 1))
+        return isinstance(value, BOOLEAN)
     if origin in FUNCTIONS:
         return callable(value)
     if origin is Any or not isinstance(origin, type):

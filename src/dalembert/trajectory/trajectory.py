@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -457,7 +457,10 @@ def _check_whole(data: xr.Dataset) -> None:
 
 def read_certificate(data: xr.Dataset) -> Certificate:
     """The certificate in the notes of a file, which are taken away."""
-    certificate = Certificate.from_data(json.loads(data.attrs.pop("certificate")))
+    fields = json.loads(data.attrs.pop("certificate"))
+    if not isinstance(fields, dict):
+        raise ValueError("its certificate is no dictionary")
+    certificate = Certificate.from_data(cast(dict[str, Any], fields))
     str(certificate)  # fails where values are of another kind than they should be
     return certificate
 
