@@ -112,3 +112,20 @@ def test_rods_and_forces_are_drawn():
     (arrow,) = drawn.arrows
     assert arrow.body == "bob" and np.allclose(arrow.force, run.reaction("rod").sel(kind="force"))
     assert not scene(run).arrows and payload(drawn)["arrows"][0]["name"] == "rod"
+
+
+def test_bodies_have_one_color_in_all_pictures():
+    """Still pictures and pages color bodies in the model's order, whatever the order of the tree is."""
+    from matplotlib.colors import to_hex
+    from matplotlib.figure import Figure
+
+    from dalembert.view.run_plots import Instant
+    from dalembert.view.sticks import Sticks
+
+    model = da.library.four_bar()  # its tree goes from the ground to the crank and the rocker, then to the coupler
+    run = da.simulate(model, 0.1)
+    page = {one["name"]: one["color"] for one in payload(scene(run))["bodies"]}
+    panel = Figure().subplots()
+    Sticks(run.dynamics.coordinates).draw(panel, Instant(run, 0), joints=False)
+    assert list(page) == ["crank", "coupler", "rocker"]
+    assert [to_hex(line.get_color()) for line in panel.lines] == list(page.values())

@@ -78,10 +78,10 @@ def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) 
     keep = thinned(time)
     builder = Builder(run)
     bodies: list[SceneBody] = []
-    for i, name in enumerate(str(body) for body in run.values("body")):
-        if name in builder.hidden:
-            continue
-        bodies.append(SceneBody(name, builder.shapes(name), positions[keep, i], turns[keep, i]))
+    at = {str(body): i for i, body in enumerate(run.values("body"))}
+    for name in builder.flat.bodies:  # in the model's order, by which still pictures color them too
+        if name in at and name not in builder.hidden:
+            bodies.append(SceneBody(name, builder.shapes(name), positions[keep, at[name]], turns[keep, at[name]]))
     kept = [Plot(plot.title, plot.ylabel, {key: values[keep] for key, values in plot.series.items()}) for plot in plots]
     return Scene(
         title=run.dynamics.model.name,
