@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
@@ -68,12 +69,18 @@ class State:
             raise DalembertError(f"unknown body {name!r}; the model has {', '.join(self.coordinates.flat.bodies)}")
         return self._equations.motion.body(name)
 
-    def to(self, coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray]:
-        """The same state in other coordinates."""
+    def to(
+        self, coordinates: Coordinates, joint: Callable[[str], tuple[np.ndarray, np.ndarray]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same state in other coordinates.
+
+        Args:
+            joint: coordinates and velocities of a joint by name, where more is known than poses tell, such as turns.
+        """
         if coordinates is self.coordinates:
             return self.q.copy(), self.u.copy()
         placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
-        q, u = placed.state(self.body, self.joint)
+        q, u = placed.state(self.body, joint or self.joint)
         for state, own in zip(coordinates.own_states, self.coordinates.own_states, strict=True):
             q[state.q] = self.q[own.q]
         return q, u

@@ -98,6 +98,39 @@ def test_a_run_goes_on_from_another():
         da.simulate(da.library.slider_crank(), 0.1, initial=first)
 
 
+@pytest.mark.parametrize("coordinates", ["relative", "absolute", "natural"])
+def test_a_run_goes_on_with_all_turns(coordinates):
+    """A spiral spring remembers how often its joint has turned, at whatever joint the loop is cut."""
+    model = da.library.four_bar()
+    model.torsional_spring("spiral", "A", stiffness=0.05)
+    whole = da.simulate(model, 2.0, coordinates=coordinates)
+    first = da.simulate(model, 1.6, coordinates=coordinates)
+    assert first.joint("A").q[-1] > 4 * np.pi
+    second = da.simulate(model, 0.4, coordinates=coordinates, initial=first)
+    np.testing.assert_allclose(second.joint("A").q[-1], whole.joint("A").q[-1], atol=1e-7)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_the_state_of_a_run_at_any_time(coordinates):
+    """It is where every analysis may begin."""
+    model = da.library.four_bar()
+    run = da.simulate(model, 2.0, coordinates=coordinates)
+    state = run.at(1.6)
+    assert state.time == 1.6
+    assert state.joint("A")[0] == pytest.approx(run.joint("A").q.sel(time=1.6).item())
+    np.testing.assert_allclose(state.body("coupler")[0].p, run.body("coupler").position.sel(time=1.6), atol=1e-12)
+    between = run.at(1.23456)
+    direct = da.simulate(model, 1.23456, coordinates=coordinates).at(1.23456)
+    np.testing.assert_allclose(between.q, direct.q, atol=1e-7)
+    on = da.simulate(model, 0.4, initial=state)
+    np.testing.assert_allclose(on.body("coupler").position[-1], run.body("coupler").position[-1], atol=1e-7)
+    modes = da.linearize(model, at=state, states="A").eigenvalues()
+    chart = da.linearize(model, at=da.simulate(model, 2.0).resample([1.5, 1.6]), states="A")
+    np.testing.assert_allclose(np.sort_complex(modes), np.sort_complex(chart[1].eigenvalues()), rtol=1e-6)
+    with pytest.raises(da.DalembertError, match="known from 0 s to 2 s, not at t = 5 s"):
+        run.at(5.0)
+
+
 def test_rates_of_the_model_give_way_to_positions_of_the_caller():
     state = da.assemble(da.library.bicycle(), {"steering": 0.1})
     assert state.joint("steering")[0] == pytest.approx([0.1])

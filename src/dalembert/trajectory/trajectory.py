@@ -18,6 +18,7 @@ from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
+from dalembert.state import State
 from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Happening, pieces
@@ -253,6 +254,26 @@ class Trajectory(Labeled):
         names = [str(value) for value in self.values(dimension)]
         if name not in names:
             raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names)}")
+
+    def at(self, time: float) -> State:
+        """Where the mechanism is at a time of the run (s): a state to begin any analysis from.
+
+        Between outputs it is that of ``resample``.
+        """
+        here = np.flatnonzero(self.values("time") == time)
+        run, i = (self, int(here[-1])) if len(here) else (self.resample([time]), 0)
+        q, u = run.values("q")[i], run.values("u")[i]
+        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u))):
+            raise DalembertError(f"the run has values that are not finite at t = {time:g} s")
+        values = next(values for first, values in reversed(run.segments) if first <= i)
+        relative = self.dynamics.relative.coordinates
+
+        def joint(name: str) -> tuple[np.ndarray, np.ndarray]:  # with all its turns
+            found = run.joint(name)
+            return np.atleast_1d(found.q.values[i]), np.atleast_1d(found.u.values[i])
+
+        now = State(time, q, u, self.dynamics.coordinates, values)
+        return State(time, *now.to(relative, joint), relative, values)
 
     def resample(self, times: Iterable[float] | float | None = None, *, step: float | None = None) -> Trajectory:
         """The motion at other times within the run.

@@ -228,11 +228,8 @@ def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any],
     joints = run.dynamics.coordinates.flat.joints
     if set(joints) != set(dynamics.coordinates.flat.joints):
         raise DalembertError("initial: the run is of a model with other joints.  Fix: initial={…} by joint")
-    q, u = run.values("q")[-1], run.values("u")[-1]
-    if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u))):
-        raise DalembertError("initial: the run ended with values that are not finite")
-    last = State(float(run.values("time")[-1]), q, u, run.dynamics.coordinates, run.segments[-1][1])
     relative = dynamics.relative.coordinates
+    last = run.at(float(run.values("time")[-1]))
     return State(start, *last.to(relative), relative, parameters)
 
 
