@@ -131,6 +131,44 @@ def test_the_state_of_a_run_at_any_time(coordinates):
         run.at(5.0)
 
 
+def test_a_run_goes_on_in_time_and_with_its_values():
+    """Drives follow the time, and bodies keep the sizes that were given; a time and values of one's own go first."""
+    model = da.library.four_bar()
+    model.drive("A", "8*t")
+    first = da.simulate(model, 1.0, parameters={"coupler": 1.1})
+    whole = da.simulate(model, 1.5, parameters={"coupler": 1.1})
+    for begin in (first, first.at(1.0)):
+        on = da.simulate(model, 0.5, initial=begin)
+        assert on.certificate.trusted
+        assert on.time[0] == 1.0
+        np.testing.assert_allclose(on.body("rocker").position[-1], whole.body("rocker").position[-1], atol=1e-9)
+    own = da.simulate(da.library.four_bar(), 0.1, initial=first, start=7.0, parameters={"density": 3.0})
+    assert own.time[0] == 7.0
+    assert own.segments[0][1] == {"coupler": 1.1, "density": 3.0}
+
+
+@pytest.mark.parametrize("name", ["bouncing-ball", "stick-slip", "clutch"])
+def test_a_run_goes_on_behind_its_events(name):
+    """What events changed stays so; where contacts rest and friction sticks is found anew."""
+    model, duration = da.library.build(name), {"bouncing-ball": 3.0, "stick-slip": 6.0, "clutch": 2.0}[name]
+    whole, first = da.simulate(model, 1.5 * duration), da.simulate(model, duration)
+    on = da.simulate(model, 0.5 * duration, initial=first)
+    assert on.certificate.trusted
+    assert len(whole.events) == len(first.events) + len(on.events)
+    np.testing.assert_allclose(on.q[-1], whole.q[-1], atol=1e-8)
+
+
+def test_a_run_goes_on_with_what_its_events_set():
+    model = da.Model("switch", gravity=(0, 0, 0))
+    model.parameters(push=1.0)
+    model.prismatic("P", "ground", model.body("b", mass=1.0), point=(0, 0, 0), axis="x")
+    model.joint_force("F", "P", "push")
+    model.event("past", "q(P) - 0.5", direction="rising", set={"push": -2.0})
+    whole, first = da.simulate(model, 3.0), da.simulate(model, 2.0)
+    on = da.simulate(model, 1.0, initial=first)
+    np.testing.assert_allclose(on.q[-1], whole.q[-1], atol=1e-9)
+
+
 def test_rates_of_the_model_give_way_to_positions_of_the_caller():
     state = da.assemble(da.library.bicycle(), {"steering": 0.1})
     assert state.joint("steering")[0] == pytest.approx([0.1])

@@ -22,6 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.model import Model
+from dalembert.model.flatten import Flat
 from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Trajectory
 from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
@@ -57,7 +58,7 @@ class RunOptions(MethodOptions, total=False):
 
     formulation: str | Formulation
     coordinates: str | CoordinateOptions
-    start: float
+    start: float | None
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ class Options:
         certify: False: the run is not judged, which saves the companion runs that estimate its error.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
             ``State`` or an equilibrium instead, or a run, from whose end this one goes on.
-        parameters: values to use instead of the model's.
-        start: first time (s).
+        parameters: values to use instead of the model's, and of those that a state or run in ``initial`` has.
+        start: first time (s); default: that of the state or the end of the run in ``initial``, otherwise 0.
     """
 
     formulation: str | Formulation = "auto"
@@ -103,11 +104,14 @@ class Options:
     initial: Mapping[str, Any] | State | HasState | Trajectory | None = None
     initial_rates: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
-    start: float = 0.0
+    start: float | None = None
 
     @classmethod
     def of(cls, options: Options | None, given: Mapping[str, Any], kind: type[Any]) -> Options:
-        """Those of an object, changed by keyword arguments, which must be among those of ``kind``."""
+        """Those of an object, changed by keyword arguments, which must be among those of ``kind``.
+
+        The time and the parameters of a state or run in ``initial`` hold where no others are given.
+        """
         for name in given:
             if name not in kind.__annotations__:
                 near = difflib.get_close_matches(name, kind.__annotations__, 1)
@@ -115,10 +119,24 @@ class Options:
                 raise TypeError(f"unexpected keyword argument {name!r}{hint}")
         if not isinstance(options, Options | None):
             raise DalembertError(f"options must be da.Options(…), got {options!r}")
-        return replace(options or cls(), **given)
+        found = replace(options or cls(), **given)
+        begin = state_of(found.initial)
+        if not isinstance(begin, (State, Trajectory)):
+            return found
+        if isinstance(begin, State):
+            time, kept = begin.time, _lasting(begin.coordinates.flat, begin.parameters)
+        else:
+            time, kept = float(begin.values("time")[-1]), _lasting(begin.dynamics.flat, begin.segments[-1][1])
+        start = time if found.start is None else found.start
+        return replace(found, start=start, parameters={**kept, **(found.parameters or {})})
+
+    @property
+    def first(self) -> float:
+        """The first time (s)."""
+        return 0.0 if self.start is None else self.start
 
     def __post_init__(self) -> None:
-        if not is_finite(self.start):
+        if self.start is not None and not is_finite(self.start):
             raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
         if self.accuracy is not None and not is_positive(self.accuracy):
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
@@ -141,10 +159,10 @@ class Options:
         if count > MOST_OUTPUTS:
             fix = "Fix: a longer output_step"
             raise DalembertError(f"{count} outputs asked for, at most {MOST_OUTPUTS} are kept.  {fix}")
-        times = self.start + step * np.arange(count + 1)
-        if times[-1] < self.start + duration * (1 - 1e-12):
-            times = np.append(times, self.start + duration)
-        times[-1] = self.start + duration
+        times = self.first + step * np.arange(count + 1)
+        if times[-1] < self.first + duration * (1 - 1e-12):
+            times = np.append(times, self.first + duration)
+        times[-1] = self.first + duration
         return times
 
     def equations(self, model: Model | Dynamics) -> Dynamics:
@@ -166,14 +184,14 @@ class Options:
         if isinstance(initial, State):
             return initial
         if isinstance(initial, Trajectory):
-            return _last_state(initial, dynamics, dict(self.parameters or {}), self.start)
+            return _last_state(initial, dynamics, dict(self.parameters or {}), self.first)
         wanted = (initial, self.initial_rates, self.parameters)
-        asked = (self.start, *map(_in_numbers, wanted))
+        asked = (self.first, *map(_in_numbers, wanted))
         before = _BEGUN.get(dynamics)
         if before is not None and before[0] == asked and None not in asked:
             state = before[1]
         else:
-            state = assemble_state(dynamics.relative, *wanted, self.start)
+            state = assemble_state(dynamics.relative, *wanted, self.first)
             _BEGUN[dynamics] = asked, state
         return replace(state, q=state.q.copy(), u=state.u.copy(), parameters=dict(state.parameters))
 
@@ -192,7 +210,7 @@ class Options:
 
         return json.dumps(
             {
-                "duration": duration, "start": self.start, "output_step": self.output_step,
+                "duration": duration, "start": self.first, "output_step": self.output_step,
                 "method": method(choice.method), "fallback": method(choice.fallback),
                 "stabilization": self.stabilization, "baumgarte": self.baumgarte, "drift": self.drift,
                 "accuracy": self.accuracy,
@@ -221,6 +239,15 @@ def _in_numbers(values: Any) -> tuple[Any, ...] | None:
     if not isinstance(values, MAPPING) or not all(isinstance(value, NUMBER) for value in values.values()):
         return None
     return tuple(values.items())
+
+
+def _lasting(flat: Flat, values: Mapping[str, float]) -> dict[str, float]:
+    """Parameters that were given, or that events of the model changed. Where contacts rest and friction sticks is found
+    anew."""
+    by_events = {name for event, _ in flat.events.values() for name in event.switch}
+    found_anew = {switch for name, switch in flat.switches.items() if name not in by_events}
+    found_anew |= {f"{name}.{part}" for name in flat.frictions for part in ("slip", "force")}
+    return {name: value for name, value in values.items() if name not in found_anew}
 
 
 def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any], start: float) -> State:

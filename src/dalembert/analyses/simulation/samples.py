@@ -50,7 +50,7 @@ class Samples:
 
 def read_samples(dynamics: Dynamics, options: Options, q: Any, u: Any) -> Samples:
     """Check what was given, all of it at once, and complete it."""
-    initial, initial_rates, time = state_of(options.initial) or {}, options.initial_rates or {}, options.start
+    initial, initial_rates, time = state_of(options.initial) or {}, options.initial_rates or {}, options.first
     if isinstance(initial, State):
         raise DalembertError("initial: simulate_many takes arrays by joint.  Fix: q=state.q, u=state.u, or joint names")
     reader = _Reader(dynamics)

@@ -54,7 +54,7 @@ def simulate_system(
     system = compiled(subsystem.equations(), inputs, initial, events, pull, chooses=True)
     system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
-    y = system.start(options.start, initial, vector)
+    y = system.start(options.first, initial, vector)
     choice = _choice(system, options)
     driver = Driver(system, choice, times, y, parameters, progress=progress)
     outcome = driver.run()
