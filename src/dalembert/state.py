@@ -14,11 +14,12 @@ from dalembert.arguments import public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError
+from dalembert.model.flatten import Flat
 from dalembert.spatial import Pose
 
 T = TypeVar("T")
 
-__all__ = ["HasState", "State", "state_of"]
+__all__ = ["HasState", "State", "check_joints", "state_of"]
 
 
 @public_methods
@@ -103,6 +104,14 @@ class HasState(Protocol):
 
 
 def state_of(given: T | HasState) -> T | State:
-    """What was given where a state may stand; for a result that has one its state."""
+    """What was given where a state may stand; for a result that has one its state, for a run that at its end."""
     own = getattr(given, "state", None)
+    if callable(own):  # a run has states of the model's own besides
+        own = getattr(given, "end", None)
     return own if isinstance(own, State) else cast("T", given)
+
+
+def check_joints(what: str, state: State, flat: Flat) -> None:
+    """Refuse the state of another model."""
+    if set(state.coordinates.flat.joints) != set(flat.joints):
+        raise DalembertError(f"{what}: the state is of a model with other joints.  Fix: {what}={{joint: value}}")

@@ -158,6 +158,18 @@ def test_a_run_goes_on_behind_its_events(name):
     np.testing.assert_allclose(on.q[-1], whole.q[-1], atol=1e-8)
 
 
+def test_analyses_begin_where_a_run_ended():
+    model = da.library.four_bar()
+    run = da.simulate(model, 0.5, coordinates="absolute")
+    angle = float(run.joint("A").q[-1])
+    assert da.redundancy(model, run).state.joint("A")[0] == pytest.approx(angle)
+    assert da.equilibrium(model, guess=run).states[0].joint("A")[0] == pytest.approx(4.46472, abs=1e-5)
+    motion = da.inverse_dynamics(model, {"A": f"{angle!r} + 0.1*t"}, 0.1, initial=run)
+    np.testing.assert_allclose(motion.joint("C").q[0], run.joint("C").q[-1], atol=1e-9)
+    with pytest.raises(da.DalembertError, match="other joints"):
+        da.equilibrium(da.library.slider_crank(), guess=run)
+
+
 def test_a_run_goes_on_with_what_its_events_set():
     model = da.Model("switch", gravity=(0, 0, 0))
     model.parameters(push=1.0)

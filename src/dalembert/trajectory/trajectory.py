@@ -275,6 +275,11 @@ class Trajectory(Labeled):
         now = State(time, q, u, self.dynamics.coordinates, values)
         return State(time, *now.to(relative, joint), relative, values)
 
+    @property
+    def end(self) -> State:
+        """The last state, from which any analysis may go on."""
+        return self.at(float(self.values("time")[-1]))
+
     def resample(self, times: Iterable[float] | float | None = None, *, step: float | None = None) -> Trajectory:
         """The motion at other times within the run.
 

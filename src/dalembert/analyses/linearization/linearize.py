@@ -83,7 +83,7 @@ def linearize(
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
     """
-    at = state_of(at)
+    at = at if isinstance(at, Trajectory) else state_of(at)
     if not isinstance(at, (State, Trajectory, SystemTrajectory)):
         at = dict(at) if at else None
     if isinstance(model, Planar):

@@ -22,9 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.model import Model
-from dalembert.model.flatten import Flat
-from dalembert.state import HasState, State, state_of
-from dalembert.trajectory import Trajectory
+from dalembert.state import HasState, State, check_joints, state_of
 from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
@@ -48,7 +46,7 @@ class MethodOptions(TypedDict, total=False):
     output_step: float | None
     accuracy: float | None
     certify: bool
-    initial: Mapping[str, Any] | State | HasState | Trajectory | None
+    initial: Mapping[str, Any] | State | HasState | None
     initial_rates: Mapping[str, Any] | None
     parameters: Mapping[str, Any] | None
 
@@ -101,7 +99,7 @@ class Options:
     output_step: float | None = None
     accuracy: float | None = None
     certify: bool = True
-    initial: Mapping[str, Any] | State | HasState | Trajectory | None = None
+    initial: Mapping[str, Any] | State | HasState | None = None
     initial_rates: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] | None = None
     start: float | None = None
@@ -121,14 +119,11 @@ class Options:
             raise DalembertError(f"options must be da.Options(…), got {options!r}")
         found = replace(options or cls(), **given)
         begin = state_of(found.initial)
-        if not isinstance(begin, (State, Trajectory)):
+        if not isinstance(begin, State):
             return found
-        if isinstance(begin, State):
-            time, kept = begin.time, _lasting(begin.coordinates.flat, begin.parameters)
-        else:
-            time, kept = float(begin.values("time")[-1]), _lasting(begin.dynamics.flat, begin.segments[-1][1])
-        start = time if found.start is None else found.start
-        return replace(found, start=start, parameters={**kept, **(found.parameters or {})})
+        start = begin.time if found.start is None else found.start
+        values = {**_lasting(begin), **(found.parameters or {})}
+        return replace(found, initial=begin, start=start, parameters=values)
 
     @property
     def first(self) -> float:
@@ -144,7 +139,7 @@ class Options:
             raise DalembertError(f"certify must be True or False, got {self.certify!r}")
         for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
             value = state_of(getattr(self, name))
-            if value is None or isinstance(value, Mapping) or (more and isinstance(value, (State, Trajectory))):
+            if value is None or isinstance(value, Mapping) or (more and isinstance(value, State)):
                 continue
             raise DalembertError(f"{name} must be a dictionary by name{more}, got {value!r}")
 
@@ -182,9 +177,8 @@ class Options:
         """Where the run starts: assembled, unless it was given."""
         initial = state_of(self.initial)
         if isinstance(initial, State):
+            check_joints("initial", initial, dynamics.flat)
             return initial
-        if isinstance(initial, Trajectory):
-            return _last_state(initial, dynamics, dict(self.parameters or {}), self.first)
         wanted = (initial, self.initial_rates, self.parameters)
         asked = (self.first, *map(_in_numbers, wanted))
         before = _BEGUN.get(dynamics)
@@ -198,8 +192,8 @@ class Options:
     def recorded(self, choice: Choice, duration: float) -> str:
         """How a run is made, as text that is kept with it."""
 
-        def plain(values: Mapping[str, Any] | State | Trajectory | None) -> Any:
-            if values is None or isinstance(values, (State, Trajectory)):
+        def plain(values: Mapping[str, Any] | State | None) -> Any:
+            if values is None or isinstance(values, State):
                 return {} if values is None else None
             return {str(name): np.asarray(value, dtype=float).reshape(-1).tolist() for name, value in values.items()}
 
@@ -241,23 +235,14 @@ def _in_numbers(values: Any) -> tuple[Any, ...] | None:
     return tuple(values.items())
 
 
-def _lasting(flat: Flat, values: Mapping[str, float]) -> dict[str, float]:
+def _lasting(state: State) -> dict[str, float]:
     """Parameters that were given, or that events of the model changed. Where contacts rest and friction sticks is found
     anew."""
+    flat = state.coordinates.flat
     by_events = {name for event, _ in flat.events.values() for name in event.switch}
     found_anew = {switch for name, switch in flat.switches.items() if name not in by_events}
     found_anew |= {f"{name}.{part}" for name in flat.frictions for part in ("slip", "force")}
-    return {name: value for name, value in values.items() if name not in found_anew}
-
-
-def _last_state(run: Trajectory, dynamics: Dynamics, parameters: dict[str, Any], start: float) -> State:
-    """Where a run ended, as a start of these equations."""
-    joints = run.dynamics.coordinates.flat.joints
-    if set(joints) != set(dynamics.coordinates.flat.joints):
-        raise DalembertError("initial: the run is of a model with other joints.  Fix: initial={…} by joint")
-    relative = dynamics.relative.coordinates
-    last = run.at(float(run.values("time")[-1]))
-    return State(start, *last.to(relative), relative, parameters)
+    return {name: value for name, value in state.parameters.items() if name not in found_anew}
 
 
 def show_options(kind: type[Any]) -> Callable[[F], F]:

@@ -28,7 +28,7 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
-from dalembert.state import HasState, State, state_of
+from dalembert.state import HasState, State, check_joints, state_of
 from dalembert.values import MAPPING, is_finite
 
 __all__ = ["equilibrium"]
@@ -123,8 +123,7 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
     """The guess as a state in the coordinates of the equations."""
     dynamics.parameters(parameters)
     if isinstance(guess, State):
-        if set(guess.coordinates.flat.joints) != set(dynamics.flat.joints):
-            raise DalembertError("guess: the state is of a model with other joints.  Fix: guess={joint: value}")
+        check_joints("guess", guess, dynamics.flat)
         values = {**guess.parameters, **parameters}
         q, u = guess.to(dynamics.coordinates)
         return State(guess.time, q, u, dynamics.coordinates, values)
