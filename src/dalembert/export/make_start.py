@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,22 +212,26 @@ class _Tracer:
     def moves(self) -> Kernel:
         """(q₀, q₁, p): the way of each joint from one to the other."""
         first, second = CASADI.symbols("q0", self.wanted.n_q), CASADI.symbols("q1", self.wanted.n_q)
-        parts = [
-            self._joint(name).difference(CASADI, first[1][at : at + n], second[1][at : at + n])
-            for name, (at, n, _, _) in self.wanted.joints.items()
-        ]
-        inputs = {"q0": first, "q1": second, "p": self.symbols["p"]}
-        return self._compile("moves", inputs, {"moves": CASADI.concatenate(parts)})
+
+        def move(joint: Any, q: slice, _: slice) -> np.ndarray:
+            return joint.difference(CASADI, first[1][q], second[1][q])
+
+        return self._of_each("moves", {"q0": first, "q1": second}, move)
 
     def led(self) -> Kernel:
         """(q₀, way, p): where the way leads."""
         first, way = CASADI.symbols("q0", self.wanted.n_q), CASADI.symbols("way", self.wanted.n_v)
-        parts = [
-            self._joint(name).integrate(CASADI, first[1][at : at + n], way[1][at_v : at_v + n_v])
-            for name, (at, n, at_v, n_v) in self.wanted.joints.items()
-        ]
-        inputs = {"q0": first, "way": way, "p": self.symbols["p"]}
-        return self._compile("led", inputs, {"led": CASADI.concatenate(parts)})
+
+        def lead(joint: Any, q: slice, v: slice) -> np.ndarray:
+            return joint.integrate(CASADI, first[1][q], way[1][v])
+
+        return self._of_each("led", {"q0": first, "way": way}, lead)
+
+    def _of_each(self, name: str, inputs: dict[str, Any], value: Callable[[Any, slice, slice], np.ndarray]) -> Kernel:
+        """A value of every joint, which knows where its coordinates and its velocities are."""
+        spans = self.wanted.joints.items()
+        parts = [value(self._joint(joint), slice(q, q + n), slice(v, v + n_v)) for joint, (q, n, v, n_v) in spans]
+        return self._compile(name, {**inputs, "p": self.symbols["p"]}, {name: CASADI.concatenate(parts)})
 
     def targets(self) -> Kernel:
         """(t, q, p, target): how far joints are from their targets, and their velocities as rows of a map of u."""
