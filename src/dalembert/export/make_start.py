@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def make_start(
         n_parameters=len(values), n_q=wanted.n_q, n_v=wanted.n_v, n_windings=len(windings), parameters=values,
         time=time, closed=limits.closed, exact=limits.exact, compatible=limits.compatible,
         largest_move=limits.largest_move, steps=limits.steps, moved=bool(given[0]),
-        place=tracer.places(), place_u=tracer.places_u(),
+        place=tracer.places("q"), place_u=tracer.places("u"),
         winding=np.array([w.q for w in windings], dtype=np.int64),
         winding_row=np.array([tracer.row(w.joint, w.index) for w in windings], dtype=np.int64),
         drawn=tracer.drawn(driven),
@@ -149,18 +149,14 @@ class _Tracer:
     def row(self, name: str, index: int) -> int:
         return self.wanted.joints[name][0] + index if name in self.wanted.joints else -1
 
-    def places(self) -> np.ndarray:
-        found = np.full(self.wanted.n_q, -1, dtype=np.int64)
-        for name, (at, n, _, _) in self.wanted.joints.items():
+    def places(self, which: Literal["q", "u"]) -> np.ndarray:
+        """Where coordinates or velocities of the joints stand among those of the tree, −1 for others."""
+        first, count, size = (0, 1, self.wanted.n_q) if which == "q" else (2, 3, self.wanted.n_v)
+        found = np.full(size, -1, dtype=np.int64)
+        for name, span in self.wanted.joints.items():
             if name in self.slots:
-                found[at : at + n] = np.arange(self.slots[name].q.start, self.slots[name].q.start + n)
-        return found
-
-    def places_u(self) -> np.ndarray:
-        found = np.full(self.wanted.n_v, -1, dtype=np.int64)
-        for name, (_, _, at, n) in self.wanted.joints.items():
-            if name in self.slots:
-                found[at : at + n] = np.arange(self.slots[name].u.start, self.slots[name].u.start + n)
+                at, n, start = span[first], span[count], getattr(self.slots[name], which).start
+                found[at : at + n] = np.arange(start, start + n)
         return found
 
     def _compile(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> Kernel:

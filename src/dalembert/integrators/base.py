@@ -33,7 +33,7 @@ class Status(IntEnum):
     STIFF = loop.STIFF
     NO_CONVERGENCE = loop.NO_CONVERGENCE
     NO_HEADWAY = loop.NO_HEADWAY
-    WORN = loop.WORN
+    ILL_CONDITIONED = loop.ILL_CONDITIONED
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A picture of a labelled matrix: which entries there are, and how large they are."""
+"""A picture of a labeled matrix: which entries there are, and how large they are."""
 
 from __future__ import annotations
 
