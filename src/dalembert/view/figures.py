@@ -192,7 +192,7 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
     open_frame(panel)
     if not lines:
         return title
-    # Names are set afterwards: a leading underscore would hide the entry, a dollar sign start mathematics.
+    # Names are set afterward: a leading underscore would hide the entry, a dollar sign start mathematics.
     legend = panel.legend(
         lines,
         [str(k) for k in range(len(lines))],
