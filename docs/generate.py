@@ -413,8 +413,25 @@ def rooms() -> str:
 
 # Writing
 
+
+def model_files() -> str:
+    """What a model file may hold, from its schema."""
+    from dalembert.io import reference_markdown
+
+    return reference_markdown()
+
+
+def planar_files() -> str:
+    """The same for planar mechanisms."""
+    from dalembert.io import planar_markdown
+
+    return planar_markdown()
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/feature-matrix.md": feature_matrix,
+    "reference/model-files.md": model_files,
+    "reference/planar-files.md": planar_files,
     "reference/api.md": api,
     "../src/dalembert/model/methods.pyi": method_stubs,
     "../src/dalembert/cli/catalog.py": catalog,

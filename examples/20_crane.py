@@ -77,7 +77,7 @@ def sway(trolley: sp.Expr) -> da.Trajectory:
 clever, plain = sway(place), sway(x)
 after = clever.time.values > T
 swings = [np.degrees(np.abs(run.joint("swing").q.values[after]).max()) for run in (clever, plain)]
-print(f"the load swings by {swings[0]:.1e}° afterwards; by {swings[1]:.2f}° if the trolley moves as the load should")
+print(f"the load swings by {swings[0]:.1e}° afterward; by {swings[1]:.2f}° if the trolley moves as the load should")
 assert clever.certificate.trusted and swings[0] < 1e-4 and swings[1] > 1
 
 # Small swings with the winch locked: quicker on a free trolley, which moves against the load.

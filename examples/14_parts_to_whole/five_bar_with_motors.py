@@ -205,8 +205,8 @@ assert difference < 1e-6 < np.ptp(angles)
 print("wrote", write_png(draw(run, work, heat, stored), OUT / "five-bar-with-motors.png"))
 
 # The other way round: which voltages move both bars so? Currents follow from torques, voltages from currents and rates.
-wish = {"R.left.U.th": "1.6 + 0.25*sin(2*t)", "R.right.U.th": "1.6 - 0.2*sin(3*t)"}
-inverse = da.inverse_dynamics(robot, wish, 2.0, unknowns=["AL.voltage", "AR.voltage"])
+motion = {"R.left.U.th": "1.6 + 0.25*sin(2*t)", "R.right.U.th": "1.6 - 0.2*sin(3*t)"}
+inverse = da.inverse_dynamics(robot, motion, 2.0, unknowns=["AL.voltage", "AR.voltage"])
 print(inverse)
 assert inverse.certificate.trusted
 for motor in ("AL", "AR"):

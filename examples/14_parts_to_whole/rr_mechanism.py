@@ -84,11 +84,11 @@ print(run.certificate)
 assert run.certificate.trusted and np.abs(energy - energy[0]).max() < 1e-7
 
 # Torques of a given motion, against the same formula.
-wish = {"a": "0.3 + 0.5*sin(2*t)", "b": "0.8 - 0.4*cos(3*t)"}
-torques = da.inverse_dynamics(arm, wish, 2.0, unknowns=["t1", "t2"])
+motion = {"a": "0.3 + 0.5*sin(2*t)", "b": "0.8 - 0.4*cos(3*t)"}
+torques = da.inverse_dynamics(arm, motion, 2.0, unknowns=["t1", "t2"])
 t = torques.values("time")
 s = sp.Symbol("t")
-laws = [sp.sympify(text) for text in wish.values()]
+laws = [sp.sympify(text) for text in motion.values()]
 levels = [np.array([sp.lambdify(s, sp.diff(law, s, k), "numpy")(t) for law in laws]) for k in range(3)]
 expected = np.array([by_hand(*(level[:, k] for level in levels)) for k in range(len(t))])
 assert torques.certificate.trusted

@@ -75,5 +75,5 @@ def read_sealed(path: str | Path, what: str = "a result", *, fix: str = "simulat
         )
     try:
         return xr.load_dataset(io.BytesIO(content), engine="h5netcdf"), sealed
-    except Exception as error:  # whatever a library makes of a stranger's bytes
+    except Exception as error:  # whatever a library makes of untrusted bytes
         raise DalembertError(f"{path} is not {what} (a NetCDF file): {error}") from None

@@ -201,10 +201,10 @@ def test_the_reference_configuration_is_consistent(coordinates):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_momentum_is_that_of_the_mass_centre(name):
+def test_momentum_is_that_of_the_mass_center(name):
     e = setting(name, "relative")
     mass = sum(float(link.inertia.mass) for link in e.tree.links)
-    velocity = along(e, np.zeros(e.nv), lambda x: x.mass_centre())
+    velocity = along(e, np.zeros(e.nv), lambda x: x.mass_center())
     close(e.momentum()[3:], mass * velocity, DIFFERENCE_ERROR)
 
 

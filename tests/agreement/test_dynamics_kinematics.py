@@ -43,7 +43,7 @@ def test_point_jacobian_gives_the_velocity_and_its_rate(dynamics, state):
         dynamics.point_jacobian("nobody", point, q)
 
 
-def test_bias_energy_and_mass_centre(dynamics, state):
+def test_bias_energy_and_mass_center(dynamics, state):
     _, q, u = state
     du = dynamics.acceleration(q, u, dynamics.bias(q, u))
     np.testing.assert_allclose(du, 0, atol=1e-9)
@@ -51,4 +51,4 @@ def test_bias_energy_and_mass_centre(dynamics, state):
     assert kinetic == pytest.approx(u @ dynamics.mass_matrix(q) @ u / 2, rel=1e-12)
     mechanism = dynamics.coordinates.place(NUMPY, dynamics.flat.parameters).mechanism
     mass = sum(mechanism.inertia(body).mass for body in dynamics.flat.bodies)
-    assert potential == pytest.approx(-mass * mechanism.gravity @ dynamics.mass_centre(q), rel=1e-12)
+    assert potential == pytest.approx(-mass * mechanism.gravity @ dynamics.mass_center(q), rel=1e-12)

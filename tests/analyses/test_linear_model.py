@@ -54,21 +54,21 @@ def test_frequencies_and_shapes_of_two_hanging_masses(closed):
         assert modes[0].coordinates["B"] == pytest.approx(-modes[0].coordinates["A"])
 
 
-def test_frequencies_and_shapes_of_a_frame_of_two_storeys():
-    """Two floors of mass m on hinged columns of height h, held upright by springs κ in one hinge of each storey:
-    m ẍ = −k (storey shifts), k = κ/h². ω² = (3 ∓ √5)/2 k/m, and floors move in the golden ratio."""
+def test_frequencies_and_shapes_of_a_frame_of_two_stories():
+    """Two floors of mass m on hinged columns of height h, held upright by springs κ in one hinge of each story:
+    m ẍ = −k (story shifts), k = κ/h². ω² = (3 ∓ √5)/2 k/m, and floors move in the golden ratio."""
     m, h, spring = 3.0, 1.5, 40.0
     model = da.Model("frame", gravity=(0, 0, 0))
     below: str = model.ground
-    for storey in (1, 2):
-        low, high, floor = (storey - 1) * h, storey * h, f"floor_{storey}"
+    for story in (1, 2):
+        low, high, floor = (story - 1) * h, story * h, f"floor_{story}"
         model.body(floor, mass=m, com=(0, 0, high), inertia=(1, 1, 1))
         for side, x in (("left", -2), ("right", 2)):
-            column = f"{side}_{storey}"
+            column = f"{side}_{story}"
             model.body(column, mass=0, com=(x, 0, low), inertia=(0, 0, 0))
             model.revolute(f"foot_{column}", below, column, point=(x, 0, low), axis="y")
             model.revolute(f"head_{column}", column, floor, point=(x, 0, high), axis="y")
-        model.joint_force(f"spring {storey}", f"foot_left_{storey}", value=f"-{spring}*q(foot_left_{storey})")
+        model.joint_force(f"spring {story}", f"foot_left_{story}", value=f"-{spring}*q(foot_left_{story})")
         below = floor
     linear = da.linearize(model, states=["foot_left_1", "foot_left_2"], outputs=["x(floor_1)", "x(floor_2)"])
     assert linear.kind == "equilibrium"
@@ -79,9 +79,9 @@ def test_frequencies_and_shapes_of_a_frame_of_two_storeys():
         first, second = linear.C @ mode.vector
         assert second / first == pytest.approx(ratio, rel=1e-12)
         turned = mode.coordinates
-        for storey in (1, 2):
-            assert turned[f"head_left_{storey}"] == pytest.approx(-turned[f"foot_left_{storey}"], rel=1e-10)
-            assert turned[f"foot_right_{storey}"] == pytest.approx(turned[f"foot_left_{storey}"], rel=1e-10)
+        for story in (1, 2):
+            assert turned[f"head_left_{story}"] == pytest.approx(-turned[f"foot_left_{story}"], rel=1e-10)
+            assert turned[f"foot_right_{story}"] == pytest.approx(turned[f"foot_left_{story}"], rel=1e-10)
         assert mode.bodies["floor_2"] / mode.bodies["floor_1"] == pytest.approx(ratio**2, rel=1e-10)
 
 

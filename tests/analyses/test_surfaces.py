@@ -375,3 +375,13 @@ def test_what_is_wrong_is_said(surface, words):
     model.rigid_contact("c", model.ground, ball, surfaces=(surface, {"kind": "sphere", "radius": BALL}))
     with pytest.raises(da.ModelError, match=words):
         model.validate()
+
+
+def test_two_hollow_surfaces_are_refused():
+    model = da.Model("wrong")
+    ball = model.body("ball", mass=1.0)
+    model.joint("translational", "ball", model.ground, ball, point=(0, 0, 0))
+    shells = tuple({"kind": "sphere", "radius": radius, "inside": True} for radius in (0.2, 0.1))
+    model.rigid_contact("c", model.ground, ball, surfaces=shells)
+    with pytest.raises(da.ModelError, match="both surfaces are hollow"):
+        model.validate()

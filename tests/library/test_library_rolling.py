@@ -43,7 +43,7 @@ def test_chaplygin_sleigh_turns_round():
     assert run.output("speed along the blade").values[-1] == pytest.approx(V, abs=1e-6)
 
 
-def test_blade_under_the_mass_centre_runs_in_a_circle():
+def test_blade_under_the_mass_center_runs_in_a_circle():
     run = da.simulate(da.library.knife_edge(offset=0.0, speed=1.5, turn=2.0), np.pi, **TIGHT)
     x, y, angle = run.joint("ice").q.values.T
     t = run.time.values

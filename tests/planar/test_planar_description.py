@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from pathlib import Path
 
 import pytest
 from planar_cases import CASES
@@ -14,8 +13,6 @@ import dalembert as da
 from dalembert import io
 from dalembert.io.planar_schema import PLANAR_EXAMPLE
 from dalembert.planar.planar_document import PlanarDocument
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "planar-files.md"
 
 
 def bar(**fields) -> da.Planar:
@@ -251,9 +248,7 @@ def test_hostile_files_are_refused_in_words(line):
         io.loads("\n".join([*kept, line]) + "\n")
 
 
-def test_the_page_and_schema_are_not_stale():
-    program = 'from dalembert.io import planar_markdown as r; print(r(), end="")'
-    assert PAGE.read_text(encoding="utf-8") == io.planar_markdown(), f"run: python -c '{program}' > {PAGE.name}"
+def test_the_schema_is_complete_and_its_example_runs():
     schema = io.planar_json_schema()
     assert set(schema["properties"]) == set(PlanarDocument.model_fields)
     assert "x-type" not in json.dumps(schema)

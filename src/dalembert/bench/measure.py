@@ -77,7 +77,7 @@ def bench(
     Args:
         problems: names; default: all.
         quick: only the short table.
-        progress: told what comes next.
+        progress: called with what comes next.
     """
     rows: list[Row] = []
     for problem in chosen(problems):

@@ -39,8 +39,8 @@ def run_bench(problems: list[str] | None, quick: bool, folder: Path | None) -> b
         table.add_row(*cells, style="" if row.met else "bold red")
     console.print(table)
     for ratio in ratios:
-        told = ratio.note or f"{ratio.median:.2f} times our time ({ratio.low:.2f} … {ratio.high:.2f})"
-        console.print(f"{ratio.peer}, {ratio.task}: {told}")
+        result = ratio.note or f"{ratio.median:.2f} times our time ({ratio.low:.2f} … {ratio.high:.2f})"
+        console.print(f"{ratio.peer}, {ratio.task}: {result}")
     if folder is not None:
         for path in report(rows, ratios, curves, folder):
             console.print(f"wrote {path}")

@@ -54,7 +54,7 @@ class RollingSurface(Constraint):
     surface: Annotated[Formula, SURFACE] = Field(
         description="h(x, y, z) (m) in axes of the world as drawn; e.g. sqrt(a**2*x**2 + b**2*y**2 + c**2*z**2)"
     )
-    axis: Vector = Field("z", validate_default=True, description="normal of the plane, in numbers, towards the surface")
+    axis: Vector = Field("z", validate_default=True, description="normal of the plane, in numbers, toward the surface")
     slips: bool = Field(False, description="it slides without friction instead of rolling")
 
     def check(self, site: Site) -> None:

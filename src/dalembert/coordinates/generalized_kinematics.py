@@ -98,9 +98,9 @@ class GeneralizedKinematics(TreeKinematics):
                 continue
             q[slot.q], u[slot.u] = _pose(how, slot, body) if how.is_free else how.of_own(*joint(slot.joint))
             for at in how.balls:
-                self._refuse_singular(slot, how, q[slot.q][at], u[slot.u][at])
+                self._refuse_singular(slot, how, q[slot.q][at])
 
-    def _refuse_singular(self, slot: Slot, joint: Rated, q: np.ndarray, u: np.ndarray) -> None:
+    def _refuse_singular(self, slot: Slot, joint: Rated, q: np.ndarray) -> None:
         if joint.steepness(q) < SINGULAR:
             if joint.rotations != "angles":
                 raise ModelError(

@@ -282,27 +282,43 @@ class NaturalCoordinates(Coordinates):
         centers, size = self._extent(cluster, frames, [at[k] for k in points])
         origin = points[0] if points else self._own(i, "origin", True, centers[0], at)
         cluster.basis = [origin]
-        directions: list[np.ndarray] = []
-        fixed: list[int] = []
-        ranked = sorted((k for k in mine if k != origin), key=lambda k: (k not in known, self.features[k].is_point))
-        for k in ranked:
-            d = at[k] - at[origin] if self.features[k].is_point else at[k]
-            length = float(np.linalg.norm(d))
-            if len(directions) == (2 if fixed else 3) or (self.features[k].is_point and length <= SHORT * size):
-                continue
-            if np.linalg.norm(_across(d / length, directions)) >= STEEP:
-                if self.features[k].home == 0 and not self.features[k].is_point:
-                    fixed.append(len(directions))
-                directions.append(d / length)
-                cluster.basis.append(k)
-                cluster.lengths.append(length)
-        for name, d in zip("uvw", _complement(directions, 2 if fixed else 3), strict=False):
-            cluster.basis.append(self._own(i, name, False, d, at))
-            cluster.lengths.append(1.0)
-        if fixed:
-            cluster.turn = (fixed[0], 1 - fixed[0])
+        others = sorted((k for k in mine if k != origin), key=lambda k: (k not in known, self.features[k].is_point))
+        self._choose_directions(i, others, at, size)
         cluster.fits = [k for k in known if k not in cluster.basis and not self._held(i, k)]
         cluster.level = self._level(i) if self.options.planar else None
+        self._settle(i, mine)
+        pairs = combinations_with_replacement(range(len(cluster.basis) - 1), 2)
+        cluster.pairs = [pair for pair in pairs if not self._implied(i, pair) and not self._leveled(i, pair)]
+
+    def _choose_directions(self, i: int, others: list[int], at: dict[int, np.ndarray], size: float) -> None:
+        """The first of the other features that stand out of each other, then vectors of its own: three directions, or
+        two if one of them is fixed to the ground."""
+        cluster = self.clusters[i]
+        directions: list[np.ndarray] = []
+        fixed: int | None = None
+        for k in others:
+            if len(directions) == (3 if fixed is None else 2):
+                break
+            feature = self.features[k]
+            d = at[k] - at[cluster.basis[0]] if feature.is_point else at[k]
+            length = float(np.linalg.norm(d))
+            is_short = feature.is_point and length <= SHORT * size
+            if is_short or np.linalg.norm(_across(d / length, directions)) < STEEP:
+                continue
+            if fixed is None and feature.home == 0 and not feature.is_point:
+                fixed = len(directions)
+            directions.append(d / length)
+            cluster.basis.append(k)
+            cluster.lengths.append(length)
+        for name, d in zip("uvw", _complement(directions, 3 if fixed is None else 2), strict=False):
+            cluster.basis.append(self._own(i, name, False, d, at))
+            cluster.lengths.append(1.0)
+        if fixed is not None:
+            cluster.turn = (fixed, 1 - fixed)
+
+    def _settle(self, i: int, mine: list[int]) -> None:
+        """Features that no cluster knew before have their home here; those of the basis get entries in q."""
+        cluster = self.clusters[i]
         for k in cluster.basis:
             feature = self.features[k]
             if feature.home is None:
@@ -312,8 +328,6 @@ class NaturalCoordinates(Coordinates):
         for k in mine:
             if self.features[k].home is None:
                 self.features[k].home = i
-        pairs = combinations_with_replacement(range(len(cluster.basis) - 1), 2)
-        cluster.pairs = [pair for pair in pairs if not self._implied(i, pair) and not self._leveled(i, pair)]
 
     def _own(self, i: int, name: str, is_point: bool, place: np.ndarray, at: dict[int, np.ndarray]) -> int:
         label = f"{self.clusters[i].bodies[0]}.{name}"

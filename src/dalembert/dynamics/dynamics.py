@@ -298,9 +298,11 @@ class Dynamics:
         seen = self.observe(t, q, u, parameters)
         return seen.kinetic, seen.potential
 
-    def mass_centre(self, q: Any, *, parameters: dict[str, float] | None = None) -> np.ndarray:
+    def mass_center(self, q: Any, *, parameters: dict[str, float] | None = None) -> np.ndarray:
         """Center of all mass (m), world axes."""
-        return self.kernels.mass_centre_kernel(0.0, q, self._no_force, self.parameters(parameters))
+        return self.kernels.mass_center_kernel(0.0, q, self._no_force, self.parameters(parameters))
+
+    mass_centre = mass_center  # its earlier name
 
     def point_jacobian(
         self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None

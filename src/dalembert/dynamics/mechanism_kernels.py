@@ -216,8 +216,8 @@ class MechanismKernels(KernelSet):
         return self._reactions[1]
 
     @made_once
-    def mass_centre_kernel(self) -> Kernel:
-        return self.compile("mass_centre", {"mass_centre": self.traced.mass_centre()})
+    def mass_center_kernel(self) -> Kernel:
+        return self.compile("mass_center", {"mass_center": self.traced.mass_center()})
 
     def jacobian_kernel(self, body: str) -> Kernel:
         """J = ∂v/∂u of a point of a body, and J̇ along q̇."""

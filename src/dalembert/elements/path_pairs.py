@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any, cast
 
@@ -226,38 +226,49 @@ def path_on_plane(motion: Motion, plane: Placed, path: Placed) -> Touching:
 
 
 def path_on_path(motion: Motion, one: Placed, other: Placed) -> Touching:
-    """Two curves along their common normal:  (P₂ − P₁)·T₁ = 0,  T₂·N₁ = 0.
-
-    Where this leaves a curve, its edge touches the other curve.
-    """
-    al, first, second = motion.al, _path(motion, one), _path(motion, other)
-    x, y = first.axes
-    u, v = second.axes
-    d = other.center - one.center
+    """Two curves along their common normal, or where an edge of an open one touches the other curve."""
+    al, pair = motion.al, _Pair(_path(motion, one), _path(motion, other))
+    x, y = pair.first.axes
     # The second curve in the plane of the first.
-    given = [part @ axis for part in (d, u, v) for axis in (x, y)]
+    given = [part @ axis for part in (other.center - one.center, *pair.second.axes) for axis in (x, y)]
+    here = At(al, given, lambda value: value)
+    at = settled(al, given, pair.guess, pair.step)
+    c = pair.points(here, at)[1][:2]
+    gap, nx, ny = pair.first.distance(al, c, at[0])
+    found = Touching(gap, one.center + c[0] * x + c[1] * y, nx * x + ny * y)
+    edges = [edge for edge in (_edge(here, pair.second, pair.first), _edge(here, pair.first, pair.second, -1)) if edge]
+    return _with_edges(here, pair, at, found, edges) if edges else found
 
-    def both(here: At, at: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        a, b = first.on(here, at[0]), second.on(here, at[1])
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two curves in the plane of the first and their common normal:  (P₂ − P₁)·T₁ = 0,  T₂·N₁ = 0."""
+
+    first: _Path
+    second: _Path
+
+    def points(self, here: At, at: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Of both curves x, y, x′, y′, x″, y″, each at its own s."""
+        a, b = self.first.on(here, at[0]), self.second.on(here, at[1])
         cx, cy, ux, uy, vx, vy = here.given
-        turned = [(ux * b[i] + vx * b[i + 1], uy * b[i] + vy * b[i + 1]) for i in (0, 2, 4)]
-        return a, [cx + turned[0][0], cy + turned[0][1], *turned[1], *turned[2]]
+        P, T, B = ((ux * b[i] + vx * b[i + 1], uy * b[i] + vy * b[i + 1]) for i in (0, 2, 4))
+        return a, [cx + P[0], cy + P[1], *T, *B]
 
-    facing = first.side * second.side
-
-    def far(here: At, at: Sequence[Any]) -> Any:
-        a, b = both(here, at)
+    def far(self, here: At, at: Sequence[Any]) -> Any:
+        a, b = self.points(here, at)
         return (a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1])
 
-    def guess(here: At) -> list[Any]:
-        many = [[s, r] for s in first.spread(here, PAIR_GUESSES) for r in second.spread(here, PAIR_GUESSES)]
-        return _least(here, many, lambda at: far(here, at))
+    def guess(self, here: At) -> list[Any]:
+        first, second = (curve.spread(here, PAIR_GUESSES) for curve in (self.first, self.second))
+        return _least(here, [[s, r] for s in first for r in second], lambda at: self.far(here, at))
 
-    def step(here: At, at: list[Any]) -> list[Any]:
-        a, b = both(here, at)
+    def step(self, here: At, at: list[Any]) -> list[Any]:
+        """A step of Newton's method."""
+        a, b = self.points(here, at)
         dx, dy, tx, ty = b[0] - a[0], b[1] - a[1], a[2], a[3]
         long_1, long_2 = tx * tx + ty * ty, b[2] * b[2] + b[3] * b[3]
         # The angle δ by which the tangents are not opposite (equal, if one curve is hollow), as sin δ.
+        facing = self.first.side * self.second.side
         turn = facing * (b[2] * ty - b[3] * tx) / here.al.sqrt(long_1 * long_2)
         miss = dx * tx + dy * ty
         # Derivatives by s and r.
@@ -267,40 +278,39 @@ def path_on_path(motion: Motion, one: Placed, other: Placed) -> Touching:
         moved = [(rr * miss - sr * turn) / determinant, (ss * turn - rs * miss) / determinant]
         return [
             curve.held(here, was - _limited(here, curve, by))
-            for curve, was, by in zip((first, second), at, moved, strict=True)
+            for curve, was, by in zip((self.first, self.second), at, moved, strict=True)
         ]
 
-    at = settled(al, given, guess, step)
-    b = both(At(al, given, lambda value: value), at)[1]
-    if first.closed and second.closed:
-        gap, nx, ny = first.distance(al, b[:2], at[0])
-        return Touching(gap, one.center + b[0] * x + b[1] * y, nx * x + ny * y)
-    here = At(al, given, lambda value: value)
-    gap, nx, ny = first.distance(al, b[:2], at[0])
-    found = [gap, *(nx * x + ny * y), *(one.center + b[0] * x + b[1] * y)]
-    # Where the common normal has left a curve, an edge is nearest: that of one curve on the other.
-    edges: list[list[Any]] = []
-    for curve, beside, sign in ((second, first, 1), (first, second, -1)):
-        if not curve.closed:
-            gap, normal, point = _edge(here, curve, beside)
-            edges.append([gap, *(sign * normal), *point])
-    apart = edges[0]
-    for edge in edges[1:]:
-        nearer = al.less(edge[0], apart[0])
-        apart = [al.where(nearer, p, q) for p, q in zip(edge, apart, strict=True)]
+
+def _with_edges(here: At, pair: _Pair, at: Sequence[Any], found: Touching, edges: Sequence[Touching]) -> Touching:
+    """Where the common normal has left a curve, an edge is nearest: that of one curve on the other."""
+    al, edge = here.al, edges[0]
+    for other in edges[1:]:
+        edge = _either(al, al.less(other.gap, edge.gap), other, edge)
     # A common normal away from contact need not be the shortest way.
-    nearer = al.less(0.0, apart[0]), al.less(apart[0], found[0])
-    kept = [al.where(nearer[0], al.where(nearer[1], p, q), q) for p, q in zip(apart, found, strict=True)]
-    for curve, s in zip((first, second), at, strict=True):
+    nearest = _either(al, al.less(edge.gap, found.gap), edge, found)
+    found = _either(al, al.less(0.0, edge.gap), nearest, found)
+    for curve, s in zip((pair.first, pair.second), at, strict=True):
         if not curve.closed:
             low, high = curve.ends(here)
             for within in (al.less(low, s), al.less(s, high)):
-                kept = [al.where(within, p, q) for p, q in zip(kept, apart, strict=True)]
-    return Touching(kept[0], al.array(kept[4:]), al.array(kept[1:4]))
+                found = _either(al, within, found, edge)
+    return found
 
 
-def _edge(here: At, curve: _Path, beside: _Path) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The end of an open curve that is nearer to another one: its distance from that, the normal there, the end."""
+def _either(al: Algebra, condition: Any, one: Touching, other: Touching) -> Touching:
+    """The one where the condition holds, the other elsewhere."""
+    point, gradient = (
+        al.array([al.where(condition, p, q) for p, q in zip(a, b, strict=True)])
+        for a, b in ((one.point, other.point), (one.gradient, other.gradient))
+    )
+    return Touching(al.where(condition, one.gap, other.gap), point, gradient)
+
+
+def _edge(here: At, curve: _Path, beside: _Path, sign: int = 1) -> Touching | None:
+    """The end of an open curve that is nearer to another one, with the normal there; nothing for a closed curve."""
+    if curve.closed:
+        return None
     al, (x, y), (u, v) = here.al, curve.axes, beside.axes
     spread = [beside.on(here, s)[:2] for s in beside.spread(here, PAIR_GUESSES)]
     ends: list[tuple[list[Any], Any]] = []
@@ -309,14 +319,11 @@ def _edge(here: At, curve: _Path, beside: _Path) -> tuple[Any, np.ndarray, np.nd
         d = curve.placed.center + at[0] * x + at[1] * y - beside.placed.center
         c = [d @ u, d @ v]
         far = [(c[0] - p) * (c[0] - p) + (c[1] - q) * (c[1] - q) for p, q in spread]
-        least = far[0]
-        for one in far[1:]:
-            least = al.minimum(least, one)
-        ends.append((c, least))
+        ends.append((c, reduce(al.minimum, far)))
     (one, near), (other, far) = ends
     c = [al.where(al.less(near, far), p, q) for p, q in zip(one, other, strict=True)]
     gap, nx, ny = beside.distance(al, c, beside.foot(al, c))
-    return gap, nx * u + ny * v, beside.placed.center + c[0] * u + c[1] * v
+    return Touching(gap, beside.placed.center + c[0] * u + c[1] * v, sign * (nx * u + ny * v))
 
 
 def _limited(here: At, curve: _Path, step: Any) -> Any:

@@ -41,6 +41,23 @@ def touching(motion: Motion, bodies: tuple[str, str], surfaces: tuple[Surface, S
 def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Surface]) -> None:
     """Report what is wrong with a pair of surfaces."""
     check_two_bodies(site, bodies)
+    _check_kinds(site, surfaces)
+    for i, surface in enumerate(surfaces):
+        _check_surface(site, f"surfaces[{i}]", surface)
+    if all(_is_hollow(surface) for surface in surfaces):
+        site.report("surfaces", "both surfaces are hollow", "inside: true on one of them")
+        return
+    for one, other in (surfaces, surfaces[::-1]):
+        if is_path(one):
+            check_beside(site, one, other)
+        elif other.kind == "sphere" and one.kind == "curve":
+            _check_roller(site, one, other)
+        elif other.kind == "sphere" and one.kind in ("sphere", "cylinder") and one.inside:
+            _check_fit(site, one, other)
+
+
+def _check_kinds(site: Site, surfaces: tuple[Surface, Surface]) -> None:
+    """There is a formula for the contact of these two."""
     kinds = (surfaces[0].kind, surfaces[1].kind)
     if "mesh" in kinds:
         message = "a mesh touches nothing: contact is between surfaces with a formula"
@@ -48,25 +65,19 @@ def check_pair(site: Site, bodies: tuple[str, str], surfaces: tuple[Surface, Sur
     elif _kinds(surfaces) not in PAIRS and _kinds(surfaces)[::-1] not in PAIRS:
         known = ", ".join(sorted(f"{a} and {b}" for a, b in PAIRS))
         site.report("surfaces", f"{kinds[0]} against {kinds[1]} is no pair that is known", f"one of {known}")
-    for i, surface in enumerate(surfaces):
-        _check_surface(site, f"surfaces[{i}]", surface)
-    hollow = [surface.inside and not (is_path(surface) and not closes(surface)) for surface in surfaces]
-    if all(hollow):
-        site.report("surfaces", "both surfaces are hollow", "inside: true on one of them")
-    if any(hollow) and kinds == ("sphere", "sphere"):
-        big, small = (site.value(surfaces[hollow.index(side)].radius) for side in (True, False))
-        if big is not None and small is not None and small >= big:
-            site.report("surfaces", f"a sphere of radius {small:g} does not fit into one of {big:g}", "a smaller one")
-    for one, other in (surfaces, surfaces[::-1]):
-        if one.kind == "curve" and other.kind == "sphere" and not is_path(one):
-            _check_roller(site, one, other)
-        if is_path(one):
-            check_beside(site, one, other)
-        if one.kind == "cylinder" and one.inside and other.kind == "sphere":
-            big, small = site.value(one.radius), site.value(other.radius)
-            if big is not None and small is not None and small >= big:
-                message = f"a sphere of radius {small:g} does not fit into a cylinder of {big:g}"
-                site.report("surfaces", message, "a smaller one")
+
+
+def _is_hollow(surface: Surface) -> bool:
+    """True if it is touched from within; an open curve has two sides and is not."""
+    return surface.inside and not (is_path(surface) and not closes(surface))
+
+
+def _check_fit(site: Site, around: Surface, ball: Surface) -> None:
+    """A sphere within a sphere or a cylinder is the smaller one."""
+    big, small = site.value(around.radius), site.value(ball.radius)
+    if big is not None and small is not None and small >= big:
+        what = "one" if around.kind == "sphere" else f"a {around.kind}"
+        site.report("surfaces", f"a sphere of radius {small:g} does not fit into {what} of {big:g}", "a smaller one")
 
 
 def _check_surface(site: Site, path: str, surface: Surface) -> None:

@@ -406,7 +406,7 @@ class Equations:
             total = total + state.X_WL.force(link.inertia.apply(state.V_L))
         return total
 
-    def mass_centre(self) -> np.ndarray:
+    def mass_center(self) -> np.ndarray:
         """Center of all mass; undefined without mass."""
         mass, moment = self.al.constant(0), self.al.zeros(3)
         for link, state in zip(self.tree.links, self.states, strict=True):

@@ -154,7 +154,7 @@ def write_c_program(folder: Path, name: str, program: CProgram, reference: np.nd
 
 
 def c_remark(text: str) -> str:
-    """Text of strangers within a remark of C: nothing that could end it, begin another, or join lines."""
+    """Untrusted text within a remark of C: nothing that could end it, begin another, or join lines."""
     return re.sub(r"[^\w .,:;()\[\]{}=+-]", "?", text, flags=re.ASCII)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def make_start(
         n_parameters=len(values), n_q=wanted.n_q, n_v=wanted.n_v, n_windings=len(windings), parameters=values,
         time=time, closed=limits.closed, exact=limits.exact, compatible=limits.compatible,
         largest_move=limits.largest_move, steps=limits.steps, moved=bool(given[0]),
-        place=tracer.places(), place_u=tracer.places_u(),
+        place=tracer.places("q"), place_u=tracer.places("u"),
         winding=np.array([w.q for w in windings], dtype=np.int64),
         winding_row=np.array([tracer.row(w.joint, w.index) for w in windings], dtype=np.int64),
         drawn=tracer.drawn(driven),
@@ -149,18 +149,14 @@ class _Tracer:
     def row(self, name: str, index: int) -> int:
         return self.wanted.joints[name][0] + index if name in self.wanted.joints else -1
 
-    def places(self) -> np.ndarray:
-        found = np.full(self.wanted.n_q, -1, dtype=np.int64)
-        for name, (at, n, _, _) in self.wanted.joints.items():
+    def places(self, which: Literal["q", "u"]) -> np.ndarray:
+        """Where coordinates or velocities of the joints stand among those of the tree, −1 for others."""
+        first, count, size = (0, 1, self.wanted.n_q) if which == "q" else (2, 3, self.wanted.n_v)
+        found = np.full(size, -1, dtype=np.int64)
+        for name, span in self.wanted.joints.items():
             if name in self.slots:
-                found[at : at + n] = np.arange(self.slots[name].q.start, self.slots[name].q.start + n)
-        return found
-
-    def places_u(self) -> np.ndarray:
-        found = np.full(self.wanted.n_v, -1, dtype=np.int64)
-        for name, (_, _, at, n) in self.wanted.joints.items():
-            if name in self.slots:
-                found[at : at + n] = np.arange(self.slots[name].u.start, self.slots[name].u.start + n)
+                at, n, start = span[first], span[count], getattr(self.slots[name], which).start
+                found[at : at + n] = np.arange(start, start + n)
         return found
 
     def _compile(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> Kernel:
@@ -212,22 +208,26 @@ class _Tracer:
     def moves(self) -> Kernel:
         """(q₀, q₁, p): the way of each joint from one to the other."""
         first, second = CASADI.symbols("q0", self.wanted.n_q), CASADI.symbols("q1", self.wanted.n_q)
-        parts = [
-            self._joint(name).difference(CASADI, first[1][at : at + n], second[1][at : at + n])
-            for name, (at, n, _, _) in self.wanted.joints.items()
-        ]
-        inputs = {"q0": first, "q1": second, "p": self.symbols["p"]}
-        return self._compile("moves", inputs, {"moves": CASADI.concatenate(parts)})
+
+        def move(joint: Any, q: slice, _: slice) -> np.ndarray:
+            return joint.difference(CASADI, first[1][q], second[1][q])
+
+        return self._of_each("moves", {"q0": first, "q1": second}, move)
 
     def led(self) -> Kernel:
         """(q₀, way, p): where the way leads."""
         first, way = CASADI.symbols("q0", self.wanted.n_q), CASADI.symbols("way", self.wanted.n_v)
-        parts = [
-            self._joint(name).integrate(CASADI, first[1][at : at + n], way[1][at_v : at_v + n_v])
-            for name, (at, n, at_v, n_v) in self.wanted.joints.items()
-        ]
-        inputs = {"q0": first, "way": way, "p": self.symbols["p"]}
-        return self._compile("led", inputs, {"led": CASADI.concatenate(parts)})
+
+        def lead(joint: Any, q: slice, v: slice) -> np.ndarray:
+            return joint.integrate(CASADI, first[1][q], way[1][v])
+
+        return self._of_each("led", {"q0": first, "way": way}, lead)
+
+    def _of_each(self, name: str, inputs: dict[str, Any], value: Callable[[Any, slice, slice], np.ndarray]) -> Kernel:
+        """A value of every joint, which knows where its coordinates and its velocities are."""
+        spans = self.wanted.joints.items()
+        parts = [value(self._joint(joint), slice(q, q + n), slice(v, v + n_v)) for joint, (q, n, v, n_v) in spans]
+        return self._compile(name, {**inputs, "p": self.symbols["p"]}, {name: CASADI.concatenate(parts)})
 
     def targets(self) -> Kernel:
         """(t, q, p, target): how far joints are from their targets, and their velocities as rows of a map of u."""

@@ -29,7 +29,7 @@ BEGIN, RATES, INDICATE, OBSERVE, COMPLETE, EVENTS, STEP, EXPOSE = range(8)
 # How it may end besides the ways of a run: an event ended the run; the number of independent states is another one.
 OVER, OTHER_FREEDOM = 40, 41
 
-WORN, GOOD = -1.0, 1.0  # indicator of the choice of states
+POOR, GOOD = -1.0, 1.0  # indicator of the choice of states
 MOST_AT_ONCE = 32  # events at one time
 
 # How the next state of an importer is found from the last one: what a prediction may be off, relative to the motion;
@@ -246,7 +246,7 @@ def _indicate(d: Device) -> int:
         status = p.retract(d.time, y, scratch)
         if status > OK:
             return FAILED
-        d.indicators[n] = WORN if status == RESTART else GOOD
+        d.indicators[n] = POOR if status == RESTART else GOOD
     return FINISHED
 
 
@@ -317,7 +317,7 @@ def _jump(d: Device, which: int) -> int:
 
 @native
 def _settle(d: Device) -> int:
-    """Event mode: events that have risen through zero act, worn states are chosen anew."""
+    """Event mode: events that have risen through zero act, ill-conditioned states are chosen anew."""
     d.again, jumped, scratch = False, False, np.empty(d.n_y)
     for _ in range(MOST_AT_ONCE):
         if _indicate(d) != FINISHED:

@@ -213,13 +213,13 @@ def _positions(s: Start, q: np.ndarray, wanted: np.ndarray) -> int:
 
 
 @native
-def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, strict: np.ndarray, wish: np.ndarray) -> int:
-    """Velocities of least norm that fit the constraints and the rows of ``strict``, close to those of ``wish``."""
+def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, strict: np.ndarray, soft: np.ndarray) -> int:
+    """Velocities of least norm that fit the constraints and the rows of ``strict``, close to those of ``soft``."""
     e = Closure.of(s, s.constraints(s.time, q, np.zeros(s.nv), s.parameters))
     A, b, n = np.empty((s.rows + s.n_v, s.nv)), np.empty(s.rows + s.n_v), s.rows
     A[:n] = e.A
     b[:n] = -1.0 * e.rate
-    wishes, missing, m = np.empty((s.n_v, s.nv)), np.empty(s.n_v), 0
+    desired, missing, m = np.empty((s.n_v, s.nv)), np.empty(s.n_v), 0
     if s.n_v > 0:
         w = Target.of(s, s.targets(s.time, q, s.parameters, s.measured(s.time, q, s.parameters)[: s.n_q]))
         for i in range(s.n_v):
@@ -227,8 +227,8 @@ def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, stric
                 A[n] = w.rows[i]
                 b[n] = rates[i]
                 n += 1
-            elif wish[i] != 0:
-                wishes[m] = w.rows[i]
+            elif soft[i] != 0:
+                desired[m] = w.rows[i]
                 missing[m] = rates[i]
                 m += 1
     _least(A[:n], b[:n], u)
@@ -237,9 +237,9 @@ def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, stric
         free = np.empty((m, s.nv))
         for i in range(m):
             x = np.empty(s.nv)
-            _least(A[:n], A[:n] @ wishes[i], x)
-            free[i] = wishes[i] - x
-            missing[i] -= (wishes[i] * u).sum()
+            _least(A[:n], A[:n] @ desired[i], x)
+            free[i] = desired[i] - x
+            missing[i] -= (desired[i] * u).sum()
         more = np.empty(s.nv)
         _least(free, missing[:m], more)
         u += more

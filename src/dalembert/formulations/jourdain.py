@@ -36,7 +36,7 @@ class Jourdain(BlockFormulation):
     R and p come from A u̇ = −γ by Gaussian elimination with complete pivoting, anew at every evaluation: the velocities
     without a pivot are the independent ones. Redundant rows get no pivot either. λ is recovered from the balance.
 
-    Reference: P. E. B. Jourdain, "Note on an analogue of Gauss' principle of least constraint", Q. J. Pure Appl. Math.
+    Reference: P. E. B. Jourdain, "Note on an analog of Gauss' principle of least constraint", Q. J. Pure Appl. Math.
     40 (1909) 153–157; J. García de Jalón, E. Bayo, sec. 5.1.2, eqs. 5.13–5.16.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,7 +15,8 @@ from dalembert.integrators import loop
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 
 __all__ = [
-    "EqualSteps", "Integrator", "Memory", "Monitor", "Problem", "Result", "Status", "Step", "Stepper", "Stepwise",
+    "AdaptiveSteps", "EqualSteps", "Integrator", "Memory", "Monitor", "Problem", "Result", "Status", "Step", "Stepper",
+    "Stepwise",
 ]  # fmt: skip
 
 
@@ -31,7 +33,7 @@ class Status(IntEnum):
     STIFF = loop.STIFF
     NO_CONVERGENCE = loop.NO_CONVERGENCE
     NO_HEADWAY = loop.NO_HEADWAY
-    WORN = loop.WORN
+    ILL_CONDITIONED = loop.ILL_CONDITIONED
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,21 @@ class Integrator(ABC):
         problem.write(memory.t, memory.y, out[0])
         status = self.advance(problem, memory, times, out, Monitor() if monitor is None else monitor)
         return result(problem, status, memory, times, out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveSteps(Integrator):
+    """A method that chooses the length of its steps.
+
+    Args:
+        max_step: longest step (s).
+        max_steps: gives up after so many.
+    """
+
+    max_step: float = math.inf
+    max_steps: int = 10_000_000
+
+    adaptive: ClassVar[bool] = True
 
 
 class Stepwise(Integrator):

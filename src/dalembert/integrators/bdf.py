@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import AdaptiveSteps, Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, land
 from dalembert.integrators.radau import power
 from dalembert.integrators.runge_kutta import first_step
@@ -329,23 +329,18 @@ def _go_on(s: DifferencesStep) -> int:
 
 
 @dataclass(frozen=True)
-class BackwardDifferences(Stepwise):
+class BackwardDifferences(AdaptiveSteps, Stepwise):
     """Backward differentiation of orders 1 to 5. For stiff problems at loose tolerances; one evaluation per iteration.
 
     Args:
         rtol, atol: local error allowed, relative and absolute.
-        max_step: longest step (s).
-        max_steps: gives up after so many.
     """
 
     rtol: float = 1e-7
     atol: float = 1e-9
-    max_step: float = math.inf
-    max_steps: int = 10_000_000
 
     name: ClassVar[str] = "bdf"
     order: ClassVar[int] = HIGHEST
-    adaptive: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rhs", "retract", "jacobian")
 
     def memory(self, problem: Problem) -> DifferencesMemory:

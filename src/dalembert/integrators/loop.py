@@ -11,6 +11,7 @@ from dalembert.integrators.ends import (
     FAILED,
     FINISHED,
     GO_ON,
+    ILL_CONDITIONED,
     NO_CONVERGENCE,
     NO_HEADWAY,
     PAUSED,
@@ -20,7 +21,6 @@ from dalembert.integrators.ends import (
     STIFF,
     STOPPED,
     TOO_MANY_STEPS,
-    WORN,
 )
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 from dalembert.integrators.switching import (
@@ -37,8 +37,8 @@ from dalembert.native import native
 from dalembert.numerics.context import CHOOSE
 
 __all__ = [
-    "EVENT", "FAILED", "FINISHED", "GO_ON", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED", "REJECTED",
-    "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "WORN", "hermite", "integrate", "land", "wind",
+    "EVENT", "FAILED", "FINISHED", "GO_ON", "ILL_CONDITIONED", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED",
+    "REJECTED", "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "hermite", "integrate", "land", "wind",
     "write",
 ]  # fmt: skip
 
@@ -501,6 +501,6 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         if status == GO_ON and s.watch and m.stiff >= STIFF_STEPS:
             status = STIFF
         if status == GO_ON and s.retracted == CHOOSE:
-            status = WORN
+            status = ILL_CONDITIONED
         if status != GO_ON:
             return status

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import AdaptiveSteps, Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, REJECTED
 from dalembert.integrators.runge_kutta import first_step
 from dalembert.native import ComplexMatrix, Flag, Function, Int, Integers, Matrix, Real, Ref, Vector, native
@@ -405,26 +405,21 @@ def _tolerance(rtol: float) -> float:
 
 
 @dataclass(frozen=True)
-class Radau(Stepwise):
+class Radau(AdaptiveSteps, Stepwise):
     """Radau IIA: three implicit stages, order 5, dense output of order 4. For stiff problems, also with multipliers.
 
     Args:
         form: which equations are solved: "ode" for ẏ = f; "index-1" or "ggl" (index 2) for those with multipliers;
             "index-2" for canonical ones with multipliers.
         rtol, atol: local error allowed, relative and absolute.
-        max_step: longest step (s).
-        max_steps: gives up after so many.
     """
 
     form: Literal["ode", "index-1", "ggl", "index-2"] = "ode"
     rtol: float = 1e-8
     atol: float = 1e-10
-    max_step: float = math.inf
-    max_steps: int = 10_000_000
 
     name: ClassVar[str] = "radau"
     order: ClassVar[int] = 5
-    adaptive: ClassVar[bool] = True
 
     @property
     def needs(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]

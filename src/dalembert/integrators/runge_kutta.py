@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.integrators import tables
-from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper, Stepwise
+from dalembert.integrators.base import AdaptiveSteps, EqualSteps, Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, hermite, land
 from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native
 
@@ -338,23 +338,18 @@ def _interpolate_stages(s: StagesStep) -> int:
 
 
 @dataclass(frozen=True)
-class _Embedded(Stepwise):
+class _Embedded(AdaptiveSteps, Stepwise):
     """An embedded pair with adaptive steps.
 
     Args:
         rtol, atol: local error allowed, relative and absolute.
-        max_step: longest step (s).
-        max_steps: gives up after so many.
         watch_stiffness: stop when stability limits the step.
     """
 
     rtol: float = 1e-10
     atol: float = 1e-12
-    max_step: float = math.inf
-    max_steps: int = 10_000_000
     watch_stiffness: bool = False
 
-    adaptive: ClassVar[bool] = True
     table: ClassVar[tables.Table]
 
     def memory(self, problem: Problem) -> PairMemory:

@@ -8,7 +8,6 @@ Reference: P. Virtanen et al., "SciPy 1.0", Nature Methods 17 (2020) 261-272; sc
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError
 from dalembert.integrators import loop
-from dalembert.integrators.base import Integrator, Memory, Monitor, Problem, Status
+from dalembert.integrators.base import AdaptiveSteps, Memory, Monitor, Problem, Status
 from dalembert.native import Native, native
 
 __all__ = ["SciPy"]
@@ -60,25 +59,20 @@ def _retracted(problem: Problem, t: float, y: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class SciPy(Integrator):
+class SciPy(AdaptiveSteps):
     """The methods behind SciPy's solve_ivp, as a cross-check: slow, without pauses and events.
 
     Args:
         method: as solve_ivp names it.
         rtol, atol: local error allowed, relative and absolute.
-        max_step: longest step (s).
-        max_steps: gives up after so many.
     """
 
     method: Literal["DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA"] = "DOP853"
     rtol: float = 1e-10
     atol: float = 1e-12
-    max_step: float = math.inf
-    max_steps: int = 10_000_000
 
     name: ClassVar[str] = "scipy"
     order: ClassVar[int] = 8
-    adaptive: ClassVar[bool] = True
 
     def advance(self, problem: Problem, memory: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
         if problem.n_events > problem.n_branches:

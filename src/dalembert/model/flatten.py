@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -290,85 +290,119 @@ def _list_modules(flat: Flat) -> None:
             getattr(module[scope.prefix.removesuffix(".")], section).append(name)
 
 
+@dataclass(frozen=True)
+class _Naming:
+    """What the names in one model mean in the whole: those of a sub-model get its prefix, or are bound from outside.
+
+    Attributes:
+        base: the body that ``ground`` stands for.
+        bound: formulas of the model around it, which take the place of parameters and inputs.
+        own: names of its parameters, states and inputs.
+        tables: names of its tables.
+    """
+
+    prefix: str
+    base: str
+    bound: dict[str, sp.Expr]
+    own: set[str]
+    tables: set[str]
+
+    @property
+    def is_outermost(self) -> bool:
+        """True if every name stays as it is."""
+        return not self.prefix and not self.bound
+
+    def body(self, name: str) -> str:
+        return self.base if name == "ground" else self.prefix + name
+
+    def inner(self, name: str) -> str:
+        return self.prefix + name
+
+    def frame(self, name: str) -> str:
+        return name if name in ("world", "body") else self.body(name)
+
+    def parameter(self, name: str) -> str:
+        if name not in self.own:
+            return name
+        full = self.bound.get(name, parameter(self.prefix + name))
+        if not isinstance(full, sp.Symbol):
+            raise ModelError(
+                Problem(f"parameter {self.prefix + name!r} is bound to {full} and cannot be set", "events")
+            )
+        return full.name
+
+    def formula(self, expression: sp.Expr) -> sp.Expr:
+        if self.is_outermost:
+            return expression
+        swap: dict[Any, Any] = {
+            symbol: self.bound.get(symbol.name, parameter(self.prefix + symbol.name))
+            for symbol in parameters_of(expression)
+            if symbol.name in self.own
+        }
+        for call in tables_in(expression):
+            if call.table in self.tables:
+                swap[call.args[0]] = parameter(self.prefix + call.table)
+        for atom in expression.atoms(AppliedUndef):
+            ref = as_reference(atom)
+            swap[atom] = reference(ref.quantity, self.body(ref.element), ref.index)
+        return replaced(expression, swap)
+
+    def row(self, values: Iterable[sp.Expr]) -> tuple[sp.Expr, ...]:
+        return tuple(self.formula(value) for value in values)
+
+    def record(self, record: Any) -> Any:
+        """An element, shape or placement with full names in it."""
+        return record if self.is_outermost else replace_names(record, self.formula, self._by_kind)
+
+    def element(self, element: Any) -> Any:
+        """An element under its full name."""
+        full = self.record(element)
+        return full.model_copy(update={"name": self.prefix + element.name}) if self.prefix else full
+
+    @cached_property
+    def _by_kind(self) -> dict[str, Callable[[str], str]]:
+        return {
+            "body": self.body,
+            "joint": self.inner,
+            "rate": self.inner,
+            "constraint": self.inner,
+            "parameter": self.parameter,
+            "frame": self.frame,
+        }
+
+
 def _collect(
     flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], depth: int = 0, outer: int = -1
 ) -> None:
+    """Write out one model, then those within it."""
+    prefix, module = scope.prefix, len(flat.modules)
     if depth > MAX_SUBMODEL_DEPTH:
-        raise ModelError(Problem(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}", scope.prefix))
-    prefix = scope.prefix
-    within = len(flat.modules)
+        raise ModelError(Problem(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}", prefix))
     flat.modules.append(Module(prefix.removesuffix("."), outer))
-    for name, value in model.parameter_values.items():
-        if name not in bound:
-            flat.parameters[prefix + name] = value
     own = {*model.parameter_values, *(e.name for e in (*model.states, *model.inputs))}
-    tables = {table.name for table in model.tables}
-
-    def element_name(name: str) -> str:
-        return base if name == "ground" else prefix + name
-
-    def frame_name(name: str) -> str:
-        return name if name in ("world", "body") else element_name(name)
-
-    def formula(expression: sp.Expr) -> sp.Expr:
-        if not prefix and not bound:
-            return expression
-        swap: dict[Any, Any] = {
-            symbol: bound.get(symbol.name, parameter(prefix + symbol.name))
-            for symbol in parameters_of(expression)
-            if symbol.name in own
-        }
-        for call in tables_in(expression):
-            if call.table in tables:
-                swap[call.args[0]] = parameter(prefix + call.table)
-        for atom in expression.atoms(AppliedUndef):
-            ref = as_reference(atom)
-            swap[atom] = reference(ref.quantity, element_name(ref.element), ref.index)
-        return replaced(expression, swap)
-
-    def parameter_name(name: str) -> str:
-        if name not in own:
-            return name
-        full = bound.get(name, parameter(prefix + name))
-        if not isinstance(full, sp.Symbol):
-            raise ModelError(Problem(f"parameter {prefix + name!r} is bound to {full} and cannot be set", "events"))
-        return full.name
-
-    def inner_name(name: str) -> str:
-        return prefix + name
-
-    names = {
-        "body": element_name,
-        "joint": inner_name,
-        "rate": inner_name,
-        "constraint": inner_name,
-        "parameter": parameter_name,
-        "frame": frame_name,
-    }
+    naming = _Naming(prefix, base, bound, own, {table.name for table in model.tables})
+    flat.parameters |= {prefix + name: value for name, value in model.parameter_values.items() if name not in bound}
     for section in SECTIONS[:-1]:
-        target = getattr(flat, section)
         for element in getattr(model, section):
-            if section == "inputs" and element.name in bound:
-                continue
-            full = replace_names(element, formula, names) if prefix or bound else element
-            full = full.model_copy(update={"name": prefix + element.name}) if prefix else full
-            full = full.in_full() if section == "forces" else full
-            if full.name in target:
-                raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
-            target[full.name] = (full, scope)
-            if len(target) > MAX_ELEMENTS:
-                raise ModelError(Problem(f"more than {MAX_ELEMENTS} elements", section))
-    flat.ground_shapes += [(replace_names(shape, formula, names), scope, base) for shape in model.ground_shapes]
-    for name, values in model.initial_values.items():
-        flat.initial_values[prefix + name] = tuple(formula(value) for value in values)
-    for name, values in model.initial_rates.items():
-        flat.initial_rates[prefix + name] = tuple(formula(value) for value in values)
-    for name, expression in model.quasi_velocities.items():
-        flat.quasi_velocities[prefix + name] = formula(expression)
+            if not (section == "inputs" and element.name in bound):
+                _add(getattr(flat, section), section, naming.element(element), scope)
+    flat.ground_shapes += [(naming.record(shape), scope, base) for shape in model.ground_shapes]
+    flat.initial_values |= {prefix + name: naming.row(values) for name, values in model.initial_values.items()}
+    flat.initial_rates |= {prefix + name: naming.row(values) for name, values in model.initial_rates.items()}
+    flat.quasi_velocities |= {prefix + name: naming.formula(w) for name, w in model.quasi_velocities.items()}
     for sub in model.submodels:
-        inner = Scope(f"{prefix}{sub.name}.", scope, replace_names(sub.pose, formula, {}))
-        values = {name: formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
-        _collect(flat, sub.model, inner, element_name(sub.base), values, depth + 1, within)
+        inner = Scope(f"{prefix}{sub.name}.", scope, naming.record(sub.pose))
+        values = {name: naming.formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
+        _collect(flat, sub.model, inner, naming.body(sub.base), values, depth + 1, module)
+
+
+def _add(target: dict[str, tuple[Any, Scope]], section: str, element: Any, scope: Scope) -> None:
+    full = element.in_full() if section == "forces" else element
+    if full.name in target:
+        raise ModelError(Problem(f"name {full.name!r} is used twice", section, "choose another name"))
+    target[full.name] = (full, scope)
+    if len(target) > MAX_ELEMENTS:
+        raise ModelError(Problem(f"more than {MAX_ELEMENTS} elements", section))
 
 
 def _hang_springs(flat: Flat) -> None:

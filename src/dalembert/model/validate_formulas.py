@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy as sp
@@ -93,37 +93,42 @@ def _as_float(formula: Any) -> float:
 
 def _check_names(place: Place, path: str, title: str, formula: Any, allowed: Allowed) -> None:
     for symbol in sorted(parameters_of(formula), key=str):
-        name = symbol.name
-        if name in place.signals:
-            _check_signal(place, path, title, formula, allowed, name)
-            continue
-        if name in place.values or name in allowed.local or name in place.known_parameters:
-            continue
-        fix = hint(name, {*place.known_parameters, *place.signals, *allowed.local})
-        if place.is_joint(name) and "q" in allowed.quantities:
-            fix = f"did you mean q({name})?"
-        elif (parts := name.rpartition("."))[2] in allowed.quantities and (
-            parts[0] in place.bodies or place.is_joint(parts[0])
-        ):
-            fix = f"did you mean {parts[2]}({parts[0]})?"
-        elif name == "t":
-            fix = "time is the symbol model.t, or 't' in a text"
-        place.report(path, f"{title}: unknown parameter {name!r} in {_short(formula)!r}", fix)
+        if symbol.name in place.signals:
+            _check_signal(place, path, title, formula, allowed, symbol.name)
+        elif not (symbol.name in place.values or symbol.name in allowed.local or symbol.name in place.known_parameters):
+            fix = _meant(place, symbol.name, allowed)
+            place.report(path, f"{title}: unknown parameter {symbol.name!r} in {_short(formula)!r}", fix)
     for table, count in sorted({(call.table, 2 if isinstance(call, GridCall) else 1) for call in tables_in(formula)}):
-        if place.signals.get(table) == "table":
-            found = place.named_in("tables").get(table)
-            if found is not None and count != (2 if found.z else 1):
-                message = f"{title}: table {table!r} takes {3 - count} argument{'s' * (count < 2)}, got {count}"
-                place.report(path, f"{message}, in {_short(formula)!r}", f"{table}({'x, y' if count < 2 else 'x'})")
-        else:
-            known = [*FUNCTIONS, *QUANTITIES]
-            known += [name for name, kind in place.signals.items() if kind == "table"]
-            message = f"{title}: unknown function {table!r} in {_short(formula)!r}"
-            place.report(path, message, f"{hint(table, known)}; or add a table of this name")
+        _check_table(place, path, title, formula, table, count)
     if TIME in formula.free_symbols and not allowed.time:
         place.report(path, f"{title}: {_short(formula)!r} depends on time; {allowed.rule}", "use a parameter")
     for atom in sorted(formula.atoms(AppliedUndef), key=str):
         _check_reference(place, path, title, atom, allowed)
+
+
+def _meant(place: Place, name: str, allowed: Allowed) -> str:
+    """What an unknown name was probably meant to be."""
+    head, _, tail = name.rpartition(".")
+    if place.is_joint(name) and "q" in allowed.quantities:
+        return f"did you mean q({name})?"
+    if tail in allowed.quantities and (head in place.bodies or place.is_joint(head)):
+        return f"did you mean {tail}({head})?"
+    if name == "t":
+        return "time is the symbol model.t, or 't' in a text"
+    return hint(name, {*place.known_parameters, *place.signals, *allowed.local})
+
+
+def _check_table(place: Place, path: str, title: str, formula: Any, table: str, count: int) -> None:
+    """A table that is called with so many arguments exists and takes them."""
+    if place.signals.get(table) != "table":
+        known = [*FUNCTIONS, *QUANTITIES, *(name for name, kind in place.signals.items() if kind == "table")]
+        message = f"{title}: unknown function {table!r} in {_short(formula)!r}"
+        place.report(path, message, f"{hint(table, known)}; or add a table of this name")
+        return
+    found = place.named_in("tables").get(table)
+    if found is not None and count != (2 if found.z else 1):
+        message = f"{title}: table {table!r} takes {3 - count} argument{'s' * (count < 2)}, got {count}"
+        place.report(path, f"{message}, in {_short(formula)!r}", f"{table}({'x, y' if count < 2 else 'x'})")
 
 
 def _check_signal(place: Place, path: str, title: str, formula: Any, allowed: Allowed, name: str) -> None:
@@ -140,6 +145,7 @@ def _check_signal(place: Place, path: str, title: str, formula: Any, allowed: Al
 
 
 def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Allowed) -> None:
+    """A quantity of an element, such as q(A): it may stand here, and the element is there and has it."""
     quantity, args = type(atom).__name__, atom.args
     fits = args and args[0].is_Symbol and all(arg.is_Integer and arg >= 0 for arg in args[1:]) and len(args) < 3
     if quantity not in OF_POSITION | OF_VELOCITY | OF_FORCES or not fits:
@@ -147,32 +153,40 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
         place.report(path, f"{title}: {_short(atom)!r} is not understood in a formula", fix)
         return
     ref = as_reference(atom)
+
+    def report(message: str, fix: str) -> None:
+        place.report(path, f"{title}: {_short(atom)!r}{message}", fix)
+
     if quantity not in allowed.quantities:
         what = "accelerations and forces that are not known yet" if quantity in OF_FORCES else "the motion"
         rule = allowed.rule or "what stands here is needed before they are"
-        place.report(path, f"{title}: {_short(atom)!r} depends on {what}; {rule}", "use a parameter")
+        report(f" depends on {what}; {rule}", "use a parameter")
     elif quantity in (*LINE_QUANTITIES, *TURN_QUANTITIES):
         forces = {name: force for name, force in place.named_in("forces").items() if _measures(force, quantity)}
         if ref.element not in forces:
             what = "torsion element" if quantity == "angle" else "spring or strut"
-            place.report(path, f"{title}: {_short(atom)!r}: no {what} {ref.element!r}", hint(ref.element, forces))
+            report(f": no {what} {ref.element!r}", hint(ref.element, forces))
     elif quantity == TORQUE or (quantity == REACTION and ref.element in place.named_in("constraints")):
         known = place.named_in("constraints")
         if ref.element not in known:
-            place.report(path, f"{title}: {_short(atom)!r}: no constraint {ref.element!r}", hint(ref.element, known))
+            report(f": no constraint {ref.element!r}", hint(ref.element, known))
         elif quantity == REACTION and COMPONENTS[ref.index] != "normal":
-            place.report(path, f"{title}: {_short(atom)!r}: of a constraint only its normal force", "normal")
+            report(": of a constraint only its normal force", "normal")
     elif quantity in (*BODY_QUANTITIES, *ROTATION_QUANTITIES, *ACCELERATION_QUANTITIES):
         if ref.element not in place.named_in("points"):
             place.check_body(path, title, ref.element)
     elif place.check_joint(path, title, ref.element) and quantity != REACTION:
-        sizes = place.sizes(ref.element)
-        count = None if sizes is None else sizes.nq if quantity == "q" else sizes.nv
-        if count is not None and ref.index >= count:
-            what = "coordinates" if quantity == "q" else "velocities"
-            given = f"joint {ref.element!r} has {count} {what}, index {ref.index} is none"
-            message = f"{title}: {_short(atom)!r}: {given}"
-            place.report(path, message, f"an index from 0 to {count - 1}" if count else "choose another joint")
+        _check_index(place, ref, report)
+
+
+def _check_index(place: Place, ref: Reference, report: Callable[[str, str], None]) -> None:
+    """A joint has the coordinate or velocity of this number."""
+    sizes = place.sizes(ref.element)
+    count = None if sizes is None else sizes.nq if ref.quantity == "q" else sizes.nv
+    if count is not None and ref.index >= count:
+        what = "coordinates" if ref.quantity == "q" else "velocities"
+        fix = f"an index from 0 to {count - 1}" if count else "choose another joint"
+        report(f": joint {ref.element!r} has {count} {what}, index {ref.index} is none", fix)
 
 
 def _measures(force: Any, quantity: str) -> bool:

@@ -1,4 +1,4 @@
-"""Recursive modular modelling: systems of any variables, composed of subsystems.
+"""Recursive modular modeling: systems of any variables, composed of subsystems.
 
 S = da.Subsystem("S"); S.include(part); S.invariant(…); S.equations()
 """

@@ -228,7 +228,7 @@ def _best(dense: Sequence[np.ndarray], rows: Sequence[Label]) -> int:
 
 
 def _dense(values: np.ndarray) -> np.ndarray:
-    """Rows of like size, so that metres and radians do not decide."""
+    """Rows of like size, so that meters and radians do not decide."""
     size = np.abs(values).max(axis=1, keepdims=True) if values.size else np.ones((len(values), 1))
     return values / np.where(size > 1e-12, size, np.inf)
 

@@ -136,10 +136,7 @@ class Description:
 
     def locate(self, name: str) -> Place | None:
         """Where the symbol of this name belongs, or None."""
-        key = ("place", name)
-        if key not in self.memo:
-            self.memo[key] = self._locate(name)
-        return self.memo[key]
+        return self._once(("place", name), lambda: self._locate(name))
 
     def _locate(self, name: str) -> Place | None:
         kinds = self._once("kinds", self._kinds)
@@ -181,10 +178,7 @@ class Description:
 
     def live(self, symbol: sp.Symbol) -> sp.Expr:
         """A symbol in symbols that kinematics do not define; most are their own."""
-        key = ("live", symbol)
-        if key not in self.memo:
-            self.memo[key] = self._live(symbol)
-        return self.memo[key]
+        return self._once(("live", symbol), lambda: self._live(symbol))
 
     def _live(self, symbol: sp.Symbol) -> sp.Expr:
         place = self._known(symbol.name)
@@ -210,10 +204,7 @@ class Description:
 
     def lively(self, expression: sp.Expr) -> sp.Expr:
         """A formula in symbols that kinematics do not define."""
-        key = ("lively", expression)
-        if key not in self.memo:
-            self.memo[key] = self._lively(expression)
-        return self.memo[key]
+        return self._once(("lively", expression), lambda: self._lively(expression))
 
     def _lively(self, expression: sp.Expr) -> sp.Expr:
         if not self.has_kinematics:

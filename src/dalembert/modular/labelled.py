@@ -243,7 +243,7 @@ class Labelled:
 
 
 def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
-    """The union-sum of labelled matrices; labels keep the order in which they first occur."""
+    """The union-sum of labeled matrices; labels keep the order in which they first occur."""
     algebras = {id(part.al): part.al for part in parts if part.entries}
     if len(algebras) > 1:
         raise DalembertError(f"matrices over different algebras: {', '.join(a.name for a in algebras.values())}")

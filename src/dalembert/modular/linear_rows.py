@@ -324,34 +324,17 @@ def reference(
         ModelError: naming invariants that are not met, unless ``lenient``.
     """
     numbers = numbers or numbers_of(equations)
-    values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
-    values |= {name: value for name, value in equations.parameters.items() if value is not None}
-    values |= {name: value for name, value in equations.guesses.items() if name in values}
-    values |= {name: value for one in numbers.known for name, value in one.values.items() if name in values}
-    values |= {**(start or {}), **parameters, **given}
-    missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
-    if missing:
-        raise ModelError(Problem(f"subsystem {equations.name!r}: parameters without values: {', '.join(missing)}"))
-    left: dict[str, float] = {}
-    place = {name: i for i, name in enumerate(numbers.moving)}
+    values = _first_values(equations, numbers, {**(start or {}), **parameters, **given}, parameters)
     held = {*given, *(name for one in numbers.known for name in one.values)}
+    left: dict[str, float] = {}
     for order in range(equations.order):
         rows = [i for i, label in enumerate(numbers.lower) if label.order == order]
-        names = [str(label) for label in equations.state if label.order == order and str(label) not in held]
         if not rows:
             continue
-        at = numbers(values)
         if not (lenient and order == 0):
-            for _ in range(STEPS):
-                if np.abs(at.lower[rows]).max() < 1e-14:
-                    break
-                J = at.lower_by[np.ix_(rows, [place[name] for name in names])]
-                step = -np.linalg.lstsq(J, at.lower[rows], rcond=1e-10)[0]
-                values |= {name: values[name] + float(d) for name, d in zip(names, step, strict=True)}
-                if np.abs(step).max(initial=0.0) < 1e-15 * (1 + np.abs(list(values.values())).max()):
-                    break
-                at = numbers(values)
-            at = numbers(values)
+            free = [str(label) for label in equations.state if label.order == order and str(label) not in held]
+            _meet(numbers, rows, free, values)
+        at = numbers(values)
         bad = {numbers.lower[i]: at.lower[i] for i in rows if not abs(at.lower[i]) < CONSISTENT}
         left |= {f"{label.text} at order {order}": float(value) for label, value in bad.items()}
     if left and not lenient:
@@ -366,6 +349,34 @@ def reference(
         )
     _stay(equations, numbers, values)
     return values, left
+
+
+def _first_values(
+    equations: ModularEquations, numbers: Numbers, given: Mapping[str, float], parameters: Mapping[str, float]
+) -> dict[str, float]:
+    """Zero, unless the description, a known part or, above all, the caller says otherwise."""
+    missing = [name for name, value in equations.parameters.items() if value is None and name not in parameters]
+    if missing:
+        raise ModelError(Problem(f"subsystem {equations.name!r}: parameters without values: {', '.join(missing)}"))
+    values = dict.fromkeys([*numbers.moving, *numbers.others], 0.0)
+    values |= {name: value for name, value in equations.parameters.items() if value is not None}
+    for known in (equations.guesses, *(one.values for one in numbers.known)):
+        values |= {name: value for name, value in known.items() if name in values}
+    return {**values, **given}
+
+
+def _meet(numbers: Numbers, rows: Sequence[int], free: Sequence[str], values: dict[str, float]) -> None:
+    """The nearest values of what is free that make the rows zero, by Newton's method."""
+    place = {name: i for i, name in enumerate(numbers.moving)}
+    columns = [place[name] for name in free]
+    for _ in range(STEPS):
+        at = numbers(values)
+        if np.abs(at.lower[rows]).max() < 1e-14:
+            break
+        step = -np.linalg.lstsq(at.lower_by[np.ix_(rows, columns)], at.lower[rows], rcond=1e-10)[0]
+        values |= {name: values[name] + float(d) for name, d in zip(free, step, strict=True)}
+        if np.abs(step).max(initial=0.0) < 1e-15 * (1 + np.abs(list(values.values())).max()):
+            break
 
 
 def _stay(equations: ModularEquations, numbers: Numbers, values: Mapping[str, float]) -> None:

@@ -292,7 +292,7 @@ class TracedSystem:
 
 
 def to_sx(matrix: Labelled) -> ca.SX:
-    """A labelled matrix over CasADi as a sparse matrix, in the order of its labels."""
+    """A labeled matrix over CasADi as a sparse matrix, in the order of its labels."""
     row_at = {row: i for i, row in enumerate(matrix.rows)}
     column_at = {column: j for j, column in enumerate(matrix.columns)}
     found = [(row_at[r], column_at[c], value) for r, line in matrix.entries.items() for c, value in line.items()]

@@ -1,4 +1,4 @@
-"""The node model as a subsystem: labelled matrices, composition, linearization and whatever else subsystems have.
+"""The node model as a subsystem: labeled matrices, composition, linearization and whatever else subsystems have.
 
 Flat, as Mo2DPack has it, or in groups: each group of bodies is derived by itself, and pins between groups are external
 invariants (Theorem 2.10).

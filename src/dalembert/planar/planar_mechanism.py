@@ -334,7 +334,7 @@ class Planar:
         return node_values(self, None if at is None else motion_of(at), time)
 
     def equations(self, *, independent: Iterable[Any] | None = None) -> ModularEquations:
-        """Dynamic equations of the node model: labelled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""
+        """Dynamic equations of the node model: labeled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""
         return self.to_subsystem(independent=independent).equations()
 
     def constraint_matrix(

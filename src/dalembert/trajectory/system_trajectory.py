@@ -115,15 +115,12 @@ class SystemTrajectory:
             path: a PNG file.
             quantities: names of variables.
         """
-        from dalembert.view import Plot, plot_series, write_png
+        from dalembert.view import Plot, plot_series, with_png
 
         given = [quantities] if isinstance(quantities, str) else quantities
         names = list(given) if given is not None else list(self.recorded.labels["state"])[:MOST_PANELS]
         plots = [Plot(name, "", {name: self.values(name)}) for name in names]
-        figure = plot_series(self.values("time"), plots, title=str(self.attrs["model"]))
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(plot_series(self.values("time"), plots, title=str(self.attrs["model"])), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: bodies and lines of all parts, moving, with plots beside them.

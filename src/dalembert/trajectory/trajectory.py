@@ -20,7 +20,7 @@ from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
 from dalembert.trajectory.certificate import Certificate
-from dalembert.trajectory.labeled import Labeled
+from dalembert.trajectory.labeled import Labeled, labeled
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
 from dalembert.trajectory.recorded import AXES, Recorded
@@ -191,19 +191,12 @@ class Trajectory(Labeled):
     @property
     def accelerations(self) -> xr.DataArray:
         """u̇."""
-        import xarray as xr
-
-        return xr.DataArray(
-            self.solved[0], dims=("time", "velocity"), coords={"time": self.time, "velocity": self.data.velocity}
-        )
+        return labeled(self.solved[0], self.time, velocity=self.data.velocity)
 
     @property
     def multipliers(self) -> xr.DataArray:
         """λ, one for each constraint equation."""
-        import xarray as xr
-
-        rows = [str(row) for row in self.dynamics.rows]
-        return xr.DataArray(self.solved[1], dims=("time", "row"), coords={"time": self.time, "row": rows})
+        return labeled(self.solved[1], self.time, row=[str(row) for row in self.dynamics.rows])
 
     @cached_property
     def wrenches(self) -> dict[str, np.ndarray]:
@@ -221,13 +214,8 @@ class Trajectory(Labeled):
 
     @cached_property
     def _reactions(self) -> dict[str, xr.DataArray]:
-        import xarray as xr
-
-        coords = {"time": self.time, "kind": ["torque", "force"], "axis": AXES}
-        return {
-            name: xr.DataArray(wrench, dims=("time", "kind", "axis"), coords=coords)
-            for name, wrench in self.wrenches.items()
-        }
+        kinds = ["torque", "force"]
+        return {name: labeled(wrench, self.time, kind=kinds, axis=AXES) for name, wrench in self.wrenches.items()}
 
     @property
     def residuals(self) -> dict[str, np.ndarray]:
@@ -308,9 +296,10 @@ class Trajectory(Labeled):
                 error, residuals of the constraints.
             forces: the default also shows how large the forces in the joints are.
         """
+        from dalembert.view import with_png
         from dalembert.view.run_plots import figure
 
-        return _drawn(figure(self, quantities, forces), path)
+        return with_png(figure(self, quantities, forces), path)
 
     def plot_phase(self, x: str, y: str | None = None, path: str | Path | None = None) -> Any:
         """One quantity against another, by default the velocity of a joint against its coordinate.
@@ -319,9 +308,10 @@ class Trajectory(Labeled):
             x, y: joints, outputs, or as in formulas: ``q(A)``, ``u(A)``, ``x(rod)``, ``y(rod)``, ``z(rod)``.
             path: a PNG file.
         """
+        from dalembert.view import with_png
         from dalembert.view.run_plots import phase
 
-        return _drawn(phase(self, x, y), path)
+        return with_png(phase(self, x, y), path)
 
     def animate(self, path: str | Path, *, forces: bool = False) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it.
@@ -407,14 +397,6 @@ class Trajectory(Labeled):
         if isinstance(data, Recorded):
             return write_sealed(path, replace(data, attrs=data.attrs | more))
         return write_sealed(path, data.assign_attrs(more))
-
-
-def _drawn(figure: Any, path: str | Path | None) -> Any:
-    from dalembert.view import write_png
-
-    if path is not None:
-        write_png(figure, path)
-    return figure
 
 
 def run_of(
@@ -521,34 +503,22 @@ def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
 
 
 class BodyMotion:
-    """Motion of one body over time, in world axes."""
+    """Motion of one body over time, in world axes.
+
+    Attributes:
+        position: of the body's origin (m).
+        quaternion: its orientation (w, x, y, z).
+        velocity: of the body's origin (m/s).
+        angular_velocity: (rad/s).
+    """
 
     def __init__(self, data: xr.Dataset):
-        self._data = data
+        self.position, self.quaternion = data["position"], data["orientation"]
+        self.velocity, self.angular_velocity = data["linear_velocity"], data["angular_velocity"]
 
     def __repr__(self) -> str:
-        times = self._data.sizes["time"]
+        times = self.position.sizes["time"]
         return f"<Motion of a body at {times} times: position, quaternion, velocity, angular_velocity>"
-
-    @property
-    def position(self) -> xr.DataArray:
-        """Position of the body's origin (m)."""
-        return self._data.position
-
-    @property
-    def quaternion(self) -> xr.DataArray:
-        """Orientation (w, x, y, z)."""
-        return self._data.orientation
-
-    @property
-    def velocity(self) -> xr.DataArray:
-        """Velocity of the body's origin (m/s)."""
-        return self._data.linear_velocity
-
-    @property
-    def angular_velocity(self) -> xr.DataArray:
-        """Angular velocity (rad/s)."""
-        return self._data.angular_velocity
 
 
 class JointMotion:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-__all__ = ["open_frame", "plot_path", "plot_series", "titled", "write_png"]
+__all__ = ["open_frame", "plot_path", "plot_series", "titled", "with_png", "write_png"]
 
 INK, MUTED, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
@@ -147,6 +147,13 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
     return write_atomic(path, buffer.getvalue(), ViewError)
 
 
+def with_png(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """The figure; also as a PNG file if there is a path."""
+    if path is not None:
+        write_png(figure, path)
+    return figure
+
+
 def _pictures(figure: Figure, pictures: Sequence[tuple[str, Callable[[Axes], None]]]) -> list[Axes]:
     """Small pictures, all in the same window."""
     drawn: list[Axes] = []
@@ -185,7 +192,7 @@ def _draw(panel: Axes, time: np.ndarray, plot: Plot, colors: dict[str, str]) -> 
     open_frame(panel)
     if not lines:
         return title
-    # Names are set afterwards: a leading underscore would hide the entry, a dollar sign start mathematics.
+    # Names are set afterward: a leading underscore would hide the entry, a dollar sign start mathematics.
     legend = panel.legend(
         lines,
         [str(k) for k in range(len(lines))],

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
 from dalembert.errors import ViewError
-from dalembert.spatial import Pose, quaternion
 from dalembert.view.figures import plot_series, title_of
+from dalembert.view.run_plots import Instant
 from dalembert.view.scene import PALETTE, Plot
 from dalembert.view.sticks import Sticks
 
@@ -53,18 +52,6 @@ def _panel(width: float, height: float) -> tuple[Figure, Any]:
     return figure, figure.subplots()
 
 
-class _Snapshot:
-    """One instant of a motion, as a state is read."""
-
-    def __init__(self, found: Any, k: int):
-        self._found, self._k = found, k
-
-    def body(self, name: str) -> tuple[Any, None]:
-        i = [str(body) for body in self._found.values("body")].index(name)
-        R = quaternion.to_matrix(NUMPY, self._found.values("orientation")[self._k, i])
-        return Pose(R, self._found.values("position")[self._k, i]), None
-
-
 def path_figure(found: Any, tracks: Mapping[str, tuple[str, np.ndarray]], positions: int, labels: bool) -> Figure:
     """The mechanism at some instants, the first one strong, with the paths of points.
 
@@ -74,8 +61,8 @@ def path_figure(found: Any, tracks: Mapping[str, tuple[str, np.ndarray]], positi
     figure, panel = _panel(6.8, 5.6)
     sticks, count = Sticks(found.dynamics.coordinates), len(found.values("time"))
     for k in np.unique(np.linspace(0, count - 1, max(positions, 1)).astype(int))[1:]:
-        sticks.draw(panel, _Snapshot(found, int(k)), color="#c6ccd4", labels=False, joints=False)
-    first = _Snapshot(found, 0)
+        sticks.draw(panel, Instant(found.motion, int(k)), color="#c6ccd4", labels=False, joints=False)
+    first = Instant(found.motion, 0)
     sticks.draw(panel, first, labels=labels)
     for k, (name, (body, track)) in enumerate(tracks.items()):
         flat = track @ sticks.axes.T

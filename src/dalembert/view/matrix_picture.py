@@ -1,4 +1,4 @@
-"""A picture of a labelled matrix: which entries there are, and how large they are."""
+"""A picture of a labeled matrix: which entries there are, and how large they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.view.figures import write_png
+from dalembert.view.figures import with_png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,6 +55,4 @@ def plot_matrix(matrix: Labelled, path: str | os.PathLike[str] | None = None, *,
         figure.colorbar(image, ax=axes, shrink=0.8)
     if title:
         axes.set_xlabel(title)
-    if path is not None:
-        write_png(figure, path)
-    return figure
+    return with_png(figure, path)

@@ -128,13 +128,10 @@ class Branches(Sequence[State]):
         Args:
             path: a PNG file.
         """
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.sticks import branch_figure
 
-        figure = branch_figure(self)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(branch_figure(self), path)
 
 
 def find_branches(assembler: Assembler) -> Branches:

@@ -169,7 +169,7 @@ class Comparison:
         Returns:
             a matplotlib figure, written to ``path`` (a PNG file) if given.
         """
-        from dalembert.view import plot_dots, write_png
+        from dalembert.view import plot_dots, with_png
 
         ran = sorted((entry for entry in self.data if entry.ran), key=lambda entry: entry.seconds or 0.0)
         if not ran:
@@ -179,16 +179,14 @@ class Comparison:
             for title, series in _PANELS.items()
         }
         panels = {title: series for title, series in panels.items() if any(v for row in series.values() for v in row)}
-        figure = plot_dots(
+        dots = plot_dots(
             [entry.formulation if entry.status == "trusted" else f"{entry.formulation} (not trusted)" for entry in ran],
             [entry.coordinates for entry in ran],
             panels,
             title=f"{self.model}, {self.duration:g} s, {self.method}",
             note=f"Δ: from {self.reference}",
         )
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(dots, path)
 
 
 # Heading, field, format.

@@ -163,12 +163,9 @@ class LinearChart:
 
 
 def _written(draw: Callable[[], Any], path: str | Path | None) -> Any:
-    from dalembert.view import write_png
+    from dalembert.view import with_png
 
-    figure = draw()
-    if path is not None:
-        write_png(figure, path)
-    return figure
+    return with_png(draw(), path)
 
 
 def _pairs(model: LinearModel) -> tuple[np.ndarray, np.ndarray]:

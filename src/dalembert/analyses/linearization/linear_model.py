@@ -373,13 +373,10 @@ class LinearModel:
 
     def plot_modes(self, path: str | Path | None = None) -> Any:
         """A table of eigenvectors: for each mode and coordinate an arrow with its size and phase."""
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.linear_plots import arrows
 
-        figure = arrows(self.name, self.modes(), self._labels())
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(arrows(self.name, self.modes(), self._labels()), path)
 
     def animate(self, mode: int, path: str | Path) -> Path:
         """One self-contained HTML file in which the mechanism moves along a mode, growth and decay left out.
@@ -408,14 +405,11 @@ class LinearModel:
 
     def plot_response(self, omega: Any, input: str, output: str, path: str | Path | None = None) -> Any:
         """Magnitude and phase over the angular frequency."""
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.linear_plots import bode
 
         omega = _frequencies(omega).reshape(-1)
-        figure = bode(omega, self.frequency_response(omega, input, output), input, output)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(bode(omega, self.frequency_response(omega, input, output), input, output), path)
 
 
 def _frequencies(omega: Any) -> np.ndarray:

@@ -267,14 +267,14 @@ class _Linearization:
         places = [d.u_names.index(name) for name in names if not name.endswith(".d")]
         rates = [d.u_names.index(name.removesuffix(".d")) for name in names if name.endswith(".d")]
         found = divide(A, holonomic, others, (places, rates or places))
-        self._check_rank(A, found)
+        self._check_rank(found)
         bad = [d.u_names[i] for i in places if i not in found.positions]
         bad += [f"{d.u_names[i]}.d" for i in rates if i not in found.velocities]
         if bad:
             raise DalembertError(f"states: {', '.join(bad)} cannot be independent together with the others")
         return found
 
-    def _check_rank(self, A: np.ndarray, found: Partition) -> None:
+    def _check_rank(self, found: Partition) -> None:
         """Fewer independent rows than rows: redundant everywhere is fine, singular here is not."""
         d = self.dynamics
         if len(found.rows) == len(self.acting) or d.coordinates.name != "relative" or self.start.request.release:

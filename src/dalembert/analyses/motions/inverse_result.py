@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io as text_io
 import json
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,6 +22,7 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Certificate, Check, Trajectory
+from dalembert.trajectory.labeled import csv_of, labeled
 from dalembert.trajectory.recorded import AXES
 from dalembert.trajectory.trajectory import BodyMotion, JointMotion
 
@@ -157,7 +156,7 @@ class Inverse:
     def __getitem__(self, name: str) -> xr.DataArray:
         """An unknown over time; else a coordinate of a joint, an output, or a prescribed quantity."""
         if name in self.names:
-            return self._labeled(self._found.tau[:, self.names.index(name)], self.unit(name))
+            return labeled(self._found.tau[:, self.names.index(name)], self._t, self.unit(name))
         for output in (name, output_name(name)):
             if output in self.dynamics.flat.outputs:
                 return self.output(output)
@@ -181,17 +180,6 @@ class Inverse:
         names, wrench = self._wrenches
         return {name: wrench[:, k] for k, name in enumerate(names)}
 
-    def _labeled(self, values: np.ndarray, unit: str = "") -> xr.DataArray:
-        import xarray as xr
-
-        return xr.DataArray(values, dims=("time",), coords={"time": self._t}, attrs={"units": unit} if unit else {})
-
-    def _by_velocity(self, values: np.ndarray) -> xr.DataArray:
-        import xarray as xr
-
-        coords = {"time": self._t, "velocity": self.dynamics.u_names}
-        return xr.DataArray(values, dims=("time", "velocity"), coords=coords)
-
     def unit(self, name: str) -> str:
         """Unit of an unknown: N m or N, or nothing where it is a parameter."""
         if name not in self.names:
@@ -213,10 +201,7 @@ class Inverse:
     @property
     def speeds(self) -> xr.DataArray:
         """Velocity that each unknown acts on: force times speed is power (rad/s, m/s)."""
-        import xarray as xr
-
-        coords = {"time": self._t, "unknown": self.names}
-        return xr.DataArray(self._speeds, dims=("time", "unknown"), coords=coords)
+        return labeled(self._speeds, self._t, unknown=self.names)
 
     @property
     def power(self) -> xr.DataArray:
@@ -237,7 +222,7 @@ class Inverse:
     @property
     def residual(self) -> xr.DataArray:
         """Forces on all velocities that are needed, but that no unknown can give; zero if the motion is feasible."""
-        return self._by_velocity(self._found.left)
+        return labeled(self._found.left, self._t, velocity=self.dynamics.u_names)
 
     @property
     def balance(self) -> tuple[np.ndarray, np.ndarray]:
@@ -249,7 +234,7 @@ class Inverse:
         known = self._rubbed.names if self._rubbed is not None else []
         if self._rubbed is None or name not in known:
             raise DalembertError(f"no friction {name!r}; the model has {', '.join(known) or 'none'}")
-        return self._labeled(self._rubbed.forces[:, known.index(name)])
+        return labeled(self._rubbed.forces[:, known.index(name)], self._t)
 
     # The motion
 
@@ -278,7 +263,7 @@ class Inverse:
     @property
     def accelerations(self) -> xr.DataArray:
         """u̇."""
-        return self._by_velocity(self._followed.du)
+        return labeled(self._followed.du, self._t, velocity=self.dynamics.u_names)
 
     @property
     def state(self) -> tuple[np.ndarray, np.ndarray]:
@@ -314,13 +299,10 @@ class Inverse:
     def reaction(self, name: str) -> xr.DataArray:
         """Wrench of a joint on its second body: torque and force in world axes, about the joint's point; without what
         drives do along the joint's own freedom."""
-        import xarray as xr
-
         names, wrench = self._wrenches
         if name not in names:
             raise DalembertError(f"no reaction of {name!r}; known: {', '.join(names)}")
-        coords = {"time": self._t, "kind": ["torque", "force"], "axis": AXES}
-        return xr.DataArray(wrench[:, names.index(name)], dims=("time", "kind", "axis"), coords=coords)
+        return labeled(wrench[:, names.index(name)], self._t, kind=["torque", "force"], axis=AXES)
 
     def reactions(self) -> dict[str, xr.DataArray]:
         """All of ``reaction`` by joint."""
@@ -351,13 +333,10 @@ class Inverse:
 
     def to_csv(self) -> str:
         """Time, unknowns, their power, and all coordinates of joints as a table."""
-        out = text_io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
         joints = [str(entry) for entry in self.motion.values("joint_q")]
-        writer.writerow(["time", *self.names, *(f"power of {n}" for n in self.names), *(f"q({j})" for j in joints)])
+        names = ["time", *self.names, *(f"power of {n}" for n in self.names), *(f"q({j})" for j in joints)]
         table = [self._t[:, None], self._found.tau, self.power.values, self.motion.values("joint_coordinates")]
-        writer.writerows([[repr(float(x)) for x in row] for row in np.concatenate(table, axis=1)])
-        return out.getvalue()
+        return csv_of(names, np.concatenate(table, axis=1))
 
     def save(self, path: str | Path) -> Path:
         """A file of all data: NetCDF (.nc), or a table of forces and coordinates (.csv)."""
@@ -373,13 +352,10 @@ class Inverse:
             path: a PNG file.
             quantities: as for a trajectory, and names of unknowns; default: unknowns, power, joint coordinates.
         """
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.inverse_plots import figure
 
-        found = figure(self, quantities)
-        if path is not None:
-            write_png(found, path)
-        return found
+        return with_png(figure(self, quantities), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with its forces beside it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io as text_io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Certificate, Trajectory
+from dalembert.trajectory.labeled import csv_of, labeled
 from dalembert.trajectory.recorded import AXES
 from dalembert.values import SEQUENCE
 
@@ -161,13 +160,8 @@ class Kinematics:
 
     # Motion
 
-    def _labeled(self, values: np.ndarray, unit: str, *dims: str) -> xr.DataArray:
-        import xarray as xr
-
-        coords: dict[str, Any] = {"time": self.motion.values("time")}
-        if "axis" in dims:
-            coords["axis"] = AXES
-        return xr.DataArray(values, dims=("time", *dims), coords=coords, attrs={"units": unit} if unit else {})
+    def _labeled(self, values: np.ndarray, unit: str, **axes: Any) -> xr.DataArray:
+        return labeled(values, self.motion.values("time"), unit, **axes)
 
     def _entry(self, name: str) -> int:
         if name not in self._rates.joint_names:
@@ -188,7 +182,7 @@ class Kinematics:
         q = self.motion.values("joint_coordinates")[:, own]
         first, second = self._rates.joints
         return Moving(
-            self._labeled(q[:, 0], unit) if len(own) == 1 else self._labeled(q, "", "component"),
+            self._labeled(q[:, 0], unit) if len(own) == 1 else self._labeled(q, "", component=None),
             self._labeled(self.motion.values("joint_velocities")[:, k], f"{unit}/s"),
             self._labeled(first[:, k], f"{unit}/s²"),
             self._labeled(second[:, k], f"{unit}/s³"),
@@ -223,11 +217,11 @@ class Kinematics:
         first, second = (part[:, k, 0] for part in self._rates.bodies)
         omega = self.motion.values("angular_velocity")[:, k]
         named = zip((omega, first, second), ("rad/s", "rad/s²", "rad/s³"), strict=True)
-        return Turning(*(self._labeled(values, unit, "axis") for values, unit in named))
+        return Turning(*(self._labeled(values, unit, axis=AXES) for values, unit in named))
 
     def _vectors(self, found: tuple[np.ndarray, ...]) -> Moving:
         named = zip(found, ("m", "m/s", "m/s²", "m/s³"), strict=True)
-        return Moving(*(self._labeled(values, unit, "axis") for values, unit in named))
+        return Moving(*(self._labeled(values, unit, axis=AXES) for values, unit in named))
 
     def point(self, body: str, at: Sequence[Any] | None = None) -> Moving:
         """A point of a body and its rates (world axes): the path of ``position`` is a coupler curve.
@@ -397,13 +391,10 @@ class Kinematics:
     def to_csv(self) -> str:
         """Time, and coordinate, velocity, acceleration and jerk of all joints with one freedom, as a table."""
         names = [name for name in self._rates.joint_names if "[" not in name]
-        out = text_io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["time", *(f"{letter}({name})" for name in names for letter in ("q", "u", "a", "j"))])
+        header = ["time", *(f"{letter}({name})" for name in names for letter in ("q", "u", "a", "j"))]
         columns = [part.values for name in names for part in self.joint(name)]
         table = np.stack([self.motion.values("time"), *columns], axis=1)
-        writer.writerows([[repr(float(x)) for x in row] for row in table])
-        return out.getvalue()
+        return csv_of(header, table)
 
     def save(self, path: str | Path) -> Path:
         """A file of all data: NetCDF (.nc), or a table of the joints (.csv)."""
@@ -419,13 +410,10 @@ class Kinematics:
             path: a PNG file.
             joints: whose; default: all with one freedom.
         """
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.kinematics_plots import rates_figure
 
-        figure = rates_figure(self, [joints] if isinstance(joints, str) else joints)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(rates_figure(self, [joints] if isinstance(joints, str) else joints), path)
 
     def draw(
         self,
@@ -443,7 +431,7 @@ class Kinematics:
             positions: how many are drawn; the first one is strong.
             labels: names of the joints.
         """
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.kinematics_plots import path_figure
 
         tracks: dict[str, tuple[str, np.ndarray]] = {}
@@ -453,10 +441,7 @@ class Kinematics:
             body, at = (one, None) if isinstance(one, str) else one
             place = "" if at is None else f" at ({', '.join(f'{float(x):g}' for x in _place(at))})"
             tracks[body + place] = (body.partition(".")[0], self.path(body, at).values)
-        figure = path_figure(self, tracks, positions, labels)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(path_figure(self, tracks, positions, labels), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""

@@ -13,6 +13,7 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.expressions import TIME
 from dalembert.modular import Subsystem
 from dalembert.trajectory import Certificate, Check
+from dalembert.trajectory.labeled import labeled
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import MOST_PANELS, SystemTrajectory
 
@@ -168,10 +169,7 @@ class SystemInverse(SystemTrajectory):
     @property
     def speeds(self) -> xr.DataArray:
         """Velocity that each unknown acts on: force times speed is power."""
-        import xarray as xr
-
-        coords = {"time": self.values("time"), "unknown": list(self.unknowns)}
-        return xr.DataArray(self._speeds, dims=("time", "unknown"), coords=coords)
+        return labeled(self._speeds, self.values("time"), unknown=list(self.unknowns))
 
     @property
     def power(self) -> xr.DataArray:
@@ -186,7 +184,7 @@ class SystemInverse(SystemTrajectory):
             path: a PNG file.
             quantities: names of unknowns and variables.
         """
-        from dalembert.view import Plot, plot_series, write_png
+        from dalembert.view import Plot, plot_series, with_png
 
         default = [*self.unknowns, *(n for n in self.recorded.labels["state"] if not n.endswith(".d"))]
         names = [quantities] if isinstance(quantities, str) else list(quantities or default[:MOST_PANELS])
@@ -197,10 +195,7 @@ class SystemInverse(SystemTrajectory):
         note = "thin lines: reversals" if self.events else ""
         marks = [event.time for event in self.events]
         title = str(self.attrs["model"])
-        figure = plot_series(self.values("time")[good], plots, title=title, marks=marks, note=note)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(plot_series(self.values("time")[good], plots, title=title, marks=marks, note=note), path)
 
 
 def _speeds(owner: Any, B: np.ndarray, states: np.ndarray) -> np.ndarray:

@@ -59,13 +59,10 @@ class Workspace:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The places that are reached; a matplotlib figure, written to ``path`` if given."""
-        from dalembert.view import write_png
+        from dalembert.view import with_png
         from dalembert.view.kinematics_plots import workspace_figure
 
-        figure = workspace_figure(self)
-        if path is not None:
-            write_png(figure, path)
-        return figure
+        return with_png(workspace_figure(self), path)
 
 
 @public

@@ -200,14 +200,14 @@ class Driver:
             # What the memory holds is consistent here; an interrupt before the next start comes back to it.
             before, pieces = dict(vars(self)), len(self.segments)
             try:
-                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.WORN, Status.EVENT):
+                if self.interrupted and status in (Status.PAUSED, Status.STIFF, Status.ILL_CONDITIONED, Status.EVENT):
                     raise KeyboardInterrupt
                 if status == Status.PAUSED:
                     assert self.checkpoint is not None
                     self.checkpoint.save(self)
                 elif status == Status.STIFF and self.fallback is not None:
                     self._change_method()
-                elif status == Status.WORN:
+                elif status == Status.ILL_CONDITIONED:
                     self._choose_anew()
                 elif status == Status.EVENT:
                     ended_by, trouble = self._react()

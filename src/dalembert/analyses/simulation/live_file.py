@@ -80,7 +80,7 @@ def write_live(
     engine, packed = engine_data(living.live, [one for runner in living.runners[1:] for one in runner[1:]])
     sliders = _parameter_sliders(living, packed, numbers) + _start_sliders(living, packed, starts)
     methods = _methods(run, living, packed, [one.name for one in typed])
-    live = {**_layout(living, places, drawing), **_words(run, living), **methods[0]["words"]}
+    live = {**_layout(living, places, drawing), **_words(living), **methods[0]["words"]}
     live |= {"methods": methods} if len(methods) > 1 else {}
     live |= {"motions": _motions(run, living, packed, typed)} if typed else {}
     page = Page(live_html(drawing, _sources(run, drawing), live, sliders, engine), run.dynamics.model.name)
@@ -344,7 +344,7 @@ def _method_words(
     return {"checks": checks, "facts": facts, "stiff": stiff}
 
 
-def _words(run: Trajectory, living: Living) -> dict[str, Any]:
+def _words(living: Living) -> dict[str, Any]:
     """Everything that the page may have to say, whatever the integrator is."""
     live, d = living.live, living.dynamics
     rows, switched = words.acting_rows(d, live.context)

@@ -93,12 +93,12 @@ function pullTo(run, pull) {
     let share = 1 / Math.max(1, longest);
     let next = null;
     for (let tries = 0; tries < 5 && !next; tries += 1, share /= 3) {
-      const wish = within(values.map((value, k) => value + share * step[k]));
-      const point = place(wish);
-      if (off(point) < off(here)) next = { wish, point };
+      const trial = within(values.map((value, k) => value + share * step[k]));
+      const point = place(trial);
+      if (off(point) < off(here)) next = { trial, point };
     }
     if (!next || off(here) - off(next.point) < 1e-6 * off(here)) break;
-    [values, here] = [next.wish, next.point];
+    [values, here] = [next.trial, next.point];
   }
   return { values, off: off(here) };
 }

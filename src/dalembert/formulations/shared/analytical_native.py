@@ -47,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Quasi-velocities are chosen anew where they determine the rates less well than where they were chosen, by this.
-WORN = 0.1
+LEAST_SHARE = 0.1
 
 # Below this quality of the quasi-velocities single evaluations take the equations with multipliers instead.
 POOR = 1e-4
@@ -156,7 +156,7 @@ def encode(o: ReducedVariables, t: float, x: np.ndarray, y: np.ndarray) -> int:
     quality = _quality(o, r)
     if state.known[0] == 0.0:
         state.G[:] = own[o.n :]
-        state.known[0] = max(WORN * quality, RANK_TOLERANCE)
+        state.known[0] = max(LEAST_SHARE * quality, RANK_TOLERANCE)
     status = finite(o.context, y)
     return CHOOSE if status == OK and o.choosing > 0 and quality < state.known[0] else status
 
