@@ -4,7 +4,9 @@
 
 Cold is a process with empty folders for compiled code, warm is the same again. "First use" of a formulation or of an
 integrator is the call of ``simulate`` (four-bar, 0.1 s) in a process that has simulated the default before; the default
-is compiled already, all else is not. Python's bytecode is written beside the sources first, as ``pip install`` does.
+is compiled already, all else is not. "Of it native code" is what the same run spends in translating, compiling, reading
+and linking native functions and kernels; it is asked of the functions that this version has for it. Python's bytecode
+is written beside the sources first, as ``pip install`` does.
 ``--against`` takes the interpreter of another environment, say one with a previous version, measures both in turn and
 shows its times over ours: above 1, ours is quicker.
 """
@@ -12,6 +14,7 @@ shows its times over ours: above 1, ours is quicker.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -80,6 +83,37 @@ def second_simulation() -> list[float]:
             assert run.certificate.finished
     whole, around = (found[1:] for found in samples.values())
     return [statistics.median(whole), min(whole), min(around)]
+
+
+def native_seconds() -> float | None:
+    """Seconds that ``dalembert run four-bar`` spends on native code; None in a version that is built differently."""
+    from dalembert.cli import app
+    from dalembert.codegen import kernel_build
+    from dalembert.native import function
+
+    spent, depth = 0.0, 0
+
+    def watched(call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **named: Any) -> Any:
+            nonlocal spent, depth
+            began, depth = time.process_time(), depth + 1
+            try:
+                return call(*args, **named)
+            finally:
+                depth -= 1
+                spent += 0.0 if depth else time.process_time() - began
+
+        return timed
+
+    ways = [(function, "entry"), (function, "code_address"), (getattr(kernel_build, "Build", None), "load")]
+    if not all(hasattr(owner, name) for owner, name in ways):
+        return None
+    for owner, name in ways:
+        setattr(owner, name, watched(getattr(owner, name)))
+    sys.argv = ["dalembert", "run", "four-bar"]
+    with contextlib.suppress(SystemExit):
+        app.main()
+    return spent
 
 
 # In the process that measures
@@ -168,6 +202,11 @@ def use(options: dict[str, Any]) -> Callable[[Version], Times]:
     return measure
 
 
+def native_part(version: Version) -> Times:
+    name = next(_names)
+    return version.call(name, native_seconds), version.call(name, native_seconds)
+
+
 def again(version: Version) -> Times:
     usual, least, around = version.call("default", second_simulation)
     print(f"  second simulation: least {1e3 * least:.1f} ms, {1e3 * around:.1f} ms of it around the integration")
@@ -179,6 +218,7 @@ def rows(uses: dict[str, Any], quick: bool) -> Iterator[tuple[str, Callable[[Ver
     yield "import dalembert", process("-c", "import dalembert")
     yield "from dalembert import simulate", process("-c", "from dalembert import simulate")
     yield "dalembert run four-bar", process("-m", "dalembert", "run", "four-bar")
+    yield "  of it native code", native_part
     yield "dalembert run four-bar --no-files", process("-m", "dalembert", "run", "four-bar", "--no-files")
     yield "second simulation of a four-bar", again
     for name, options in uses.items():

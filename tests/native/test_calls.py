@@ -341,9 +341,10 @@ def test_plain_mode_can_be_nested_and_watched():
 
 
 def test_a_whole_function_holds_all_that_it_calls_and_computes_the_same():
+    # All but what is rare.
     kinds = tuple(kind_of(np.ones(shape)) for shape in ((3, 3), 3, (2, 3), 2, 3, 2))
     root = instance_of(solve_constrained, kinds, False)
-    assert [*build.units(root)] == [root.symbol]
+    assert [*build.units(root, lazily=True)] == [root.symbol]
     assert len(root.copied()) > 10
     apart = instance_of(constrained_factors, (kinds[0], kinds[2]), False)
     assert len(build.units(apart)) > 5

@@ -62,8 +62,10 @@ class SympyAlgebra(Algebra):
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
         out = self.zeros(len(values), len(symbols))
         for i, value in enumerate(values):
+            present = cast(Any, sp.sympify(value)).free_symbols
             for j, symbol in enumerate(symbols):
-                out[i, j] = sp.diff(value, symbol)
+                if not symbol.free_symbols.isdisjoint(present):
+                    out[i, j] = sp.diff(value, symbol)
         return out
 
     def rate(self, values: np.ndarray, symbols: np.ndarray, direction: np.ndarray) -> np.ndarray:

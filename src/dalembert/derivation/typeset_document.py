@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from latex2mathml.converter import convert
-
 from dalembert.derivation.typesetter import lines, width
 
 __all__ = ["Document", "Folded", "Formula", "Heading", "Table", "Text", "aligned", "math"]
@@ -146,6 +144,8 @@ _UPRIGHT = re.compile(r'(?:<mi mathvariant="normal">[^<]*</mi>){2,}')
 @functools.lru_cache(maxsize=4096)
 def math(latex: str) -> str:
     """MathML of a formula."""
+    from latex2mathml.converter import convert  # brings a client of HTTP
+
     text = _APPLIED.sub(lambda m: f"\\{m[1]}{m[2] or ''}\\, ", latex)
     text = _SPACED.sub(lambda m: f"\\, \\{m[1]}", text)
     mathml = convert(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.native import Matrix, Outputs, Real, Vector, native
+from dalembert.native import Matrix, Outputs, Real, Vector, native, rare
 from dalembert.numerics.closing import close_loops
 from dalembert.numerics.context import OK, Blocks, Context, Solution, System, finite, residual_rates, stabilized, watch
 from dalembert.numerics.linear import hold_rank
@@ -49,7 +49,7 @@ def explicit_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     return finite(c, dy)
 
 
-@native
+@rare
 def hold_blocks(c: Context, e: Blocks):
     """A, γ, b and φ of the known rank."""
     sides = np.zeros((c.rows, 3))
@@ -62,7 +62,7 @@ def hold_blocks(c: Context, e: Blocks):
     e.phi[:] = sides[: c.holonomic, 2]
 
 
-@native
+@rare
 def _even_blocks(c: Context, e: Blocks):
     """All blocks in even units."""
     even_matrix(c, e.M)
@@ -73,7 +73,7 @@ def _even_blocks(c: Context, e: Blocks):
     even_sides(c, e.phi)
 
 
-@native
+@rare
 def _back(c: Context, du: np.ndarray, multipliers: np.ndarray):
     """u̇, and λ if it is known, in their own units."""
     du *= c.unit
@@ -112,7 +112,7 @@ def solved_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     return finite(c, dy)
 
 
-@native
+@rare
 def _even_loops(c: Context, e: Loops, gamma: np.ndarray, du: np.ndarray):
     """All of them in even units; Y = M⁻¹Aᵀ becomes S⁻¹ Y R."""
     even_rows(c, e.A)
@@ -128,7 +128,7 @@ def _even_loops(c: Context, e: Loops, gamma: np.ndarray, du: np.ndarray):
         e.compliance[:, i] *= c.row_unit[i]
 
 
-@native
+@rare
 def _hold_loops(c: Context, e: Loops, gamma: np.ndarray):
     """A of the known rank is E A; then γ, b and φ become E γ …, Y = M⁻¹Aᵀ becomes Y Eᵀ, the compliance E C Eᵀ."""
     rows, k = c.rows, e.A.shape[0]

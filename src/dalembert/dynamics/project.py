@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.dynamics.rub import watch_felt
-from dalembert.native import native
+from dalembert.native import native, rare
 from dalembert.numerics.alignment import partition_step
 from dalembert.numerics.context import CONFLICT, NO_CONVERGENCE, NO_MASS, NOT_FINITE, OK, Closure, Context, give_up
 from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, solve_constrained
@@ -169,7 +169,7 @@ def normalize(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     return OK
 
 
-@native
+@rare
 def _is_tolerable(c: Context, t: float, y: np.ndarray) -> bool:
     """True if positions and velocities are off by no more than is allowed."""
     e, worst = closure(c, t, y), 0.0

@@ -161,11 +161,11 @@ class Equations:
 
     @cached_property
     def jacobian(self) -> np.ndarray:
-        """A(t, q)."""
-        gamma = self.gamma
-        if not len(gamma):
+        """A(t, q): what the residual of velocities, which is linear in them, gains with each."""
+        b = self.velocity_bias
+        if not len(b):
             return self.al.zeros(0, self.nv)
-        return self.al.columns(lambda du: self.acceleration_residual(du) - gamma, self.nv)
+        return self.al.columns(lambda u: self.velocity_residual(u) - b, self.nv)
 
     # Forces
 

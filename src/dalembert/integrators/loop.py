@@ -33,7 +33,7 @@ from dalembert.integrators.switching import (
     switch,
     write,
 )
-from dalembert.native import native
+from dalembert.native import native, rare
 from dalembert.numerics.context import CHOOSE
 
 __all__ = [
@@ -177,7 +177,7 @@ def _crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, low: float
     return high, GO_ON
 
 
-@native
+@rare
 def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, three: np.ndarray) -> tuple[float, int]:
     """Where event i is above zero between three places of a step at which it is below, the middle one θ; 2 if nowhere.
 
@@ -217,7 +217,7 @@ def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, 
     return 2.0, GO_ON
 
 
-@native
+@rare
 def _note_undefined(m: Memory, t: float):
     """Events that are no number at a place of the motion: they pass through nothing, and cannot happen."""
     for i in range(len(m.g)):
@@ -227,7 +227,7 @@ def _note_undefined(m: Memory, t: float):
             m.undefined[i] += 1
 
 
-@native
+@rare
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
@@ -317,7 +317,7 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
     return FINISHED if m.written == len(times) else GO_ON
 
 
-@native
+@rare
 def _fixed_step(m: Memory, times: np.ndarray, step: float) -> tuple[float, float]:
     """The next step of a method with fixed steps: (h, time at its end). Outputs are met by whole numbers of steps."""
     target = times[m.written]
@@ -370,7 +370,7 @@ def wind(s: Step, t: float, y: np.ndarray) -> int:
     return GO_ON
 
 
-@native
+@rare
 def _cubic(p: Problem, m: Memory, s: Step) -> int:
     """Between the ends of a step whose method does not know better."""
     f, f_new = np.empty_like(s.new), np.empty_like(s.new)
@@ -439,7 +439,7 @@ def _close(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: np.n
     return _end_step(p, m, s, times, out)
 
 
-@native
+@rare
 def _keep_branches(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, status: int) -> int:
     """What branches of formulas make of the end of a step: the next status of the loop."""
     if status == EVENT and m.event > p.n_events - p.n_branches:

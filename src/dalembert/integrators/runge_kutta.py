@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.integrators import tables
 from dalembert.integrators.base import AdaptiveSteps, EqualSteps, Memory, Problem, Step, Stepper, Stepwise
 from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, hermite, land
-from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native
+from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native, rare
 
 __all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5", "first_step"]
 
@@ -118,7 +118,7 @@ def _estimate(s: PairStep, e: np.ndarray) -> float:
     return total
 
 
-@native
+@rare
 def _bent(s: PairStep) -> tuple[float, float]:
     """Lead the end of a step back onto the manifold; returns the scaled length of the way and the quality there."""
     y, new, pair, total = s.memory.y, s.new, s.pair, 0.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from dalembert.integrators.ends import FAILED, GO_ON, NO_HEADWAY
 from dalembert.integrators.problem import Memory, Problem
-from dalembert.native import native
+from dalembert.native import native, rare
 
 __all__ = ["ARMED", "EVENT_NUDGE", "LEAST_SIZE", "choose_branches", "events_at", "is_open", "switch", "write"]
 
@@ -38,7 +38,7 @@ def _sign(x: float) -> float:
     return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
 
 
-@native
+@rare
 def choose_branches(p: Problem, m: Memory, open_only: bool) -> int:
     """Take the branches of formulas that hold at the state, or a moment later where that is not decided; what is not
     decided then either is left open, as written. ``open_only``: those that were left open."""
@@ -122,7 +122,7 @@ def _jumps(p: Problem, m: Memory, before: np.ndarray, after: np.ndarray, happene
     return False
 
 
-@native
+@rare
 def switch(p: Problem, m: Memory, span: float) -> int:
     """Take the branch behind the one that just ended, and others that end at the same place."""
     first, chosen, x, happened = p.n_events - p.n_branches, m.branches, np.empty(p.n_events), m.event - 1

@@ -4,7 +4,7 @@
 docs/how-to/write-native-code.md.
 """
 
-from dalembert.native.function import FUNCTIONS, Bound, Native, checking, native, plain, vectorized, whole
+from dalembert.native.function import FUNCTIONS, Bound, Native, checking, native, plain, rare, vectorized, whole
 from dalembert.native.records import (
     BatchKernel,
     ComplexMatrix,
@@ -27,5 +27,5 @@ from dalembert.native.records import (
 __all__ = [
     "FUNCTIONS", "BatchKernel", "Bound", "ComplexMatrix", "Flag", "Flags", "Function", "Int", "IntegerMatrix",
     "Integers", "Kernel", "Kernels", "Matrix", "Native", "Outputs", "Real", "Record", "Ref", "Vector", "checking",
-    "native", "plain", "vectorized", "whole",
+    "native", "plain", "rare", "vectorized", "whole",
 ]  # fmt: skip

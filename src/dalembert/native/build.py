@@ -6,11 +6,17 @@ all, and verified when it is read; so processes may share it, and a file that is
 
 from __future__ import annotations
 
+import _thread
+import base64
+import ctypes
 import hashlib
 import json
 import os
 import sys
 import threading
+import traceback
+import zlib
+from collections.abc import Iterable
 from typing import Any
 
 from dalembert.errors import CompileError
@@ -27,6 +33,8 @@ __all__ = ["FAULTS", "Entry", "code_address", "entry", "entry_text", "mathematic
 
 # Of units whose loops are put into vector registers, and of all others.
 _LEVEL_OF_VECTORS, _LEVEL = 2, 1
+# Seconds until an interrupt comes again.
+_SOON = 0.05
 _SCALARS = {kind.name: kind for kind in (INT, FLOAT, BOOL, COMPLEX, NOTHING)}
 
 _lock = threading.RLock()
@@ -100,81 +108,137 @@ def entry(function: Any, kinds: tuple[Type, ...], checking: bool) -> Entry:
 
 # -- units ------------------------------------------------------------------------------------------------------------
 
+# A plan is what an earlier process found out about a function, as data:
+#   result    its type
+#   units     what it needs: the units that each of these calls
+#   rare      the same for each rare function below it
+#   texts     IR of what only rare functions need, and whether its loops are put into vector registers; packed
+#   faults    in checking mode
+_Plan = dict[str, Any]
 _results: dict[str, Type] = {}
+_rare: dict[str, _Plan] = {}
 
 
 def _load(symbol: str, function: Any, kinds: tuple[Type, ...], checking: bool) -> Type:
-    """Make sure that a function and all it calls are linked; returns its result type."""
+    """Make sure that a function and all it calls are linked, but for rare functions; returns its result type."""
     with _lock:
         if symbol in _results:
             return _results[symbol]
         plan = _read_plan(symbol)
-        objects = None if plan is None else _read_objects(plan)
+        objects = None if plan is None else _objects(plan["units"], {})
         result = None if plan is None else _decode(plan["result"])
         if plan is None or objects is None or result is None:
             root = instance_of(function, kinds, checking)
             result = root.result
-            plan, objects = _compile(root)
+            plan, texts = _make_plan(root)
+            objects = _objects(plan["units"], texts)
             write_object(_key("plan " + symbol), json.dumps(plan).encode())
+        assert objects is not None
         if "dalembert_grow" not in _addresses:
             _load_runtime()
-        imports = {name: _addresses[name] for unit in plan["units"].values() for name in unit if name in _addresses}
-        imports |= {name: _addresses[name] for name in ("dalembert_grow", "dalembert_shrink")}
-        if objects:
-            _link(objects, imports)
         FAULTS.update({int(number): text for number, text in plan["faults"].items()})
+        _rare.update(dict.fromkeys(plan["rare"], plan))
+        _link_units(plan["units"], objects)
         _results[symbol] = result
         return result
 
 
-def _read_plan(symbol: str) -> dict[str, Any] | None:
-    """Which units a function needs, as an earlier process found out."""
+def _read_plan(symbol: str) -> _Plan | None:
     data = read_object(_key("plan " + symbol))
     return None if data is None else json.loads(data)
 
 
-def _read_objects(plan: dict[str, Any]) -> dict[str, bytes] | None:
-    objects: dict[str, bytes] = {}
-    for name in plan["units"]:
-        if name not in _addresses:
-            data = read_object(_key(name))
-            if data is None:
-                return None
-            objects[name] = data
-    return objects
+def _make_plan(root: Instance) -> tuple[_Plan, dict[str, tuple[str, bool]]]:
+    """The plan of a function, and the IR of all units that it names."""
+    everything = units(root)
+    rare = [unit for unit in everything.values() if unit.manner == "rare" and unit is not root]
+    plan: _Plan = {"result": _encode(root.result), "units": _calls(root), "faults": {}}
+    plan["rare"] = {unit.symbol: _calls(unit) for unit in rare}
+    for unit in everything.values():
+        for member in (unit, *unit.copied().values()):
+            plan["faults"] |= {str(number): text for number, text in member.faults.items()}
+    texts: dict[str, tuple[str, bool]] = {}
+    for name, unit in everything.items():
+        vectors = unit.manner == "vectorized"
+        texts[name] = unit_text(unit, inlined=not vectors, lazily=True), vectors
+    later = {name: text for name, text in texts.items() if name not in plan["units"]}
+    plan["texts"] = base64.b64encode(zlib.compress(json.dumps(later).encode(), 1)).decode()
+    return plan, texts
 
 
-def units(root: Instance) -> dict[str, Instance]:
-    """A function and all units below it."""
+def _calls(root: Instance) -> dict[str, list[str]]:
+    """A function and the units below it that are linked with it, with the units that each of them calls."""
+    return {name: sorted(_not_rare(unit)) for name, unit in units(root, lazily=True).items()}
+
+
+def _not_rare(unit: Instance) -> dict[str, Instance]:
+    return {name: callee for name, callee in unit.linked().items() if callee.manner != "rare"}
+
+
+def units(root: Instance, lazily: bool = False) -> dict[str, Instance]:
+    """A function and all units below it; ``lazily``: but for rare functions."""
     found: dict[str, Instance] = {}
     waiting = [root]
     while waiting:
         unit = waiting.pop()
         if unit.symbol not in found:
             found[unit.symbol] = unit
-            waiting += unit.linked().values()
+            waiting += (_not_rare(unit) if lazily else unit.linked()).values()
     return found
 
 
-def _compile(root: Instance) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What a function needs, and the objects that are not linked yet, compiled unless they are in the cache."""
-    plan: dict[str, Any] = {"result": _encode(root.result), "units": {}, "faults": {}}
+def _objects(names: Iterable[str], texts: dict[str, tuple[str, bool]]) -> dict[str, bytes] | None:
+    """Objects of those units that are not linked yet, from the cache or compiled; None if neither can be."""
     objects: dict[str, bytes] = {}
-    for name, unit in units(root).items():
-        members = [unit, *unit.copied().values()]
-        plan["units"][name] = sorted(unit.linked())
-        for member in members:
-            plan["faults"] |= {str(number): text for number, text in member.faults.items()}
+    for name in names:
         if name not in _addresses:
             data = read_object(_key(name))
             if data is None:
-                if unit.manner == "vectorized":
-                    data = build_object(unit_text(unit), _LEVEL_OF_VECTORS)
-                else:
-                    data = build_object(unit_text(unit, inlined=True), _LEVEL, lean=True)
+                if name not in texts:
+                    return None
+                text, vectors = texts[name]
+                data = build_object(text, _LEVEL_OF_VECTORS) if vectors else build_object(text, _LEVEL, lean=True)
                 write_object(_key(name), data)
             objects[name] = data
-    return plan, objects
+    return objects
+
+
+def _link_units(calls: dict[str, list[str]], objects: dict[str, bytes]) -> None:
+    imports = {name: _addresses[name] for called in calls.values() for name in called if name in _addresses}
+    imports |= {name: _addresses[name] for name in ("dalembert_grow", "dalembert_shrink", "dalembert_find")}
+    if objects:
+        _link(objects, imports)
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
+def _find(name: bytes) -> int:
+    """Address of a rare function, for native code that is about to call it, and asks again where it gets none.
+
+    Native code cannot be left here. An interrupt comes again when it may have returned; where the first line already
+    raises one, ctypes reports it and native code gets none.
+    """
+    address, interrupted = 0, False
+    while address == 0:
+        try:
+            address = _load_rare(name.decode())
+        except KeyboardInterrupt:
+            interrupted = True
+        except Exception:
+            traceback.print_exc()
+            os._exit(1)
+    if interrupted:
+        threading.Timer(_SOON, _thread.interrupt_main).start()
+    return address
+
+
+def _load_rare(symbol: str) -> int:
+    with _lock:
+        if symbol not in _addresses:
+            plan = _rare[symbol]
+            objects = _objects(plan["rare"][symbol], json.loads(zlib.decompress(base64.b64decode(plan["texts"]))))
+            assert objects is not None
+            _link_units(plan["rare"][symbol], objects)
+        return _addresses[symbol]
 
 
 def _load_runtime() -> None:
@@ -189,7 +253,14 @@ def _load_runtime() -> None:
         {f"dalembert_{name}": libc_address(name) for name in ("malloc", "free")},
     )
     _addresses.update(addresses)
+    _addresses["dalembert_find"] = _address_of(_find)
     _owners.append(owner)
+
+
+def _address_of(callback: Any) -> int:
+    address = ctypes.cast(callback, ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 def _link(objects: dict[str, bytes], imports: dict[str, int]) -> None:

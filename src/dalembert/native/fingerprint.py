@@ -10,8 +10,9 @@ import functools
 import hashlib
 import sys
 import types as python_types
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,48 +37,51 @@ def translator_version() -> str:
 
 def fingerprint(function: Any, places: bool = False) -> str:
     """A digest of a native function, of what it calls, and of the constants in them; ``places``: and of their lines."""
-    found = _known.get((function, places))
+    return _digest(function.python, places, ())
+
+
+def _digest(python: Any, places: bool, callers: tuple[Any, ...]) -> str:
+    found = _known.get((python, places))
     if found is None:
-        members: dict[Any, str] = {}
-        _collect(function.python, members)
-        lines = [_place(python) for python in members] if places else []
-        # In the order of first use: two functions made by one factory have the same name.
-        digest = hashlib.sha256("\n".join([*members.values(), *lines]).encode())
-        found = _known[function, places] = digest.hexdigest()
+        text = "|".join(_parts(python, places, (*callers, python)))
+        found = _known[python, places] = hashlib.sha256(text.encode()).hexdigest()
     return found
 
 
-def _place(python: Any) -> str:
+def _parts(python: Any, places: bool, callers: tuple[Any, ...]) -> Iterator[str]:
     code = python.__code__
-    return f"{code.co_filename}:{code.co_firstlineno}:{code.co_linetable.hex()}"
-
-
-def _collect(python: Any, members: dict[Any, str]) -> None:
-    if python in members:
-        return
-    code = python.__code__
-    text = [str(python.__module__), python.__qualname__, code.co_code.hex(), repr(plain_constants(code))]
-    text += [repr(code.co_names), repr(code.co_varnames), repr(python.__annotations__)]
-    members[python] = ""
-    text.append(_describe(python.__defaults__, code.co_names, members))
+    yield from (str(python.__module__), python.__qualname__, code.co_code.hex(), repr(plain_constants(code)))
+    yield from (repr(code.co_names), repr(code.co_varnames), repr(python.__annotations__))
+    if places:
+        yield f"{code.co_filename}:{code.co_firstlineno}:{code.co_linetable.hex()}"
+    used = _Used(code.co_names, places, callers)
+    yield _describe(python.__defaults__, used)
     scope = dict(zip(code.co_freevars, (cell.cell_contents for cell in python.__closure__ or ()), strict=True))
     for name in (*code.co_names, *code.co_freevars):
         value = scope.get(name, python.__globals__.get(name, getattr(builtins, name, None)))
-        text.append(f"{name}={_describe(value, code.co_names, members)}")
-    members[python] = "|".join(text)
+        yield f"{name}={_describe(value, used)}"
 
 
-def _describe(value: Any, names: tuple[str, ...], members: dict[Any, str]) -> str:
+class _Used(NamedTuple):
+    """Where a value is used: names that the code has, whether places count, the function and those that call it."""
+
+    names: tuple[str, ...]
+    places: bool
+    callers: tuple[Any, ...]
+
+
+def _describe(value: Any, used: _Used) -> str:
     """A constant's value; of functions and modules what is used of them."""
     if is_own(value):
         value = own(value)
     if hasattr(value, "python") and hasattr(value, "key"):
-        _collect(value.python, members)
-        return f"{value.key} {list(members).index(value.python)} {getattr(value, 'manner', '')}"
+        python = value.python
+        digest = "itself" if python in used.callers else _digest(python, used.places, used.callers)
+        return f"{value.key} {digest} {getattr(value, 'manner', '')}"
     if isinstance(value, ARRAY):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, TUPLE):
-        return f"({', '.join(_describe(item, names, members) for item in value)})"
+        return f"({', '.join(_describe(item, used) for item in value)})"
     if isinstance(value, _PLAIN):
         return repr(value)
     if isinstance(value, type) and hasattr(value, "fields"):
@@ -90,16 +94,17 @@ def _describe(value: Any, names: tuple[str, ...], members: dict[Any, str]) -> st
         "numpy",
         "math",
     ):
-        used = [name for name in names if hasattr(value, name)]
-        items = [(name, tuple(other for other in names if other != name)) for name in used]
-        text += "".join(f",{name}={_describe(getattr(value, name), rest, members)}" for name, rest in items)
-        text += repr(getattr(value, "_fields", ())) + _describe_defaults(value, members)
+        for name in used.names:
+            if hasattr(value, name):
+                others = tuple(other for other in used.names if other != name)
+                text += f",{name}={_describe(getattr(value, name), used._replace(names=others))}"
+        text += repr(getattr(value, "_fields", ())) + _describe_defaults(value, used)
     return text
 
 
-def _describe_defaults(value: Any, members: dict[Any, str]) -> str:
+def _describe_defaults(value: Any, used: _Used) -> str:
     """What a named tuple is filled up with."""
-    return _describe(tuple(getattr(value, "_field_defaults", {}).items()), (), members)
+    return _describe(tuple(getattr(value, "_field_defaults", {}).items()), used._replace(names=()))
 
 
 def plain_constants(code: python_types.CodeType) -> tuple[Any, ...]:

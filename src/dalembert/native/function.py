@@ -24,7 +24,8 @@ from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Sc
 from dalembert.values import ARRAY, BOOLEAN, COMPLEX_NUMBER, FLOATING, INTEGER, TUPLE
 
 __all__ = [
-    "FUNCTIONS", "Bound", "Native", "checking", "kind_of", "native", "plain", "put", "taken", "vectorized", "whole",
+    "FUNCTIONS", "Bound", "Native", "checking", "kind_of", "native", "plain", "put", "rare", "taken", "vectorized",
+    "whole",
 ]  # fmt: skip
 
 # All native functions, by module and name.
@@ -183,6 +184,11 @@ def whole(function: Callable[..., Any]) -> Native:
     """Decorator: ``native`` for what is called very often with little to do: all that it calls becomes part of its
     machine code, so that no time is lost between them. It takes longer to compile."""
     return Native(function, "whole")
+
+
+def rare(function: Callable[..., Any]) -> Native:
+    """Decorator: ``native`` for what most runs never come to: compiled when native code calls it for the first time."""
+    return Native(function, "rare")
 
 
 class Bound:

@@ -46,7 +46,8 @@ class Instance:
         callees: instances that it calls.
         faults: in checking mode, what each number of a fault means.
         inlined: short, and copied into its callers.
-        manner: ``vectorized``: its loops are put into vector registers; ``whole``: all that it calls is part of it.
+        manner: ``vectorized``: its loops are put into vector registers; ``whole``: all that it calls is part of it;
+            ``rare``: most processes never call it.
     """
 
     symbol: str
@@ -302,11 +303,12 @@ class _Translator(Statements):
         return number
 
 
-def unit_text(instance: Instance, inlined: bool = False) -> str:
+def unit_text(instance: Instance, inlined: bool = False, lazily: bool = False) -> str:
     """The IR of a unit: a function, copies of the short ones it calls, and declarations of the others.
 
     Args:
         inlined: the copies become part of what calls them; else LLVM decides.
+        lazily: rare functions are looked for at their first call.
     """
     members = list(instance.copied().values())
     text = [f"define {instance.returns} {instance.text}"]
@@ -316,7 +318,11 @@ def unit_text(instance: Instance, inlined: bool = False) -> str:
     everything = [instance, *members]
     lines = {line for member in everything for line in member.declared}
     for other in instance.linked().values():
-        lines.add(f"declare {other.returns} @{other.symbol}({', '.join(other.signature)})")
+        if lazily and other.manner == "rare":
+            lines.add(_FIND)
+            text.append(_stub(other))
+        else:
+            lines.add(f"declare {other.returns} @{other.symbol}({', '.join(other.signature)})")
     head = [constant for member in everything for constant in member.constants]
     body = "\n".join(text)
     if "@allocate(" in body:
@@ -324,3 +330,29 @@ def unit_text(instance: Instance, inlined: bool = False) -> str:
     if "@release(" in body:
         head.append(arena.RELEASE)
     return "\n".join([*head, *sorted(lines), body])
+
+
+_FIND = "declare ptr @dalembert_find(ptr)"
+
+
+def _stub(rare: Instance) -> str:
+    """What is called in place of a rare function: it asks for the address once."""
+    name, kinds = rare.symbol, rare.signature
+    given = ", ".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
+    call = f"call {rare.returns} %code({given})"
+    end = f"  {call}\n  ret void" if rare.returns == "void" else f"  %result = {call}\n  ret {rare.returns} %result"
+    return f"""@{name}.code = internal global ptr null
+@{name}.name = internal constant [{len(name) + 1} x i8] c"{name}\\00"
+define internal {rare.returns} @{name}({given}) noinline #0 {{
+  br label %look
+look:
+  %code = load atomic ptr, ptr @{name}.code acquire, align 8
+  %known = icmp ne ptr %code, null
+  br i1 %known, label %go, label %find
+find:
+  %found = call ptr @dalembert_find(ptr @{name}.name)
+  store atomic ptr %found, ptr @{name}.code release, align 8
+  br label %look
+go:
+{end}
+}}"""

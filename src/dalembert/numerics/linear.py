@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.native import native, whole
+from dalembert.native import native, rare, whole
 from dalembert.numerics.reflections import Reflections, basis, dot, dot_along, reduce_rows, reflect
 
 __all__ = [
@@ -130,7 +130,7 @@ class Free(NamedTuple):
     H: np.ndarray
 
 
-@native
+@rare
 def _depend(L: np.ndarray, rows: np.ndarray, columns: np.ndarray, S: np.ndarray, K: np.ndarray) -> None:
     """How rows beyond the rank depend on those before."""
     (count, rank), n, size = S.shape, columns.shape[0], K.shape[0]
@@ -317,7 +317,7 @@ def _least_norm(R: Rows, rank: int, rest: np.ndarray, out: np.ndarray) -> None:
         out[R.rows[k]] = p[k]
 
 
-@native
+@rare
 def _shorten(R: Rows, p: np.ndarray, dependent: np.ndarray, out: np.ndarray) -> None:
     """p ← λ₁ of the shortest λ = (λ₁, λ₂) that does the same as (p, 0); λ₂ goes to the places of the dependent rows."""
     count, rank = R.S.shape
@@ -355,7 +355,7 @@ def solve_constrained(
     return OK, rank, ratio, constrained_solution(M, f, gamma, Q, R, free, du, multipliers)
 
 
-@native
+@rare
 def hold_rank(A: np.ndarray, rank: int, sides: np.ndarray) -> None:
     """Make A have a rank that is known, in place, with the right-hand sides (columns) that belong to its rows.
 

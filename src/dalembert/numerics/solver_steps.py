@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.native import native
+from dalembert.native import native, rare
 from dalembert.numerics.context import FAILED, NO_MASS, NOT_FINITE, OK, Context, Solution, System, give_up, watch
 from dalembert.numerics.elimination import echelon, echelon_basis, equilibrate
 from dalembert.numerics.linear import (
@@ -35,7 +35,7 @@ def null_space(c: Context, t: float, e: System, out: Solution) -> int:
     return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
 
 
-@native
+@rare
 def move_what_has_mass(
     M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray, multipliers: np.ndarray
 ) -> int:
@@ -68,7 +68,7 @@ def move_what_has_mass(
     return OK
 
 
-@native
+@rare
 def undetermined(c: Context, M: np.ndarray, A: np.ndarray, otherwise: int) -> int:
     """Why M and A gave no accelerations: numbers that are none, a direction with neither mass nor constraint, or what
     the formulation says itself."""
