@@ -152,14 +152,14 @@ class SystemFollower:
             if type(value) is not float and not barred & names_in(value):
                 self.balances.append((row.text, value))
         if len(self.balances) != len(hidden) or self.system.sizes or self.system.signs:
-            names = ", ".join(label.text for label in hidden)
-            free = self._free(hidden)
+            free = ", ".join(label.text for label in self._free(hidden))
             if free:
                 raise DalembertError(
-                    f"subsystem {subsystem.name!r}: the prescribed motion leaves {len(free)} more of its freedoms, such "
-                    f"as {', '.join(label.text for label in free)}, to dynamics.  Fix: prescribe them, too; where they "
-                    f"are to move freely, da.simulate with the motion as an invariant"
+                    f"subsystem {subsystem.name!r}: the prescribed motion leaves {free} to dynamics, one for each "
+                    f"degree of freedom that it does not determine.  Fix: prescribe them, too; where they are to move "
+                    f"freely, da.simulate with the motion as an invariant"
                 )
+            names = ", ".join(label.text for label in hidden)
             count = f"{len(self.balances)} instead of {len(hidden)} balances of forces without unknowns"
             why = count if len(self.balances) != len(hidden) else "friction, which jumps"
             raise DalembertError(
