@@ -29,11 +29,18 @@ def _constant(value: float) -> ca.SX:
     return ca.SX(value)
 
 
-def _folding(op: int, neutral: int) -> Callable[[Traced, Any], Any]:
-    """The operator that leaves what stands on its left as it is if the neutral element stands on its right."""
+def _folding(op: int, neutral: int, opposite: int | None = None) -> Callable[[Traced, Any], Any]:
+    """The operator that leaves what stands on its left as it is if the neutral element stands on its right.
+
+    Args:
+        opposite: what is done instead with the negative of what stands on the right, as x + (−y) = x − y; CasADi
+            would do the same, of two nodes.
+    """
 
     def apply(self: Traced, other: Any) -> Any:
         if type(other) is Traced:
+            if opposite is not None and other.op == _NEG and (y := other.a) is not None:  # another thread may build it
+                return Traced(None, opposite, self, y)
             return Traced(None, op, self, other)
         if not isinstance(other, NUMBER):
             return NotImplemented
@@ -60,8 +67,8 @@ class Traced:
         """The scalar in CasADi's graph."""
         return _build(self) if self.made is None else self.made
 
-    __add__ = __radd__ = _folding(_ADD, 0)
-    __sub__ = _folding(_SUB, 0)
+    __add__ = __radd__ = _folding(_ADD, 0, _SUB)
+    __sub__ = _folding(_SUB, 0, _ADD)
     __truediv__ = _folding(_DIV, 1)
 
     def __rsub__(self, other: Any) -> Any:
@@ -91,6 +98,8 @@ class Traced:
         return CASADI.power(self, exponent)
 
     def __neg__(self) -> Traced:
+        if self.op == _NEG and (x := self.a) is not None:
+            return x
         return Traced(None, _NEG, self)
 
     def __repr__(self) -> str:

@@ -8,6 +8,8 @@ None and CasADi does it.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +17,7 @@ import casadi as ca
 
 from dalembert.algebra.casadi_algebra import CASADI, Traced
 
-__all__ = ["formula_gradients", "formula_rates", "formula_without", "operands_first"]
+__all__ = ["Steps", "formula_gradients", "formula_rates", "formula_without", "operands_first"]
 
 MOST = 3000  # scalars in a graph that is walked here
 _SUMS = {ca.OP_ADD: 1.0, ca.OP_SUB: -1.0}
@@ -113,20 +115,75 @@ def formula_without(values: Sequence[Any], zeros: set[int], order: Sequence[Trac
     for node in order:
         a, b = (new.get(id(x), x) if type(x) is Traced else x for x in (node.a, node.b))
         if a is not node.a or b is not node.b:
-            new[id(node)] = _again(node.op, a, b)
+            new[id(node)] = _SCALARS[node.op](a, b)
     return [new.get(id(value), value) if type(value) is Traced else value for value in values]
 
 
-def _again(op: int, a: Any, b: Any) -> Any:
-    """The same operation on other operands, which may be numbers."""
-    if op == ca.OP_ADD:
-        return a + b
-    if op == ca.OP_SUB:
-        return a - b
-    if op == ca.OP_MUL:
-        return a * b
-    if op == ca.OP_DIV:
-        return Traced(None, op, a, b) if type(b) is float and b == 0.0 else a / b
-    if op == ca.OP_NEG:
-        return -a
-    return Traced(None, op, a)
+def _quotient(a: Any, b: Any) -> Any:
+    return Traced(None, ca.OP_DIV, a, b) if type(b) is float and b == 0.0 else a / b
+
+
+def _function(op: int) -> Callable[[Any, Any], Any]:
+    return lambda a, _b: Traced(None, op, a)
+
+
+_SCALARS: dict[int, Callable[[Any, Any], Any]] = {
+    **{op: _function(op) for op in _UNARY},
+    ca.OP_ADD: operator.add,
+    ca.OP_SUB: operator.sub,
+    ca.OP_MUL: operator.mul,
+    ca.OP_DIV: _quotient,
+    ca.OP_NEG: lambda a, _b: -a,
+}
+_NUMBERS: dict[int, Callable[[Any, Any], float]] = {
+    **_SCALARS,
+    ca.OP_DIV: operator.truediv,
+    ca.OP_SIN: lambda a, _b: math.sin(a),
+    ca.OP_COS: lambda a, _b: math.cos(a),
+    ca.OP_SQRT: lambda a, _b: math.sqrt(a),
+    ca.OP_EXP: lambda a, _b: math.exp(a),
+}
+
+
+class Steps:
+    """Scalars of a small graph as steps from its leaves, taken again from other leaves: numbers or scalars.
+
+    Args:
+        leaves: all symbols in it;  order: of ``operands_first``, for these values, or more, and these leaves.
+    """
+
+    def __init__(self, values: Sequence[Any], leaves: Sequence[Traced], order: Sequence[Traced]):
+        used = {id(value) for value in values if type(value) is Traced}
+        for node in reversed(order):
+            if id(node) in used:
+                used.update((id(node.a), id(node.b)))
+        needed = [node for node in order if id(node) in used]
+        self._constants: list[float] = [
+            x for node in needed for x in (node.a, node.b) if x is not None and type(x) is not Traced
+        ]
+        self._constants += [value for value in values if type(value) is not Traced]
+        place = {id(x): k for k, x in enumerate((*leaves, *needed), len(self._constants))}
+        constant = iter(range(len(self._constants)))
+
+        def slot(x: Any) -> int:
+            return 0 if x is None else place[id(x)] if type(x) is Traced else next(constant)
+
+        self._steps = [(node.op, slot(node.a), slot(node.b)) for node in needed]
+        self._out = [slot(value) for value in values]
+
+    def scalars(self, leaves: Sequence[Any]) -> list[Any]:
+        """The values for scalars, or numbers, in the place of the leaves."""
+        return self._taken(leaves, _SCALARS)
+
+    def numbers(self, leaves: Sequence[float]) -> list[float] | None:
+        """The values at numbers; None where Python knows none, as of 1/0."""
+        try:
+            return self._taken(leaves, _NUMBERS)
+        except (ArithmeticError, ValueError):
+            return None
+
+    def _taken(self, leaves: Sequence[Any], operations: Mapping[int, Callable[[Any, Any], Any]]) -> list[Any]:
+        memory = [*self._constants, *leaves]
+        for op, i, j in self._steps:
+            memory.append(operations[op](memory[i], memory[j]))
+        return [memory[k] for k in self._out]

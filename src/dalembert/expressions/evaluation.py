@@ -28,6 +28,7 @@ def evaluate(
     expression: sp.Expr,
     lookup: Callable[[sp.Symbol | Reference], Any],
     chosen: Mapping[sp.Expr, Any] | None = None,
+    known: dict[sp.Basic, Any] | None = None,
 ) -> Any:
     """The formula as a scalar of the algebra.
 
@@ -35,10 +36,11 @@ def evaluate(
         lookup: gives the scalar of a symbol (parameter or time) or of a reference.
         chosen: scalars that choose branches (see ``switches_in``): 1 or −1 take that of a positive or negative
             function, whatever its value is; 0 takes that of its value.
+        known: values of terms by what they are, of formulas before with the same lookup; those of this one are added.
     """
     if expression.is_Number:  # nearly all of a model's numbers
         return al.number(expression)
-    done: dict[sp.Basic, Any] = {}
+    done: dict[sp.Basic, Any] = {} if known is None else known
 
     def value(node: Any) -> Any:
         found = done.get(node)

@@ -108,13 +108,14 @@ class Description:
         return self._once("part", lambda: {part.name: part for part in self.parts})
 
     @property
-    def kinematics(self) -> tuple[Any, ...]:
+    def kinematics(self) -> Kinematics:
         """What its motions are bound by, here and in its parts: all but forces, and what is chosen or only printed."""
         return self._once("kinematics", self._kinematics)
 
-    def _kinematics(self) -> tuple[Any, ...]:
+    def _kinematics(self) -> Kinematics:
         parts = tuple((part.name, part.description.kinematics, part.given) for part in self.parts)
-        return self.families, self.defined, self.invariants, parts
+        key = self.families, self.defined, self.invariants, parts
+        return _KINEMATICS.setdefault(key, Kinematics(parts))
 
     @property
     def bound(self) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
@@ -313,6 +314,14 @@ class Description:
         return symbol.name
 
 
+class Kinematics:
+    """What motions are bound by: one object for all that are equal, so that comparing two costs nothing."""
+
+    def __init__(self, parts: tuple[Any, ...]):
+        self.parts = parts  # kept as long as the whole is
+
+
+_KINEMATICS: weakref.WeakValueDictionary[Any, Kinematics] = weakref.WeakValueDictionary()
 _KNOWN: weakref.WeakValueDictionary[Any, Description] = weakref.WeakValueDictionary()
 
 

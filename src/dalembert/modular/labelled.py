@@ -10,6 +10,7 @@ Reference: R. M. M. Orsino, thesis (2016), sec. 1.4 and def. 2.9.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -74,6 +75,7 @@ class Labelled:
         return cls(al, values, (ONE,), {row: {ONE: value} for row, value in values.items() if not _zero(al, value)})
 
     @classmethod
+    @functools.cache
     def empty(cls, al: Algebra) -> Labelled:
         return cls.made(al, (), (), {})
 

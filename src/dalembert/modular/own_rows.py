@@ -17,6 +17,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.casadi_algebra import CASADI
+from dalembert.algebra.forward import Steps
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order_of
@@ -190,21 +191,28 @@ def _of_order(d: Description, names: frozenset[str], order: int) -> list[tuple[s
 
 @dataclass(frozen=True)
 class Program:
-    """The rows of a subsystem as a function of the values of its symbols: for numbers, and for CasADi's scalars."""
+    """The rows of a subsystem as a function of the values of its symbols: for numbers, and for CasADi's scalars.
+
+    Attributes:
+        steps: to all values, and to the entries of A; None where a graph is large or has operations of other kinds.
+    """
 
     rows: OwnRows
     pattern: tuple[tuple[str, Label, Label], ...]
     symbols: tuple[Any, ...]
     values: tuple[Any, ...]
+    steps: tuple[Steps, Steps] | None
 
     @cached_property
     def function(self) -> ca.Function:
-        """(symbols) → values; needed at a second place, and for numbers."""
+        """(symbols) → values; needed at a second place, and for numbers, where there are no steps."""
         inputs, outputs = (CASADI.to_sx(np.array(one, dtype=object)) for one in (self.symbols, self.values))
         return ca.Function("rows", [inputs], [outputs])
 
-    def numbers(self, values: list[float]) -> list[float]:
-        """The values at numbers."""
+    def numbers(self, values: list[float], *, invariants: bool = False) -> list[float]:
+        """The values at numbers, or the first of them, which are the entries of A."""
+        if self.steps is not None and (known := self.steps[invariants].numbers(values)) is not None:
+            return known
         found, given = np.empty(len(self.values)), np.array(values)
         buffer: Any
         buffer, evaluate = self.function.buffer()  # called without copies of copies
@@ -252,7 +260,7 @@ class PlacedProgram:
         """The rows A at numbers, and nothing else of them."""
         flat = self.program.constant
         if flat is None:
-            flat = self.program.numbers(values)
+            flat = self.program.numbers(values, invariants=True)
         entries: dict[Label, dict[Label, Any]] = {}
         for (kind, row, column), value in zip(self.pattern, flat, strict=False):
             if kind != "A":  # they come first
@@ -268,6 +276,8 @@ class PlacedProgram:
         flat: Any
         if al is CASADI and all(a is b for a, b in zip(values, self.program.symbols, strict=True)):
             flat = self.program.values
+        elif al is CASADI and self.program.steps is not None:
+            flat = self.program.steps[0].scalars(values)
         elif al is CASADI:
             found = self.program.function(CASADI.to_sx(np.array(values, dtype=object)))
             flat = CASADI.from_sx(found, len(self.pattern))
@@ -304,5 +314,11 @@ def _program(own: OwnRows, description: Description) -> Program:
     for label, value in own.lower:
         pattern.append(("lower", label, label))
         values.append(value)
-    scope = description.memo[("scope", own.order)]
-    return Program(own, tuple(pattern), tuple(scope[name] for name in own.names), tuple(values))
+    scope: Scope = description.memo[("scope", own.order)]
+    symbols = tuple(scope[name] for name in own.names)
+    steps = None
+    order = scope.order(values)
+    if order is not None:  # nothing is built yet
+        invariants = [value for (kind, _, _), value in zip(pattern, values, strict=True) if kind == "A"]
+        steps = Steps(values, symbols, order), Steps(invariants, symbols, order)
+    return Program(own, tuple(pattern), symbols, tuple(values), steps)

@@ -30,6 +30,7 @@ class Scope:
         self.scalars: dict[str, Any] = {}
         self._symbol: Callable[[str], Any] = symbol or al.symbol
         self._walked: tuple[list[Any], Any] = [], None
+        self._values: dict[sp.Basic, Any] = {}  # terms that formulas have in common are one scalar
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.scalars:
@@ -41,7 +42,7 @@ class Scope:
             for symbol in symbols_of(expression):
                 self[symbol.name]
             return expression
-        return evaluate(self.al, expression, values_by_name(self), self._chosen)
+        return evaluate(self.al, expression, values_by_name(self), self._chosen, self._values)
 
     @cached_property
     def _chosen(self) -> dict[sp.Expr, Any]:
@@ -77,7 +78,7 @@ class Scope:
 
         None where the scalars cannot be walked: then ``without`` does it, of the whole rates.
         """
-        walk = self._order(values) if self.al is CASADI else None
+        walk = self.order(values) if self.al is CASADI else None
         if walk is None:
             return None
         speeds: dict[int, Any] = {}
@@ -97,12 +98,12 @@ class Scope:
         return label is not None and label.order == order
 
     def _formula_rates(self, values: list[Any], moving: dict[str, tuple[Any, frozenset[str]]]) -> list[Any] | None:
-        order = self._order(values)
+        order = self.order(values)
         if order is None:
             return None
         return formula_rates(values, {id(self[name]): speed for name, (speed, _) in moving.items()}, order)
 
-    def _order(self, values: list[Any]) -> list[Any] | None:
+    def order(self, values: list[Any]) -> list[Any] | None:
         """All scalars in these, operands first; those walked last are not walked again while nothing is built."""
         before, order = self._walked
         same = len(before) == len(values) and all(a is b for a, b in zip(before, values, strict=True))
@@ -138,7 +139,7 @@ class Scope:
         table: list[dict[str, Any]] = [{} for _ in values]
         if not every:
             return table
-        order = self._order(values)
+        order = self.order(values)
         if order is not None:
             found = formula_gradients(values, {id(self[name]): name for name in every}, order)
             return [{name: row[name] for name in one if name in row} for row, one in zip(found, names, strict=True)]
@@ -153,7 +154,7 @@ class Scope:
             every = list(dict.fromkeys(name for one in names for name in one))
             if not every:
                 return values
-            order = self._order(values)
+            order = self.order(values)
             if order is not None:
                 return formula_without(values, {id(self[name]) for name in every}, order)
             symbols = al.vector([self[name] for name in every])

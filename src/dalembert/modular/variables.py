@@ -67,6 +67,7 @@ def check_name(owner: str, name: str) -> str:
     return name
 
 
+@functools.lru_cache(maxsize=65536)
 def generic_value(name: str) -> float:
     """A number between 0.4 and 1.3 that follows from a name, the same in every process."""
     digest = hashlib.sha256(name.encode()).digest()

@@ -22,6 +22,7 @@ __all__ = ["Bound", "Numbers", "Residual", "bound_together", "consistent", "spre
 CLOSE = 1e-11
 STEPS = 60
 DENSE = 120  # unknowns; more are solved sparsely
+INDEPENDENT = 1e-3  # of the pivots of J Jᵀ's root: rows whose normal equations lose no more than a few digits
 
 
 def consistent(
@@ -183,12 +184,17 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
     if max(jacobian.shape) <= DENSE:
         dense = np.asarray(jacobian) * free
         m, n = dense.shape
-        right = np.zeros((max(m, n), 1))
-        right[:m, 0] = left
-        # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
         import scipy.linalg  # slow to import, for those who need it
 
         lapack: Any = scipy.linalg.lapack
+        factor, failed = lapack.dpotrf(dense @ dense.T)
+        if not failed:
+            diagonal = factor.diagonal()
+            if diagonal.min() > INDEPENDENT * diagonal.max():
+                return dense.T @ lapack.dpotrs(factor, left)[0]
+        right = np.zeros((max(m, n), 1))
+        right[:m, 0] = left
+        # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
         found = lapack.dgelsy(dense, right, np.zeros((n, 1), dtype=np.int32), 1e-10, 4 * (m + n) + 64)
         return found[1][:n, 0]
     from scipy import sparse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -64,17 +65,41 @@ class Spectrum:
 def spectrum(A: np.ndarray) -> Spectrum:
     """Eigenvalues of the blocks along the diagonal, states that depend on each other being one block.
 
-    So zeros of coordinates that nothing depends on are exact, and do not spoil the digits of the others.
+    So zeros of coordinates that nothing depends on are exact, and do not spoil the digits of the others; nor do those
+    of motions that nothing holds back, which may be combinations of coordinates (see ``_eigenvalues``).
     """
     n = len(A)
     size = np.abs(A)
     least = np.maximum(ROUNDING * size.max(axis=1, initial=0.0, keepdims=True), NOTHING * size.max(initial=0.0))
     clean = np.where(size > least, A, 0.0)
     label = _strong_components(clean != 0)
-    values = [_rounded(np.linalg.eigvals(clean[np.ix_(label == k, label == k)])) for k in np.unique(label)]
+    values = [_rounded(_eigenvalues(clean[np.ix_(label == k, label == k)])) for k in np.unique(label)]
     found = np.concatenate(values) if n else np.zeros(0, dtype=complex)
     order = np.lexsort((np.imag(found), np.round(np.real(found), 12)))
     return Spectrum(clean, found[order])
+
+
+def _eigenvalues(block: np.ndarray) -> np.ndarray:
+    """The eigenvalues of a matrix, those that are zero exactly so, however defective they are.
+
+    A zero of a chain of k vectors comes out of rounding ε as a ring of size ε^(1/k), half of which would grow. So null
+    spaces are taken out one after the other: in the basis of one and what is orthogonal to it, A is [0 ·; 0 A′].
+    """
+    if not len(block) or not np.isfinite(block).all():
+        return np.linalg.eigvals(block)
+    from scipy import linalg  # slow to import, for those who need it
+
+    rest: np.ndarray = cast(Any, linalg).matrix_balance(block, permute=False)[0]
+    least = NOTHING * np.linalg.norm(rest, 2)
+    while len(rest):
+        _, sizes, basis = np.linalg.svd(rest)
+        rank = int(np.count_nonzero(sizes > least))
+        if rank == len(rest):
+            break
+        rest = basis[:rank] @ rest @ basis[:rank].T
+    if len(rest) == len(block):
+        return np.linalg.eigvals(block)
+    return np.concatenate([np.zeros(len(block) - len(rest)), np.linalg.eigvals(rest)])
 
 
 def _strong_components(edges: np.ndarray) -> np.ndarray:

@@ -152,6 +152,13 @@ class SystemFollower:
             if type(value) is not float and not barred & names_in(value):
                 self.balances.append((row.text, value))
         if len(self.balances) != len(hidden) or self.system.sizes or self.system.signs:
+            free = ", ".join(label.text for label in self._free(hidden))
+            if free:
+                raise DalembertError(
+                    f"subsystem {subsystem.name!r}: the prescribed motion leaves {free} to dynamics, one for each "
+                    f"degree of freedom that it does not determine.  Fix: prescribe them, too; where they are to move "
+                    f"freely, da.simulate with the motion as an invariant"
+                )
             names = ", ".join(label.text for label in hidden)
             count = f"{len(self.balances)} instead of {len(hidden)} balances of forces without unknowns"
             why = count if len(self.balances) != len(hidden) else "friction, which jumps"
@@ -166,6 +173,13 @@ class SystemFollower:
         self.system = replace(self.system, description=description)
         values = subsystem.parameter_values()
         self.equations = ModularEquations(subsystem.name, description, values, {}, None, Pivoted())
+
+    def _free(self, hidden: list[Label]) -> list[Label]:
+        """Variables that the prescribed motion leaves free besides the hidden ones; none where no state is found."""
+        try:
+            return [label for label in self.equations.independent if label not in hidden]
+        except ModelError:
+            return []
 
     @property
     def lower(self) -> list[tuple[str, int, Any]]:
