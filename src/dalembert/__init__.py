@@ -35,6 +35,7 @@ _HOMES = {
     "Design": "dalembert.analyses.sweeps.sweep_design",
     "Equilibria": "dalembert.analyses.statics.equilibrium_result",
     "Equilibrium": "dalembert.analyses.statics.equilibrium_result",
+    "Holding": "dalembert.analyses.statics.holding",
     "LinearChart": "dalembert.analyses.linearization.linear_chart",
     "LinearModel": "dalembert.analyses.linearization.linear_model",
     "Options": "dalembert.analyses.simulation.options",
@@ -54,6 +55,7 @@ _HOMES = {
     "equilibrium": "dalembert.analyses.statics.equilibrium",
     "export_c": "dalembert.analyses.simulation.export_program",
     "export_fmu": "dalembert.analyses.simulation.export_fmu",
+    "holding": "dalembert.analyses.statics.holding",
     "ignorable": "dalembert.analyses.structure.ignorable",
     "integrable": "dalembert.analyses.structure.integrable",
     "inspect": "dalembert.analyses.structure.inspect",
@@ -93,6 +95,7 @@ __all__ = [
     "Equilibrium",
     "ExpressionError",
     "Generalized",
+    "Holding",
     "Inverse",
     "Kinematics",
     "LinearChart",
@@ -122,6 +125,7 @@ __all__ = [
     "equilibrium",
     "export_c",
     "export_fmu",
+    "holding",
     "ignorable",
     "inspect",
     "integrable",
@@ -168,6 +172,7 @@ if TYPE_CHECKING:
     from dalembert.analyses.simulation.simulate import simulate
     from dalembert.analyses.statics.equilibrium import equilibrium
     from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium
+    from dalembert.analyses.statics.holding import Holding, holding
     from dalembert.analyses.structure.eliminated import eliminate
     from dalembert.analyses.structure.ignorable import ignorable
     from dalembert.analyses.structure.inspect import inspect

@@ -25,6 +25,8 @@ from dalembert.values import is_finite
 
 __all__ = ["KernelSet", "Rows"]
 
+MOST_PICKED = 100  # selections of parameters whose places are kept
+
 
 class Rows(Sequence[Row]):
     """Who imposes each constraint equation, holonomic ones first.
@@ -166,17 +168,27 @@ class KernelSet(ABC):
             raise DalembertError(f"parameters must be a dictionary of numbers by name, got {values!r}")
         if not values:
             return self.defaults
-        if not values.keys() <= self.places.keys():
+        names = tuple(values)
+        if names not in self._picked:
             unknown = [name for name in values if name not in self.places]
-            raise DalembertError(f"unknown parameters {unknown}; the model has {list(self.places)}")
+            if unknown:
+                raise DalembertError(f"unknown parameters {unknown}; the model has {list(self.places)}")
+            if len(self._picked) >= MOST_PICKED:
+                self._picked.clear()
+            self._picked[names] = np.array([self.places[name] for name in names], dtype=np.int64)
         given = list(values.values())
         if set(map(type, given)) != {float} or not math.isfinite(sum(given)):
             for name, value in values.items():
                 if not is_finite(value):
                     raise DalembertError(f"parameter {name!r} must be a finite number, got {value!r}")
         found = self.defaults.copy()
-        found[[self.places[name] for name in values]] = given
+        found[self._picked[names]] = given
         return found
+
+    @cached_property
+    def _picked(self) -> dict[tuple[str, ...], np.ndarray]:
+        """Where the parameters of some selections are: a run asks for the same ones at each of its events."""
+        return {}
 
     @cached_property
     def places(self) -> dict[str, int]:

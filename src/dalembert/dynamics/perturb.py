@@ -16,19 +16,26 @@ import sympy as sp
 from dalembert.algebra.casadi_algebra import CASADI, sx_symbol
 from dalembert.codegen import compile_function
 from dalembert.codegen.lookup import calls_tables
-from dalembert.dynamics.traces import tangent_outputs
+from dalembert.dynamics.traces import friction_forces, tangent_outputs
 from dalembert.elements import Load
 from dalembert.values import TUPLE
 
 if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
     from dalembert.equations import Equations
+    from dalembert.model.flatten import Flat
 
-__all__ = ["Perturbations", "Point"]
+__all__ = ["Perturbations", "Point", "felt_names"]
 
 # What ``traces.tangent_outputs`` gives and a linearization has no use for.
 _UNUSED = ("power_q", "power_u")
 _VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T", "h")
+
+
+def felt_names(flat: Flat) -> list[str]:
+    """The parameters that hold what follows from the motion: forces of friction, accelerations and reactions of forces
+    and states, then of outputs and events."""
+    return [*(f"{name}.force" for name in flat.frictions), *flat.felt, *flat.watched]
 
 
 class Point:
@@ -64,8 +71,8 @@ class Perturbations:
         return self._function(("parameters", *names), lambda: self._by_parameters(names))(at, along)
 
     def felt(self, names: Sequence[str], at: Point, along: Point | None = None) -> dict[str, Any]:
-        """Accelerations and reactions that formulas name, h, and their derivatives by q, u, u̇ (h_a), λ (h_m), what is
-        assumed of themselves (h_x), and some parameters (h_p)."""
+        """Forces of friction, then accelerations and reactions that formulas name, h, and their derivatives by q, u, u̇
+        (h_a), λ (h_m), what is assumed of themselves (h_x), and some parameters (h_p)."""
         return self._function(("felt", *names), lambda: self._felt(names))(at, along)
 
     def felt_by_force(self, joint: str | None, force: str | None, component: int, at: Point) -> np.ndarray:
@@ -128,14 +135,15 @@ class Perturbations:
 
     def _felt(self, names: Sequence[str]) -> dict[str, ca.SX]:
         h, symbols = self._felt_in(self.kernels.traced), self.kernels.symbols
-        own = [*self.kernels.flat.felt, *self.kernels.flat.watched]
+        own = felt_names(self.kernels.flat)
         by = {"q": symbols["q"][0], "u": symbols["u"][0], "a": self._du[0], "m": self._multipliers[0]}
         by |= {"x": self._symbols_of(own), "p": self._symbols_of(names)}
         return {"h": h, **{f"h_{key}": ca.jacobian(h, symbol) for key, symbol in by.items()}}
 
     def _felt_in(self, equations: Equations) -> ca.SX:
-        flat = self.kernels.flat
-        return CASADI.to_sx(equations.felt({**flat.felt, **flat.watched}, self._du[1], self._multipliers[1]))
+        flat, after = self.kernels.flat, (self._du[1], self._multipliers[1])
+        found = CASADI.to_sx(equations.felt({**flat.felt, **flat.watched}, *after))
+        return ca.vertcat(friction_forces(self.kernels, equations, *after), found)
 
     def _felt_by_force(self, joint: str | None, force: str | None, component: int) -> dict[str, ca.SX]:
         more, equations = CASADI.symbols("more", 1), self.kernels.equations()

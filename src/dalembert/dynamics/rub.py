@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.dynamics.evaluate import hold_blocks
-from dalembert.native import Matrix, Outputs, Vector, native
+from dalembert.native import Matrix, Outputs, Vector, native, whole
 from dalembert.numerics.broyden import learn
 from dalembert.numerics.context import (
     JAMMED,
@@ -222,7 +222,7 @@ def _rows_in_use(c: Context) -> int:
     return used
 
 
-@native
+@whole
 def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
     """The same for friction alone, whose forces add up, and a formulation that takes ``constrained_factors``: one
     evaluation of the equations and one factorization serve all steps."""
@@ -268,12 +268,9 @@ def factored_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         # The next step would miss by as much again, or less; then it need not be looked at.
         sure = turn > 0 and missed / last * missed < SURE * _size(c)
         last = missed
-        for i in range(nv):
-            more = 0.0
-            for k in range(n):
-                more += push[i, k] * step[k]
-            force[i] += more
-            power += more * u[i]
+        more = push @ step
+        force += more
+        power += more @ u
     return _gave_up(c)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.mechanism_kernels import MechanismKernels
 
 __all__ = [
-    "assumed", "discrete_kernel", "exponential_kernel", "friction_kernel", "friction_push_kernel",
+    "assumed", "discrete_kernel", "exponential_kernel", "friction_forces", "friction_kernel", "friction_push_kernel",
     "friction_slopes_kernel", "friction_tangent_kernel", "parameter_kernel", "tangent_kernel", "tangent_outputs",
     "watched_kernel",
 ]  # fmt: skip
@@ -142,19 +142,24 @@ def friction_tangent_kernel(kernels: MechanismKernels) -> Kernel:
     return _compile(kernels, "friction_tangent", outputs, **more)
 
 
+def friction_forces(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> ca.SX:
+    """The forces of friction that u̇ and λ (arrays) make: −slip μ N, zero where it sticks."""
+    p: Any = kernels.symbols["p"][0]
+    sizes = CASADI.to_sx(equations.friction_sizes(du, multipliers))
+    parts: list[ca.SX] = [
+        -p[slip] * (1 - p[switch]) * sizes[2 * i] for i, (switch, _, _, slip, *_) in enumerate(kernels.frictions)
+    ]
+    casadi: Any = ca
+    return casadi.vertcat(*parts) if parts else ca.SX(0, 1)
+
+
 def assumed(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> tuple[ca.SX, ca.SX]:
     """x, the parameters that hold forces of friction and what is felt; and h, what u̇ and λ make of them."""
     p: Any = kernels.symbols["p"][0]
-    sizes, felt = (
-        CASADI.to_sx(part)
-        for part in (
-            equations.friction_sizes(du[1], multipliers[1]),
-            equations.felt(kernels.flat.felt, du[1], multipliers[1]),
-        )
-    )
-    parts = [-p[slip] * (1 - p[switch]) * sizes[2 * i] for i, (switch, _, _, slip, *_) in enumerate(kernels.frictions)]
+    after = (du[1], multipliers[1])
+    felt = CASADI.to_sx(equations.felt(kernels.flat.felt, *after))
     places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.felt[0])]
-    return p[places], ca.vertcat(*parts, felt)
+    return p[places], ca.vertcat(friction_forces(kernels, equations, *after), felt)
 
 
 def _matrix(kernels: KernelSet, values: np.ndarray) -> ca.SX:

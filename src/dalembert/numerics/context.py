@@ -237,11 +237,7 @@ def finite(c: Any, rate: np.ndarray) -> int:
 @native
 def residual_rates(A: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
     """A u + b."""
-    rate = b.copy()
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            rate[i] += A[i, j] * u[j]
-    return rate
+    return A @ u + b
 
 
 @native

@@ -87,27 +87,6 @@ def cholesky_substitute(H: np.ndarray, x: np.ndarray) -> None:
             x[k] -= x[i] * H[i, k]
 
 
-@native
-def multiply(M: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
-    """out ← M x, four rows side by side."""
-    n, m = M.shape
-    whole = n - n % 4
-    for i in range(0, whole, 4):
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for k in range(m):
-            y = x[k]
-            s0 += M[i, k] * y
-            s1 += M[i + 1, k] * y
-            s2 += M[i + 2, k] * y
-            s3 += M[i + 3, k] * y
-        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
-    for i in range(whole, n):
-        s0 = 0.0
-        for k in range(m):
-            s0 += M[i, k] * x[k]
-        out[i] = s0
-
-
 class Rows(NamedTuple):
     """The reduced rows of A (see ``Triangle``), how the rows beyond the rank depend on those before, A₂ = S A₁, and the
     Cholesky factor of the smaller of 1 + S Sᵀ and 1 + SᵀS."""
@@ -260,7 +239,7 @@ def held_part(M: np.ndarray, gamma: np.ndarray, Q: Reflections, R: Rows, held: n
         conflict = max(conflict, abs(gamma[row] + (dot(R.L[row], x) if k < R.used else 0.0)))
     reflect(Q, rank - 1, rank, -1, held[:1])
     if rank < n:
-        multiply(M, x, held[1])
+        held[1] = M @ x
     return float(conflict)
 
 
@@ -291,7 +270,7 @@ def free_part(
             for k in range(H.starts[j], H.starts[j + 1]):
                 du[H.places[k]] += z[j] * H.values[k]
     if multipliers.shape[0] > 0:
-        multiply(M, du, rest)
+        rest[:] = M @ du
         for i in range(n):
             rest[i] -= f[i]
         reflect(Q, 0, rank, 1, own)
@@ -325,10 +304,10 @@ def _shorten(R: Rows, p: np.ndarray, dependent: np.ndarray, out: np.ndarray) -> 
     if count > rank:
         # λ₁ = (1 + SᵀS)⁻¹ p,  λ₂ = S λ₁
         cholesky_substitute(R.K, p)
-        multiply(R.S, p, other)
+        other[:] = R.S @ p
     else:
         # λ₂ = (1 + S Sᵀ)⁻¹ S p,  λ₁ = p − Sᵀλ₂
-        multiply(R.S, p, other)
+        other[:] = R.S @ p
         cholesky_substitute(R.K, other)
         for j in range(count):
             for k in range(rank):

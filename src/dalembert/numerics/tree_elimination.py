@@ -61,7 +61,7 @@ from dalembert.numerics.elimination_memory import (
     wholes_of,
 )
 from dalembert.numerics.elimination_plan import Plan, room
-from dalembert.numerics.linear import FAILED, OK, RANK_TOLERANCE, ROUNDING, multiply
+from dalembert.numerics.linear import FAILED, OK, RANK_TOLERANCE, ROUNDING
 from dalembert.numerics.reflections import Reflections, Triangle, dot, reduce_rows, reflect
 from dalembert.numerics.tree_multipliers import hierarchy_multipliers
 
@@ -243,11 +243,11 @@ def _complement(G: np.ndarray, tail: int, Q: Reflections, columns: np.ndarray, r
             C[free, columns[j]] = y[j]
         reflect(Q, rank - 1, rank, -1, C)
         reflect(Q, 0, rank, 1, G[: tail - 1])
-        multiply(F, C[free], v)
+        v[:] = F @ C[free]
         for i in range(k):
             f[i] -= v[i]
         for j in range(free):
-            multiply(F, C[j], v)
+            v[:] = F @ C[j]
             rest[tail - 1, j] = dot(C[j], f)
             for i in range(free):
                 rest[tail + i, j] = dot(C[i], v)

@@ -5,13 +5,15 @@ What is at rest sticks if the force that holds it is at most what friction gives
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dalembert.constraints.rubbing import STOPPED
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 
-__all__ = ["settle_friction"]
+__all__ = ["Grip", "grips", "settle_friction"]
 
 STILL = 1e-9  # a velocity (against the fastest one) that is none
 TORN = 1e-7  # an acceleration (against the largest one) that what sticks does not have
@@ -34,16 +36,16 @@ def settle_friction(
     least = STILL * (1.0 + np.abs(u).max(initial=0.0))
     speeds = np.sqrt(np.add.reduceat(slips * slips, [own.start for own in flat.slip_parts])).tolist()
     for name, own, speed in zip(flat.frictions, flat.slip_parts, speeds, strict=True):
-        friction, _ = flat.constraints[name]
+        friction, switch, ways = flat.constraints[name][0], flat.switches[name], own.stop - own.start
+        values[switch] = 0.0
         if friction.touches is not None and not values.get(flat.switches[friction.touches]):
-            values |= {flat.switches[name]: 0.0, **dict.fromkeys(friction.parameters(), 0.0)}
-            continue
-        slip = slips[own]
-        if name in (stopped, loose) or speed <= (least if len(slip) == 1 else max(least, 2 * STOPPED)):
+            values.update(dict.fromkeys(friction.parameters(), 0.0))
+        elif name in (stopped, loose) or speed <= (least if ways == 1 else max(least, 2 * STOPPED)):
             still.append(name)
-            values |= {flat.switches[name]: 1.0, **dict.fromkeys(friction.parameters(), 0.0)}
+            values[switch] = 1.0
+            values.update(dict.fromkeys(friction.parameters(), 0.0))
         else:
-            values |= {flat.switches[name]: 0.0, **friction.sliding(slip)}
+            values.update(friction.sliding(slips[own]))
     breaking = [loose, *_breaking(d, t, x, parameters)] if loose else []
     for _ in range(len(still) + 1):
         try:
@@ -70,6 +72,24 @@ def settle_friction(
     return values, None
 
 
+class Grip(NamedTuple):
+    """The force (N, or N m of a torque) of friction that sticks, and the most that it can be."""
+
+    force: float
+    most: float
+
+
+def grips(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> dict[str, Grip]:
+    """Of all friction that sticks, by name."""
+    flat = d.flat
+    _, forces = d.solve(x[: d.nq], x[d.nq : d.nq + d.nv], t=t, parameters=parameters)
+    return {
+        name: Grip(float(np.linalg.norm(forces[list(d.rows.of([name]))])), float(most))
+        for name, most in zip(flat.frictions, _holding(d, parameters), strict=True)
+        if parameters.get(flat.switches[name])
+    }
+
+
 def _holding(d: Dynamics, parameters: dict[str, float]) -> np.ndarray:
     """How much each friction may be while it sticks, after an evaluation."""
     return np.array(d.evaluation(parameters).friction.outputs)[1 : 2 * len(d.flat.frictions) : 2]
@@ -82,12 +102,8 @@ def _over(force: np.ndarray, size: float) -> float:
 
 def _breaking(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> list[str]:
     """What sticks and is about to slip at the same instant."""
-    flat = d.flat
-    _, forces = d.solve(x[: d.nq], x[d.nq : d.nq + d.nv], t=t, parameters=parameters)
-    sizes = _holding(d, parameters)
-    held = [(i, name) for i, name in enumerate(flat.frictions) if parameters.get(flat.switches[name])]
-    sizes = (1.0 - TOGETHER) * sizes
-    return [name for i, name in held if np.linalg.norm(forces[list(d.rows.of([name]))]) >= sizes[i]]
+    held = grips(d, t, x, parameters)
+    return [name for name, grip in held.items() if grip.force >= (1.0 - TOGETHER) * grip.most]
 
 
 def _rates(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], du: np.ndarray) -> np.ndarray:

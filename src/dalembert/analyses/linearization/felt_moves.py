@@ -1,7 +1,7 @@
 """Small motions with forces that follow from accelerations and reactions which follow from them.
 
-What formulas name, x, is what the motion makes of it:  x = h(q, u, u̇, λ, x). At the reference Newton's method finds it.
-Next to it, δx first counts as one more input, to which all else answers; then
+What formulas name, and forces of friction that slips, x, are what the motion makes of them:  x = h(q, u, u̇, λ, x). At
+the reference Newton's method finds them. Next to it, δx first counts as one more input, to which all else answers; then
 
     δx = h_q δq + h_u δu + h_a δu̇ + h_m δλ + h_x δx + h_w w  =  P (state, w) + G δx      so      δx = (1 − G)⁻¹ P
 """
@@ -16,19 +16,14 @@ import numpy as np
 from dalembert.analyses.linearization.dual_matrix import join, solve
 from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, reference_motion, response
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.perturb import Point
+from dalembert.dynamics.perturb import Point, felt_names
 from dalembert.errors import DalembertError
 
-__all__ = ["close_felt", "felt_names", "settle_felt", "with_felt"]
+__all__ = ["close_felt", "settle_felt", "with_felt"]
 
 MOST_STEPS = 50
 CLOSE = 1e-13  # of the largest value
 FLAT = 1e-12  # a determinant that is zero
-
-
-def felt_names(d: Dynamics) -> list[str]:
-    """The parameters that hold accelerations and reactions: of forces and states, then of outputs and events."""
-    return [*d.flat.felt, *d.flat.watched]
 
 
 def settle_felt(d: Dynamics, at: Point, partition: Partition, redundant: bool) -> Point:
@@ -37,7 +32,7 @@ def settle_felt(d: Dynamics, at: Point, partition: Partition, redundant: bool) -
     Args:
         redundant: whether the constraints do not determine all reactions.
     """
-    names, perturb = felt_names(d), d.kernels.perturbations
+    names, perturb = felt_names(d.flat), d.kernels.perturbations
     t, q, u, p, _, *_ = (array.copy() for array in at.arrays)
     x = [d.parameter_names.index(name) for name in names]
     last = np.inf
@@ -49,8 +44,9 @@ def settle_felt(d: Dynamics, at: Point, partition: Partition, redundant: bool) -
         F = perturb.felt((), now)
         if redundant and np.any(F["h_m"]):
             raise DalembertError(
-                f"linearize: formulas name {', '.join(names[:4])}, and redundant constraints of {d.flat.name!r} leave "
-                f"reactions open.  Fix: remove the redundancy, da.redundancy(model) shows how"
+                f"linearize: redundant constraints of {d.flat.name!r} leave reactions open, on which "
+                f"{', '.join(names[:4])} depend{'s' * (len(names) == 1)}.  "
+                f"Fix: remove the redundancy, da.redundancy(model) shows how"
             )
         missing = F["h"] - p[x]
         missed, size = float(np.abs(missing).max()), float(np.abs(np.append(F["h"], p[x])).max())

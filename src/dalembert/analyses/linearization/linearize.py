@@ -15,7 +15,8 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.check_values import names_of
 from dalembert.analyses.assembly.rank import Positions, ranks
 from dalembert.analyses.linearization.dual_matrix import Dual, value_of
-from dalembert.analyses.linearization.felt_moves import close_felt, felt_names, settle_felt, with_felt
+from dalembert.analyses.linearization.felt_moves import close_felt, settle_felt, with_felt
+from dalembert.analyses.linearization.friction_moves import settled_friction
 from dalembert.analyses.linearization.linear_chart import LinearChart
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linear_ports import Port, find_inputs, find_outputs
@@ -24,8 +25,8 @@ from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, P
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
-from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps, refuse_friction
-from dalembert.dynamics.perturb import Point
+from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
+from dalembert.dynamics.perturb import Point, felt_names
 from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
@@ -199,7 +200,10 @@ class _Linearization:
     """All small motions next to one state."""
 
     def __init__(self, start: _Start, t: float, q: np.ndarray, u: np.ndarray, parameters: dict[str, float]):
-        self.start, self.dynamics, self.given = start, start.dynamics, parameters
+        self.start, self.dynamics = start, start.dynamics
+        self.given = settled_friction(start.dynamics, t, q, u, parameters)
+        self.settled = self.given.keys() - parameters.keys()
+        parameters = self.given
         self.parameters = {**self.dynamics.flat.parameters, **parameters}
         d = self.dynamics
         self.t, self.q, self.u, self.p = t, q, u, d.parameters(parameters)
@@ -210,7 +214,7 @@ class _Linearization:
         self._check_residuals(T)
         self._check_contacts()
         self.partition = self._divided(T["A"])
-        self.felt = felt_names(d)
+        self.felt = felt_names(d.flat)
         redundant = len(self.partition.rows) < len(self.acting)
         self.point = settle_felt(d, at_rest, self.partition, redundant)
         *_, self.p, _, self.du, self.multipliers = self.point.arrays
@@ -246,7 +250,6 @@ class _Linearization:
     def _check_contacts(self) -> None:
         """Small motions are linear where nothing touches, and where what touches stays closed."""
         d, state = self.dynamics, self._reference()
-        refuse_friction("linearize", d, self.given, "a damper in its place, or ")
         check_gaps("linearize", d, state)
         touching = [gap.owner for gap in open_gaps(d, state) if abs(gap.value) <= CLOSED]
         if touching:
@@ -383,7 +386,8 @@ class _Linearization:
         names += [f"{self._names[i]}.d" for i in self.partition.velocities]
         start = replace(self.start, request=replace(self.start.request, states=tuple(names)))
         own = self.dynamics.flat.parameters
-        return start.linear({k: v for k, v in parameters.items() if own.get(k) != v})
+        changed = {k: v for k, v in parameters.items() if own.get(k) != v}
+        return start.linear({k: v for k, v in changed.items() if k not in self.settled})
 
     def slope(self, parameter: str) -> np.ndarray:
         """∂A/∂p, the reference following the parameter."""

@@ -17,6 +17,7 @@ from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.analyses.simulation.jolts import jolt_noted, jump_explained
+from dalembert.analyses.simulation.worker import Worker
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
 from dalembert.errors import ModelError, SimulationError
@@ -141,6 +142,7 @@ class Driver:
         self.seconds = self.defect = 0.0
         self.choices = 0
         self.interrupted = False
+        self.worker = Worker()
         self.lost = 0.0
         self.softened: list[float] = []
         self.idle: tuple[str, ...] = ()
@@ -192,6 +194,12 @@ class Driver:
 
     def run(self) -> Outcome:
         """Go to the end, or as far as possible."""
+        try:
+            return self._run()
+        finally:
+            self.worker.end()
+
+    def _run(self) -> Outcome:
         if self.checkpoint is not None:
             self.checkpoint.restore(self)
         ended_by = trouble = None
@@ -363,7 +371,7 @@ class Driver:
 
         self.monitor.request = 0
         try:
-            threading.Thread(target=work, daemon=True).start()
+            self.worker.submit(work)
             self._watch(done)
         except BaseException as error:
             self.monitor.request = loop.STOP

@@ -1,0 +1,86 @@
+"""Whether friction holds a mechanism where it is, against closed forms."""
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+G = 9.81
+
+
+def slope(angle, **friction):
+    model = da.Model("block on a slope", gravity=(G * np.sin(angle), 0, -G * np.cos(angle)))
+    block = model.body("block", mass=2.0, inertia=(1, 1, 1))
+    model.prismatic("slide", model.ground, block, point=(0, 0, 0), axis="x")
+    model.friction("rub", "slide", **friction)
+    return model
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.1, 0.3, 0.45, 0.5, 0.8])
+def test_a_block_holds_up_to_the_angle_of_friction(angle):
+    mu0 = 0.5
+    found = da.holding(slope(angle, coefficient=0.3, static=mu0))
+    assert found.holds == (np.tan(angle) <= mu0)
+    assert np.isclose(found.forces["rub"], 2.0 * G * np.sin(angle), atol=1e-12)
+    assert np.isclose(found.most["rub"], mu0 * 2.0 * G * np.cos(angle), rtol=1e-12)
+    assert np.isclose(found.margin, 1 - np.tan(angle) / mu0, atol=1e-12)
+
+
+def test_its_words_say_how_much_is_left():
+    assert str(da.holding(slope(0.2, coefficient=0.5))) == "holds; rub 3.89789 of 9.61445, margin 0.595"
+    assert str(da.holding(slope(0.6, coefficient=0.5))).startswith("slips; rub 11.0")
+
+
+@pytest.mark.parametrize("angle", [0.05, 0.11, 0.13, -0.2])
+def test_a_pendulum_rests_in_a_range_about_its_lowest_position(angle):
+    """A pin of radius r holds m g l sin θ ≤ μ r m g."""
+    mu, r, length = 0.3, 0.3, 0.8
+    model = da.Model("pendulum", gravity=(0, -G, 0))
+    bob = model.body("bob", mass=1.5, com=(0, -length, 0), inertia=(0, 0, 0.1))
+    model.revolute("pivot", model.ground, bob, point=(0, 0, 0), axis="z")
+    model.friction("rub", "pivot", coefficient=mu, radius=r)
+    found = da.holding(model, {"pivot": angle})
+    needed, most = length * abs(np.sin(angle)), mu * r
+    assert found.holds == (needed <= most)
+    assert np.isclose(found.margin, 1 - needed / most, rtol=1e-10)
+
+
+def test_a_screw_locks_itself():
+    for mu, locks in ((0.5 * 0.01 / (2 * np.pi * 0.005), False), (1.5 * 0.01 / (2 * np.pi * 0.005), True)):
+        model = da.Model("jack", gravity=(0, 0, -G))
+        nut = model.body("nut", mass=5.0, inertia=(0.1, 0.1, 0.1))
+        model.screw("thread", model.ground, nut, point=(0, 0, 0), axis="z", pitch=0.01)
+        model.friction("rub", "thread", coefficient=mu, radius=0.005)
+        assert da.holding(model).holds == locks
+
+
+def ladder(angle, floor, wall):
+    """A uniform ladder of length 2 on a rough floor and against a rough wall; ``angle`` is its slope."""
+    model = da.Model("ladder", gravity=(0, 0, -G))
+    c, s = np.cos(angle), np.sin(angle)
+    rod = model.body("rod", mass=3.0, com=(c, 0, s), inertia=(1, 1, 1))
+    model.planar("plane", model.ground, rod, point=(c, 0, s), axis="y")
+    ends = (("floor", "z", (2 * c, 0, 0), floor, "x"), ("wall", "x", (0, 0, 2 * s), wall, "z"))
+    for name, axis, at, mu, along in ends:
+        surfaces = ({"kind": "plane", "axis": axis}, {"kind": "point", "at": at})
+        model.rigid_contact(name, model.ground, rod, surfaces=surfaces)
+        model.contact_friction(f"rub {name}", name, coefficient=mu, along=along)
+    return model
+
+
+@pytest.mark.parametrize("slack", [-0.02, 0.02])
+@pytest.mark.parametrize(("floor", "wall"), [(0.4, 0.0), (0.4, 0.3), (0.6, 0.5)])
+def test_a_ladder_slides_below_its_closed_form(floor, wall, slack):
+    """It holds from tan α = (1 − μ μ_w)/(2 μ) on."""
+    angle = np.arctan((1 - floor * wall) / (2 * floor)) + slack
+    assert da.holding(ladder(angle, floor, wall)).holds == (slack > 0)
+
+
+def test_what_has_no_answer_is_refused():
+    model = da.library.pendulum()
+    with pytest.raises(da.DalembertError, match="no friction that sticks"):
+        da.holding(model)
+    model.friction("rub", "pivot", coefficient=0.1, radius=0.1)
+    model.drive("pivot", "0.3*t")
+    with pytest.raises(da.DalembertError, match=r"pivot.* moves, so nothing rests"):
+        da.holding(model)
