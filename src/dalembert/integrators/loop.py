@@ -65,6 +65,9 @@ HEADWAY_STEPS, HEADWAY = 50_000, 1e-5
 
 # After so many rejections in a row formulas are evaluated as they are written: a branch may end where another begins.
 PATIENCE = 12
+# A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
+# unless that is at its start, or at its end and it knew.
+MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
 
@@ -291,7 +294,7 @@ def _write_within(p: Problem, m: Memory, D: np.ndarray, h: float, limit: float, 
 def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray) -> int:
     """End an accepted step, ``new`` on its manifold: outputs on the way, events, and the new state into the memory.
 
-    Returns GO_ON, EVENT, FAILED, or FINISHED.
+    Returns GO_ON, EVENT, FAILED, FINISHED, or REJECTED.
     """
     y, D, t, h = m.y, s.D, m.t, s.t_new - m.t
     happened, theta, limit = -1, 1.0, s.t_new
@@ -302,6 +305,13 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
             return status
         if happened >= 0:
             limit = t + theta * h
+        rough = s.lenient and happened >= p.n_events - p.n_rough and m.shortened < MOST_SHORTENED
+        if rough and theta > SOON and (theta < LATE or not m.nears):
+            m.g[:], m.h = m.before, theta * h
+            m.nears, m.bend = True, limit
+            m.shortened += 1
+            return REJECTED
+    m.shortened = 0
     if not _write_within(p, m, D, h, limit, times, out):
         return FAILED
     if happened >= 0:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 9
+_FORMAT = 10
 
 
 def fingerprint(*parts: Any) -> str:
