@@ -26,6 +26,7 @@ TIGHT: dict[str, Any] = {"integrator": "dopri8", "rtol": 1e-12, "step": 1e-3, "c
 OTHER: dict[str, Any] = {**TIGHT, "rtol": 1e-11, "step": 3.7e-4}  # tells how well the truth is known
 UNSURE = 0.3  # of the accuracy: doubt about the truth
 LEAST_SHARE, LEAST_SIZE = 0.01, 0.01  # of sizes that errors refer to, as certificates have them
+LONGEST = 1024.0  # s
 BESIDE = 1e-3  # s from an event: there a late jump is no error
 AGREEMENT = 1e-9
 
@@ -60,7 +61,7 @@ def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
         keep &= np.abs(times - event.time) > BESIDE * size.time
     if n < len(truth.values("time")):
         return np.inf
-    for name, floor in _floors(size):
+    for name, floor in _floors(size, float(np.ptp(times))):
         a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
         sizes = np.abs(b).max(axis=0, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
@@ -68,10 +69,10 @@ def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
     return worst if np.isfinite(worst) else np.inf
 
 
-def _floors(size: Size) -> list[tuple[str, float]]:
-    """What is added to sizes of coordinates and of velocities."""
+def _floors(size: Size, span: float) -> list[tuple[str, float]]:
+    """What is added to sizes of coordinates and velocities; as in certificates, time counts in runs that are long."""
     least = LEAST_SIZE * min(1.0, size.length)
-    return [("q", least), ("u", least / max(1.0, size.time))]
+    return [("q", least), ("u", least / max(1.0, size.time) if span > LONGEST else least)]
 
 
 def check_run(model: Model, options: Mapping[str, Any], size: Size = UNIT) -> Judged:
@@ -149,7 +150,7 @@ def _together(
     judged.comparisons += 1
     error = run.certificate.error
     limit = max(AGREEMENT, 10 * (error if error is not None and np.isfinite(error) else np.inf))
-    for name, floor in _floors(size):
+    for name, floor in _floors(size, duration):
         alone, sample = run.values(name), np.asarray(batch.data[name])[1]
         sizes = np.abs(alone).max(axis=0, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
