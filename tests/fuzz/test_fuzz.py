@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.analyses.assembly.assemble_given import undefined_rates
+from dalembert.analyses.simulation import drive
 from dalembert.cli.app import app
 from dalembert.constraints import CONSTRAINTS
 from dalembert.expressions import parse, to_text
@@ -18,9 +19,11 @@ from dalembert.forces import FORCES
 from dalembert.fuzz import check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
 from dalembert.fuzz.check_models import Finding, Judged, check_model
+from dalembert.fuzz.check_runs import check_run
 from dalembert.fuzz.hostile_files import FORMATS, _changed_attribute
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
 from dalembert.fuzz.random_models import Size, loop_model
+from dalembert.fuzz.random_scenes import random_scene
 from dalembert.joints import JOINTS
 from dalembert.model import flatten
 from dalembert.model.document import from_document
@@ -42,6 +45,43 @@ def test_random_models_hold_everything_there_is():
     wanted = {*JOINTS, *FORCES, *CONSTRAINTS}
     wanted |= {f"{n} loops" for n in range(5)} | {"sub-models", "events", "branches", "states", "inputs", "tables"}
     assert not wanted - seen, "a new element needs a generator"
+
+
+def test_random_scenes_hold_what_runs_may_pass_over():
+    """All that they are made of within a hundred seeds, in any units; each is a model."""
+    seen: set[str] = set()
+    for seed in range(100):
+        model, rates = random_scene(seed, draw_size(np.random.default_rng(seed)))
+        flat = flatten(model)
+        model.validate()
+        assert set(rates) <= set(flat.joints)
+        for section in (flat.forces, flat.constraints, flat.events, flat.states, flat.tables):
+            seen |= set(section)
+    assert {
+        "limit", "gives", "touch", "rub", "press", "rubs", "by table", "law", "kink", "control", "integral", "toggle",
+        "kick", "pulse", "window",
+    } < seen  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [Size(), Size(1e-3, 1e2, 1e-2)], ids=str)
+def test_a_run_of_a_scene_is_judged(size):
+    options = {"integrator": "dopri8", "rtol": 1e-7, "duration": 1.0, "outputs": 50}
+    for seed in (3, 5):
+        model, rates = random_scene(seed, size)
+        judged = check_run(model, {**options, "initial_rates": rates}, size)
+        assert judged.comparisons >= 2 and not judged.findings
+
+
+def test_a_run_that_misses_a_pulse_is_found(monkeypatch):
+    """The truth looks closer than a run does."""
+    monkeypatch.setattr(drive, "MOST_SAMPLES", 2)
+    monkeypatch.setattr(drive, "LEAST_SAMPLES", 2)
+    model = da.Model("pulse", gravity=(0, 0, 0))
+    model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", "b", point=(0, 0, 0), axis="x")
+    model.force("F", "b", ("100 if exp(-((t - 0.52)/0.005)**2) > 0.5 else 0", 0, 0))
+    (finding,) = check_run(model, {"integrator": "dopri8", "rtol": 1e-6}).findings
+    assert finding.check == "verdict" and "trusted with an error of 9.9e-01" in finding.words
 
 
 def test_the_same_seed_gives_the_same_case():
@@ -114,7 +154,7 @@ def test_a_wrong_equation_is_found(monkeypatch):
 )
 def test_hostile_files_get_words(form):
     for i in range(4):
-        seed = 6 * (40 + i) + list(FORMATS).index(form)
+        seed = len(FORMATS) * (40 + i) + list(FORMATS).index(form)
         case = draw_case("files", seed)
         assert case["format"] == form
         assert not try_case(case).findings

@@ -72,6 +72,20 @@ def test_the_verdict_knows_no_meters(length, time, how):
         assert run.certificate.trusted == (how["step"] < 0.1) and 0.5 * worst < error + 1e-9
 
 
+def test_the_verdict_knows_slow_velocities():
+    """Velocities of 100 km in five minutes were held against 1 km/s: their errors looked several times smaller."""
+    L, T = 1e5, 300.0
+    model = da.Model("pushed to and fro", gravity=(0, 0, 0))
+    model.body("cart", mass=1.0, com=(L, 0, 0), inertia=(L * L,) * 3)
+    model.prismatic("rail", "ground", "cart", point=(0, L, 0), axis="x")
+    model.force("push", "cart", (f"{5 * L / T**2!r}*sin(20*t/{T!r})", 0, 0))
+    given = {"output_step": T / 100, "initial_rates": {"rail": L / T}}
+    run = da.simulate(model, 3 * T, integrator="euler", step=T / 1000, **given)
+    right = da.simulate(model, 3 * T, integrator="dopri8", rtol=1e-11, certify=False, **given).values("u")
+    error = run.certificate.error
+    assert error is not None and error > 0.9 * np.abs(run.values("u") - right).max() / np.abs(right).max()
+
+
 # A joint that turns and slides (rates and wrenches by SᵀS), quasi-velocities in SI, slow and fast times.
 LONG = Size(2.0**20)
 WAYS = [(7, LONG), (21, LONG), (24, LONG), (0, Size(time=2.0**10)), (4, Size(2.0**20, time=2.0**-10))]

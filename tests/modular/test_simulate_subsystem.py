@@ -10,6 +10,7 @@ import sympy as sp
 
 import dalembert as da
 from dalembert.modular.compiled_system import CompiledSystem
+from dalembert.netcdf import read_sealed, write_sealed
 
 START = {"x": 1.0, "y": 0.5, "z.d": 0.3}
 
@@ -103,6 +104,30 @@ def test_runs_are_saved_plotted_and_read(tmp_path):
     run.plot(tmp_path / "run.png", quantities=["x", "x.dd"])
     assert (tmp_path / "run.png").stat().st_size > 10_000
     assert "trusted" in repr(again)
+
+
+@pytest.mark.parametrize("change", ["model", "events", "parameters", "states", "times"])
+def test_saved_runs_with_a_new_seal_are_refused_in_words(tmp_path, change):
+    """They loaded, and what was asked of them later raised whatever it met."""
+    data, _ = read_sealed(da.simulate(pendulum(), 0.1, initial=START).save(tmp_path / "run.nc"))
+    if change == "model":
+        del data.attrs["model"]
+    elif change == "states":
+        data["states"] = data["states"].mean()
+    elif change == "times":
+        data = data.isel(time=slice(0, 0))
+    else:
+        data.attrs[change] = "a"
+    with pytest.raises(da.DalembertError, match="damaged"):
+        da.load(write_sealed(tmp_path / "changed.nc", data))
+
+
+@pytest.mark.parametrize("note", ["events", "parameters"])
+def test_saved_runs_of_mechanisms_too(tmp_path, note):
+    data, _ = read_sealed(da.simulate(da.library.pendulum(), 0.1).save(tmp_path / "run.nc"))
+    data.attrs[note] = "[[3]]"
+    with pytest.raises(da.DalembertError, match="damaged"):
+        da.load(write_sealed(tmp_path / "changed.nc", data))
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,25 @@ def test_grids_from_files(tmp_path):
             da.read_grid(tmp_path / "wrong.asc")
 
 
+@pytest.mark.parametrize(
+    ("head", "cell"), [("1e12", "0"), ("2.5", "1"), ("2", "0")], ids=["columns", "half a column", "no size"]
+)
+def test_maps_without_cells_are_refused_at_once(tmp_path, head, cell):
+    """A head of 10¹² columns and no rows asked for all memory."""
+    rows = "0\n" if head == "1e12" else "2\n"
+    text = f"ncols {head}\nnrows {rows}xllcorner 0\nyllcorner 0\ncellsize {cell}\n" + "1 2\n3 4\n" * (rows == "2\n")
+    (tmp_path / "map.asc").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="two columns and two rows"):
+        da.read_grid(tmp_path / "map.asc")
+
+
+def test_a_cell_without_an_end_gets_words(tmp_path):
+    (tmp_path / "long.csv").write_text('x,y\n"' + "1" * 200_000 + '",2\n', encoding="utf-8")
+    for read in (da.read_table, da.read_grid):
+        with pytest.raises(InputError, match="no table"):
+            read(tmp_path / "long.csv")
+
+
 def test_models_that_do_not_use_tables_and_surfaces_pay_nothing():
     """The same instructions, whether a model has a table that nothing calls or not."""
 

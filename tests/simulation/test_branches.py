@@ -246,3 +246,17 @@ def test_branches_of_equations_are_frozen(coordinates):
     run = da.simulate(model, 1.0, rtol=1e-9, coordinates=coordinates)
     assert run.certificate.trusted and switched(run) == 1
     np.testing.assert_allclose(run.body("a").position.values[-1], (0.93685316, 0.00347005, 0.0), atol=2e-8)
+
+
+@pytest.mark.parametrize("exponent", [1, 1.5])
+def test_radau_is_as_accurate_where_surfaces_touch(exponent):
+    """Its estimate has order 3, and rtol^2/3 is allowed: right for smooth motion only, not beside a kink or x^3/2."""
+    model = da.Model("bounce", gravity=(0, 0, 0))
+    model.body("b", mass=1, com=(0, 1, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", "b", point=(0, 1, 0), axis="y")
+    model.initial("P", 0.0, rate=-3.0)
+    model.stop("floor", "q(P)", lower=-0.5, stiffness=1e3, exponent=exponent)
+    dynamics = da.compile(model)
+    for rtol in (1e-6, 1e-7, 1e-8, 1e-9):
+        run = da.simulate(dynamics, 1.0, integrator="radau", rtol=rtol, certify=False)
+        assert run.values("u")[-1, 0] == pytest.approx(3.0, rel=6 * rtol)  # nothing is lost

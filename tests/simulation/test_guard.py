@@ -11,13 +11,44 @@ import dalembert as da
 INTEGRATORS = ("dopri8", "tsit5", "radau")
 
 
-def kick():
-    """A mass at rest that 1000 N push for 10 ms: 10 m/s."""
+def kick(force="1000 if abs(t-5)<0.005 else 0"):
+    """A mass at rest; 1000 N push it for 10 ms: 10 m/s."""
     model = da.Model("kick", gravity=(0, 0, 0))
     body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
     model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
-    model.force("F", body, ("1000 if abs(t-5)<0.005 else 0", 0, 0))
+    model.force("F", body, (force, 0, 0))
     return model
+
+
+PULSE = "exp(-((t-5.03)/0.02)**2)"  # 5 output steps wide, while nothing moves
+
+
+def windows():
+    """What happens only within a window that no event or branch is monotone across."""
+    for name, force in {"if": f"100 if {PULSE} > 0.5 else 0", "max": f"1000*max({PULSE} - 0.5, 0)"}.items():
+        model = kick(force)
+        yield name, model
+    model = kick("k")
+    model.parameters(k=0.0)
+    model.event("pulse", f"{PULSE} - 0.5", direction="rising", set={"k": "5"})
+    yield "event", model
+    model = kick(f"20*{PULSE}")
+    model.friction("seal", "P", constant=5.0)
+    yield "sticks", model
+    model = kick(f"20*{PULSE} - 5")
+    model.limit("stop", "q(P)", lower=0.0)
+    yield "rests", model
+
+
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, "bdf"])
+@pytest.mark.parametrize(("name", "model"), list(windows()), ids=lambda given: given if isinstance(given, str) else "")
+def test_what_begins_and_ends_within_a_step_is_found(name, model, integrator):
+    """Events were looked for at eight places of a step, however long; nothing else sees what rests or sticks."""
+    run = da.simulate(model, 10.0, integrator=integrator, rtol=1e-6)
+    truth = da.simulate(model, 10.0, integrator="dopri8", rtol=1e-11, step=1e-3, certify=False)
+    assert run.certificate.trusted
+    assert np.abs(truth.values("q")).max() > 0.01
+    np.testing.assert_allclose(run.values("q"), truth.values("q"), atol=1e-3 * np.abs(truth.values("q")).max())
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)

@@ -80,6 +80,7 @@ class KernelSet(ABC):
 
     own_states: tuple[str, ...] = ()  # names of the model's own states, first in the tail
     n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
+    n_rough: int = 0  # of these, the last: forces whose laws end there, instead of going on smoothly
 
     def __init__(
         self,

@@ -176,7 +176,9 @@ def _branches(kernels: KernelSet, context: Context, by_speeds: bool = True) -> d
     if not context.n_branches:
         return {}
     places, speeds, given = map(len, kernels.imposed)
-    found = {"n_branches": context.n_branches, "choose": project.choose.bind(context)}
+    found = {
+        "n_branches": context.n_branches, "n_rough": kernels.n_rough, "choose": project.choose.bind(context)
+    }  # fmt: skip
     if places + speeds + given == 0:
         return found
     follow = given // 2 + (0 if by_speeds else speeds)

@@ -13,10 +13,11 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.fuzz.check_files import check_file
 from dalembert.fuzz.check_models import WAYS_AT_ONCE, Finding, Judged, check_model
-from dalembert.fuzz.check_runs import check_run, random_options
+from dalembert.fuzz.check_runs import check_run, random_options, random_outputs
 from dalembert.fuzz.hostile_files import FORMATS, hostile_file
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
 from dalembert.fuzz.random_models import Size
+from dalembert.fuzz.random_scenes import random_scene
 from dalembert.model import Model
 from dalembert.model.document import from_document, to_document
 
@@ -24,8 +25,9 @@ __all__ = ["KINDS", "Case", "draw_case", "smaller_cases", "try_case"]
 
 Case = dict[str, Any]
 KINDS = ("models", "runs", "files")
+SCENES = 0.7  # of the runs; the others are of mechanisms of all kinds
 SECTIONS = ("events", "outputs", "forces", "constraints", "submodels", "joints", "bodies")
-OPTIONS = ("coordinates", "atol", "initial_rates")
+OPTIONS = ("coordinates", "atol", "initial_rates", "outputs")
 
 
 def draw_case(kind: str, seed: int) -> Case:
@@ -38,7 +40,12 @@ def draw_case(kind: str, seed: int) -> Case:
         return {**case, "format": form, "number": number, "content": base64.b64encode(content).decode()}
     rng = np.random.default_rng([seed, 4])
     size = draw_size(rng)
-    case |= {"length": size.length, "time": size.time, "model": to_document(random_model(seed, size))}
+    case |= {"length": size.length, "time": size.time}
+    if kind == "runs" and rng.random() < SCENES:
+        model, rates = random_scene(seed, size)
+        options = random_options(rng, size.time) | {"initial_rates": rates, **random_outputs(rng)}
+        return {**case, "model": to_document(model), "options": options}
+    case["model"] = to_document(random_model(seed, size))
     if kind == "runs":
         case["options"] = random_options(rng, size.time)
     return case

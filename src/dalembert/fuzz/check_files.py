@@ -17,8 +17,9 @@ from dalembert.errors import DalembertError
 from dalembert.expressions import parse, to_text
 from dalembert.fuzz.check_models import Finding, Judged
 from dalembert.fuzz.seed_files import resume
-from dalembert.io import dumps, loads, read
+from dalembert.io import dumps, loads, read, read_grid, read_table
 from dalembert.model import Mechanism, Model, flatten
+from dalembert.planar import Planar
 
 __all__ = ["check_file"]
 
@@ -44,8 +45,12 @@ def _model(folder: Path, content: bytes, suffix: str, judged: Judged) -> None:
     path = folder / f"hostile{suffix}"
     path.write_bytes(content)
     model: Any = read(path)
-    if not isinstance(model, Model):
+    if not isinstance(model, (Model, Planar)):
         return
+    if dumps(loads(dumps(model))) != dumps(model):
+        judged.findings.append(Finding("round trip", "a model written and read again is another one"))
+    if isinstance(model, Planar):
+        model = model.to_model()
     flat = flatten(model)
     mechanism = Mechanism.nominal(flat)
     for name in flat.joints:
@@ -53,8 +58,6 @@ def _model(folder: Path, content: bytes, suffix: str, judged: Judged) -> None:
         for X in (placed.X_1P, placed.X_2S):
             if not (np.isfinite(X.R).all() and np.isfinite(X.p).all()):
                 judged.findings.append(Finding("finite", f"the frame of joint {name!r} is not finite"))
-    if dumps(loads(dumps(model))) != dumps(model):
-        judged.findings.append(Finding("round trip", "a model written and read again is another one"))
     str(inspect(model))
     if len(flat.bodies) <= MOST_BODIES:
         str(simulate(model, BLINK, output_step=BLINK / 2, rtol=1e-4).certificate)
@@ -68,6 +71,33 @@ def _result(folder: Path, content: bytes, number: int, judged: Judged) -> None:
     repr(run)
     for name in ("time", "q", "u"):
         run.values(name)
+    str((run.events, run.segments))
+    run.save(folder / "again.nc")
+
+
+def _table(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    path, refused = folder / "hostile.csv", 0
+    path.write_bytes(content)
+    readers: tuple[Callable[[Path], Any], ...] = (read_table, read_grid)
+    for reader in readers:
+        try:
+            given: Any = reader(path)
+            Model("table").table("law", **given, kind="linear")
+        except DalembertError as error:
+            refused += 1
+            if refused == len(readers):
+                raise DalembertError(str(error)) from None
+
+
+def _system(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    path = folder / "hostile.nc"
+    path.write_bytes(content)
+    run: Any = load(path)
+    str(run.certificate)
+    repr(run)
+    for name in run.names:
+        run[name]
+    list(run.events)
     run.save(folder / "again.nc")
 
 
@@ -88,6 +118,9 @@ READERS: dict[str, Callable[[Path, bytes, int, Judged], None]] = {
     "yaml": lambda folder, content, number, judged: _model(folder, content, ".yaml", judged),
     "urdf": lambda folder, content, number, judged: _model(folder, content, ".urdf", judged),
     "mjcf": lambda folder, content, number, judged: _model(folder, content, ".xml", judged),
+    "planar": lambda folder, content, number, judged: _model(folder, content, ".yaml", judged),
+    "table": _table,
+    "system": _system,
     "formula": _formula,
     "result": _result,
     "checkpoint": _checkpoint,

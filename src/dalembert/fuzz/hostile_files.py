@@ -129,6 +129,17 @@ def _yaml(rng: np.random.Generator, number: int) -> bytes:
     )
 
 
+def _planar(rng: np.random.Generator, number: int) -> bytes:
+    document = seed_files.planar_document(rng)
+    if rng.random() < 0.3:
+        return _bytewise(json.dumps(document).encode(), rng)
+    return json.dumps(_changed(document, rng), default=str).encode(errors="surrogatepass")
+
+
+def _table(rng: np.random.Generator, number: int) -> bytes:
+    return _bytewise(seed_files.table_text(rng).encode(), rng)
+
+
 # XML
 
 
@@ -221,9 +232,12 @@ def _changed_attribute(value: Any, rng: np.random.Generator) -> Any:
 
 FORMATS: dict[str, Callable[[np.random.Generator, int], bytes]] = {
     "yaml": _yaml,
+    "planar": _planar,
+    "table": _table,
     "urdf": partial(_xml, seed_files.urdf_text),
     "mjcf": partial(_xml, seed_files.mjcf_text),
     "formula": _formula,
     "result": partial(_netcdf, seed_files.result_bytes),
+    "system": partial(_netcdf, seed_files.system_bytes),
     "checkpoint": partial(_netcdf, seed_files.checkpoint_bytes),
 }

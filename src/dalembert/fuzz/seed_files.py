@@ -1,4 +1,4 @@
-"""Whole files to begin with, before they are damaged: models, robots, results, checkpoints, formulas."""
+"""Whole files to begin with, before they are damaged: models, robots, tables, results, checkpoints, formulas."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from dalembert.analyses.simulation.simulate import simulate
 from dalembert.fuzz.random_mechanisms import random_model
 from dalembert.io import dumps
 from dalembert.model import Model
+from dalembert.modular import Subsystem
 from dalembert.trajectory import Trajectory
 
-__all__ = ["checkpoint_bytes", "formula_text", "mjcf_text", "result_bytes", "resume", "urdf_text", "yaml_text"]
+__all__ = [
+    "checkpoint_bytes", "formula_text", "mjcf_text", "planar_document", "result_bytes", "resume", "system_bytes",
+    "table_text", "urdf_text", "yaml_text",
+]  # fmt: skip
 
 NAMES = ("pendulum", "four-bar", "cart-pendulum", "slider-crank", "rolling-disc", "snakeboard", "desk-lamp")
 SAVED = ("pendulum", "four-bar", "rolling-disc", "cart-pendulum")
@@ -33,6 +37,22 @@ def yaml_text(rng: np.random.Generator) -> str:
     if rng.random() < 0.4:
         return dumps(library.build(str(rng.choice(NAMES))))
     return dumps(random_model(int(rng.integers(1 << 30))))
+
+
+def planar_document(rng: np.random.Generator) -> dict[str, Any]:
+    """A planar mechanism of the library, as plain data."""
+    return library.build(str(rng.choice(list(library.PLANAR)))).to_data()
+
+
+def table_text(rng: np.random.Generator) -> str:
+    """Numbers in columns, a grid, or a map."""
+    mark = str(rng.choice([",", ";", "\t", " "]))
+    rows = [mark.join(f"{v:.4g}" for v in [i, *rng.normal(size=3)]) for i in range(int(rng.integers(2, 7)))]
+    head = mark.join(["x", "y", "z", "w"]) if rng.random() < 0.5 else mark.join(["0", "1", "2", "3"])
+    if rng.random() < 0.6:
+        return "\n".join([head, *rows])
+    size = f"ncols 4\nnrows {len(rows)}\nxllcorner 0\nyllcenter 1.5\ncellsize 10\nNODATA_value -9999"
+    return "\n".join([size, *rows])
 
 
 def _numbers(rng: np.random.Generator, count: int = 3) -> str:
@@ -118,6 +138,18 @@ def result_bytes(number: int) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.nc"
         simulate(model_of(SAVED[number % len(SAVED)]), 0.2, output_step=0.01).save(path)
+        return path.read_bytes()
+
+
+@cache
+def system_bytes(number: int) -> bytes:
+    """The saved motion of a subsystem: one mass, or two on a line with an event."""
+    mass = Subsystem("mass")
+    m, x, u = mass.parameters(m=1.0), mass.coordinates("x"), mass.input("u")
+    mass.effective_forces({x: u - 4 * x - m * x.dd})
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.nc"
+        simulate(mass, 0.2, output_step=0.01, inputs={"u": f"sin({number + 1}*t)"}, initial={"x": 0.1}).save(path)
         return path.read_bytes()
 
 

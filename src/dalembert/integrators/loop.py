@@ -48,7 +48,8 @@ STOP, PAUSE = 1, 2
 # A problem is stiff if stability, not accuracy, limits the step so many times in a row (Hairer, Wanner, IV.2).
 STIFF_STEPS = 15
 
-# A step is searched for events at so many places, so that two crossings within one long step are not missed.
+# A step is searched for events at so many places at least, and as closely as it is compared with the equations: what
+# a formula does between two places of a long step is seen there only if it is an event.
 EVENT_SAMPLES = 8
 BISECTIONS = 60
 
@@ -64,6 +65,9 @@ HEADWAY_STEPS, HEADWAY = 50_000, 1e-5
 
 # After so many rejections in a row formulas are evaluated as they are written: a branch may end where another begins.
 PATIENCE = 12
+# A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
+# unless that is at its start, or at its end and it knew.
+MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
 
@@ -178,13 +182,16 @@ def _crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, low: float
 
 
 @rare
-def _peak(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, three: np.ndarray) -> tuple[float, int]:
-    """Where event i is above zero between three places of a step at which it is below, the middle one θ; 2 if nowhere.
+def _peak(
+    p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, apart: float, three: np.ndarray
+) -> tuple[float, int]:
+    """Where event i is above zero between three places of a step at which it is below, ``apart`` from the middle one θ;
+    2 if nowhere.
 
     Parabolas lead to the maximum, if they promise one that comes near zero.
     """
     y, g = np.empty(D.shape[1]), np.empty(p.n_events)
-    left, middle, right = theta - 1.0 / EVENT_SAMPLES, theta, theta + 1.0 / EVENT_SAMPLES
+    left, middle, right = theta - apart, theta, theta + apart
     a, b, c = three[0], three[1], three[2]
     reach = 0.5 * max(abs(a - b), abs(c - b))
     for _ in range(REFINEMENTS):
@@ -231,10 +238,12 @@ def _note_undefined(m: Memory, t: float):
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
-    earlier, three = before.copy(), np.empty(3)
-    for sample in range(1, EVENT_SAMPLES + 1):
-        theta = sample / EVENT_SAMPLES
-        if sample == EVENT_SAMPLES:
+    earlier, three, samples = before.copy(), np.empty(3), EVENT_SAMPLES
+    if p.spacing > 0.0:
+        samples = max(samples, math.ceil(h / p.spacing))
+    for sample in range(1, samples + 1):
+        theta = sample / samples
+        if sample == samples:
             y[:] = y_new
         else:
             _at(D, theta, y)
@@ -251,11 +260,11 @@ def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarr
             elif sample > 1 and earlier[i] < 0.0 and before[i] < 0.0 and g[i] < 0.0:
                 # Twice through zero between two places?
                 three[0], three[1], three[2] = earlier[i], before[i], g[i]
-                top, status = _peak(p, m, D, h, i, low, three)
+                top, status = _peak(p, m, D, h, i, low, 1.0 / samples, three)
                 if status != GO_ON:
                     return -1, 1.0, FAILED
                 if top < 1.0:
-                    here, status = _crossing(p, m, D, h, i, max(0.0, low - 1.0 / EVENT_SAMPLES), top)
+                    here, status = _crossing(p, m, D, h, i, max(0.0, low - 1.0 / samples), top)
                     if status != GO_ON:
                         return -1, 1.0, FAILED
                     if here < place:
@@ -285,7 +294,7 @@ def _write_within(p: Problem, m: Memory, D: np.ndarray, h: float, limit: float, 
 def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray) -> int:
     """End an accepted step, ``new`` on its manifold: outputs on the way, events, and the new state into the memory.
 
-    Returns GO_ON, EVENT, FAILED, or FINISHED.
+    Returns GO_ON, EVENT, FAILED, FINISHED, or REJECTED.
     """
     y, D, t, h = m.y, s.D, m.t, s.t_new - m.t
     happened, theta, limit = -1, 1.0, s.t_new
@@ -296,6 +305,13 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
             return status
         if happened >= 0:
             limit = t + theta * h
+        rough = s.lenient and happened >= p.n_events - p.n_rough and m.shortened < MOST_SHORTENED
+        if rough and theta > SOON and (theta < LATE or not m.nears):
+            m.g[:], m.h = m.before, theta * h
+            m.nears, m.bend = True, limit
+            m.shortened += 1
+            return REJECTED
+    m.shortened = 0
     if not _write_within(p, m, D, h, limit, times, out):
         return FAILED
     if happened >= 0:

@@ -22,6 +22,7 @@ class Problem(Record):
         n_states, first_state: how many entries of q no δ moves, states and turns of cut joints, and the first of them.
         n_events: how many events there are.
         n_branches: how many of the last events choose branches of formulas: their functions are compared with zero.
+        n_rough: behind how many of the last branches nothing leads smoothly on, as where surfaces touch.
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
         spacing: longest distance (s) of the places at which a step is compared with the equations; 0: nowhere.
         rhs: (t, y, ẏ): ẏ = f(t, y).
@@ -52,7 +53,7 @@ class Problem(Record):
     """
 
     size, varying, nq, nv, rows, n_events, n_branches, n_states, first_state, dae_size, dae_index = 11 * Int()
-    n_places, n_speeds, n_given = 3 * Int()
+    n_places, n_speeds, n_given, n_rough = 4 * Int()
     staged = Flag()
     spacing = Real()
     rhs, retract, events, imposed, decode, encode, exponential = 7 * Function(float, Vector, Vector)
@@ -103,6 +104,9 @@ class Memory(Record):
         undefined, undefined_at: at how many places of steps each event was no number, and the time of the first one.
         switches, switches_seen, switched_at: how often one changed, how often when the loop last looked whether time
             passes, and the time then.
+        shortened: how often in a row a step was cut to end where a branch does behind which nothing leads on.
+        bent, bent_at: whether branches changed so far, and the last time that one did.
+        nears, bend: whether a branch is known to end, and when, behind which nothing leads on.
         rejections_in_row: steps that were tried again since the last good one.
         jolts: how often velocities had to jump where another branch was taken;  jolt, jolted_at, jolted_by: the largest
             of these jumps, its time, and the number of the event, from 1 on.
@@ -111,10 +115,10 @@ class Memory(Record):
     """
 
     size, n_events, written, steps, rejected, evaluations, event, stiff, seen, narrow, cuts = 11 * Int()
-    segment_count, segment_index, switches, switches_seen, rejections_in_row = 5 * Int()
+    segment_count, segment_index, switches, switches_seen, rejections_in_row, shortened = 6 * Int()
     jolts, jolted_by, jumped_by = 3 * Int()
-    t, h, seen_at, switched_at, defect, segment_start, segment_step, jolt, jolted_at, jump = 10 * Real()
-    started = Flag()
+    t, h, seen_at, switched_at, bent_at, bend, defect, segment_start, segment_step, jolt, jolted_at, jump = 12 * Real()
+    started, bent, nears = 3 * Flag()
     y, largest = 2 * Vector("size")
     g, before, branches, undefined_at = 4 * Vector("n_events")
     undefined = Integers("n_events")
@@ -130,6 +134,7 @@ class Step(Record):
         max_steps: gives up after so many.
         watch: end the run when it turns out stiff.
         rtol, atol: local error allowed, relative and absolute, of a method that chooses its steps.
+        lenient: it takes larger errors, as its estimate has a lower order than the method: of smooth motion only.
         guard: a step is cut, though the method found it good, if the solution within it misses the equations by more
             than so many tolerances; 0: never.
 
@@ -147,7 +152,7 @@ class Step(Record):
 
     size, more_powers, max_steps, retracted = 4 * Int()
     fixed, stretch, rtol, atol, guard, h, t_new = 7 * Real()
-    watch, last, landed, limited = 4 * Flag()
+    watch, last, landed, limited, lenient = 5 * Flag()
     problem = Ref(Problem)
     new, scratch = 2 * Vector("size")
     D = Matrix("4 + more_powers", "size")

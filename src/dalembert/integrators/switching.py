@@ -133,6 +133,7 @@ def switch(p: Problem, m: Memory, span: float) -> int:
     chosen[happened] = -chosen[happened]
     m.event = 0
     m.switches += 1
+    m.bent, m.bent_at, m.nears = True, m.t, False
     for _ in range(p.n_branches):
         p.choose(chosen)
         if p.events(m.t, m.y, x) != 0:

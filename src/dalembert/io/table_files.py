@@ -78,6 +78,9 @@ def _map_grid(path: Any, rows: list[tuple[int, list[str]]]) -> dict[str, Any]:
     if not all(map(math.isfinite, (wide, high, size, *corners))):
         needed = "ncols, nrows, xllcorner, yllcorner and cellsize"
         raise InputError(f"{path}: the head of a map needs {needed}; got {', '.join(head)}")
+    if not (wide >= 2 and high >= 2 and wide == int(wide) and size > 0):
+        sizes = f"ncols {wide:g}, nrows {high:g}, cellsize {size:g}"
+        raise InputError(f"{path}: a map needs two columns and two rows at least, and cells of a size; got {sizes}")
     if len(rows) != high:
         raise InputError(f"{path}: expected nrows = {high:g} rows of heights, got {len(rows)}")
     heights = [_numbers_in(path, line, cells, int(wide)) for line, cells in rows]
@@ -120,7 +123,10 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     mark = next((mark for mark in SEPARATORS if mark in lines[-1][1]), None)
     if mark is None:
         return [(i, line.split()) for i, line in lines]
-    return [(i, row) for i, line in lines for row in csv.reader([line], delimiter=mark)]
+    try:
+        return [(i, row) for i, line in lines for row in csv.reader([line], delimiter=mark)]
+    except csv.Error as error:  # such as a cell of more than 100 000 letters
+        raise InputError(f"{path}: is no table: {error}.  Fix: one number in each cell") from None
 
 
 def _is_number(cell: str) -> bool:

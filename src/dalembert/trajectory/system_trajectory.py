@@ -19,6 +19,7 @@ from dalembert.trajectory.certificate import Certificate
 from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.trajectory import read_certificate, understood
+from dalembert.trajectory.whole import check_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +31,9 @@ __all__ = ["SystemTrajectory", "system_run_of"]
 
 MOST_PANELS = 8
 _FORMAT = 2  # files of format 1 have no seal
+# What every file has: notes, and arrays by dimensions.
+_ALWAYS = ("model", "integrator")
+_ARRAYS = {"states": ("time", "state"), "tops": ("time", "top"), "inputs": ("time", "input")}
 
 
 @public_methods
@@ -175,6 +179,7 @@ def system_run_of(path: Path, data: xr.Dataset, sealed: bool) -> SystemTrajector
         if data.attrs.pop("dalembert_system") == _FORMAT and not sealed:
             raise ValueError("it was changed by another program")
         certificate = read_certificate(data)
-        values = {name: data[name].values for name in ("states", "tops", "inputs")}
+        check_whole(data, _ALWAYS, _ARRAYS)
+        values = {name: data[name].values for name in _ARRAYS}
         labels = {name: [str(label) for label in data[name].values] for name in ("state", "top", "input")}
         return SystemTrajectory(Recorded(data["time"].values, values, labels, dict(data.attrs)), certificate, None)

@@ -25,6 +25,7 @@ from dalembert.trajectory.outcome import Happening, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
 from dalembert.trajectory.recorded import AXES, Recorded
 from dalembert.trajectory.shares import Weights, shared_along
+from dalembert.trajectory.whole import check_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -446,21 +447,8 @@ def _run(
     for dimension, names in (("coordinate", dynamics.q_names), ("velocity", dynamics.u_names)):
         if [str(name) for name in data[dimension].values] != names:
             raise ValueError(f"its {dimension} names are not those of its model")
-    _check_whole(data)
+    check_whole(data, _ALWAYS, _ARRAYS)
     return Trajectory(data, certificate, dynamics, resampler, writer)
-
-
-def _check_whole(data: xr.Dataset) -> None:
-    """What every run has is there, and as it should be."""
-    for name in _ALWAYS:
-        if not isinstance(data.attrs.get(name), str):
-            raise ValueError(f"its note {name!r} is missing or no text")
-    for name, dimensions in _ARRAYS.items():
-        if data[name].dims != dimensions or data[name].dtype != float:
-            raise ValueError(f"{name} must be numbers by {' and '.join(dimensions)}")
-    times = data["time"].values
-    if not (len(times) and np.isfinite(times).all() and (np.diff(times) >= 0).all()):
-        raise ValueError("its times do not rise")
 
 
 def read_certificate(data: xr.Dataset) -> Certificate:

@@ -16,7 +16,7 @@ from dalembert.atomic import remove_parts
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
-from dalembert.trajectory.outcome import Happening
+from dalembert.trajectory.whole import read_events, read_numbers, read_segments, read_text
 from dalembert.values import DICT, is_finite
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 9
+_FORMAT = 10
 
 
 def fingerprint(*parts: Any) -> str:
@@ -117,14 +117,14 @@ class Checkpoint:
         fits = counts.shape == run.counts.shape and counts.dtype == run.counts.dtype and isinstance(given, DICT)
         if not (fits and type(written) is int and 0 < written <= len(run.out)):
             raise ValueError("its notes are not those of a run")
-        run.parameters = _numbers(given)
-        run.segments = _segments(notes["segments"], written)
-        run.events = [Happening(float(event["time"]), _text(event["name"])) for event in notes["events"]]
+        run.parameters = read_numbers(given)
+        run.segments = read_segments(notes["segments"], written)
+        run.events = read_events(notes["events"])
         run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
         run.undefined = {
             operator.index(i): (operator.index(count), float(first)) for i, count, first in notes["undefined"]
         }
-        run.notes = [_text(note) for note in notes["notes"]]
+        run.notes = [read_text(note) for note in notes["notes"]]
         if notes["method"] != run.method.name:
             if run.fallback is None:
                 raise ValueError(f"it was written by integrator {notes['method']!r}")
@@ -161,25 +161,6 @@ class Checkpoint:
         """The run is over."""
         self.path.unlink(missing_ok=True)
         remove_parts(self.path)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _numbers(values: dict[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in values.items()}
-
-
-def _segments(found: Any, written: int) -> list[tuple[int, dict[str, float]]]:
-    """Stretches of outputs with their parameters, as a run makes them: from the first output on, in order."""
-    segments = [(operator.index(start), _numbers(values)) for start, values in found]
-    starts = [start for start, _ in segments]
-    if not starts or starts[0] != 0 or starts[-1] > written or starts != sorted(starts):
-        raise ValueError(f"its segments begin at {starts}")
-    return segments
 
 
 def _remembered(run: Driver) -> dict[str, Any]:

@@ -232,7 +232,8 @@ def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndar
         length = min(length, 1.0) if length > SHORTEST else 1.0
     length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
     units[:nq][of_q] = units[nq:][of_u] = length
-    units[nq:] /= span if span > LONGEST else 1.0
+    # A large mechanism does not go its own length in a second.
+    units[nq:] /= span if span > LONGEST or (length != 1.0 and span > 1.0) else 1.0
     return units
 
 
