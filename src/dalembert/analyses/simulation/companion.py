@@ -34,9 +34,10 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
-# NONLINEAR of the size of the motion.
+# NONLINEAR of the size of the motion. If it comes as near to both as PROMISING, one that is LESS_LOOSE may acquit too.
 TIGHT, LOOSEST = 1e-7, 1e-3
-LOOSER = {DormandPrince8: (1e5, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+LOOSER = {DormandPrince8: (1e6, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
 DEFECT = 0.1  # share of the largest defect of a step that counts as error
@@ -309,10 +310,14 @@ def _estimate(run: _Run) -> Estimate:
         return _by_adaptive(run)
     spent = 0
     if getattr(run.method, "rtol", 1.0) <= TIGHT and type(run.method) in LOOSER:
-        found = _by_loose(run.thinned())
+        thinned, factor = run.thinned(), min(LOOSER[type(run.method)][0], LOOSEST / getattr(run.method, "rtol", 1.0))
+        found, beyond = _by_loose(thinned, factor)
+        if 1.0 < beyond <= PROMISING:
+            spent = found.evaluations
+            found, beyond = _by_loose(thinned, factor / LESS_LOOSE)
+        spent += found.evaluations
         if found.acquitted:
-            return found
-        spent = found.evaluations
+            return replace(found, evaluations=spent)
     found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
     doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
@@ -322,11 +327,11 @@ def _estimate(run: _Run) -> Estimate:
     return replace(found, evaluations=spent)
 
 
-def _by_loose(run: _Run) -> Estimate:
-    """By a cheap run at a looser tolerance; good enough to acquit."""
+def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
+    """By a cheap run at a tolerance that is looser by a factor, good enough to acquit; and what it found over what it
+    may find to acquit."""
     method: Any = run.method
-    factor, power = LOOSER[type(method)]
-    factor = min(factor, LOOSEST / method.rtol)
+    _, power = LOOSER[type(method)]
     result = run.outcome.result
     loosened = {"rtol": method.rtol * factor, "atol": method.atol * factor, "max_step": np.inf}
     steps = max(FEWEST_STEPS, round(SHARE * result.evaluations / STAGES))
@@ -339,10 +344,11 @@ def _by_loose(run: _Run) -> Estimate:
     scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
     difference = compared.largest
     error = max(scale * difference, DEFECT * result.defect * method.rtol)
-    acquitted = compared.whole and difference <= NONLINEAR and error <= run.accuracy
+    beyond = max(difference / NONLINEAR, error / run.accuracy) if compared.whole else np.inf
     growth = difference / loosened["rtol"]
     by = f"by a run at rtol {loosened['rtol']:.0e}"
-    return Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted)
+    found = Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted=beyond <= 1.0)
+    return found, beyond
 
 
 def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
