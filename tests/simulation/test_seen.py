@@ -10,7 +10,7 @@ import pytest
 import dalembert as da
 from dalembert.analyses.simulation import certify as certifying
 from dalembert.analyses.simulation import companion
-from dalembert.analyses.simulation.certify import LOOK, NEARLY_SINGULAR, look_for_singularity, suspects
+from dalembert.analyses.simulation.certify import LOOKS, NEARLY_SINGULAR, look_for_singularity, suspects
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
@@ -43,7 +43,7 @@ def test_matrices_that_stay_away_from_singular_ones_are_known_by_some(monkeypatc
     t = np.linspace(-1.0, 1.0, 1001)
     A = turning(rate * t, np.hypot(least, 0.7 * (t - 0.1003)))
     passed, near = look_for_singularity(A)
-    monkeypatch.setattr(certifying, "_keeps_away", lambda jacobians: 0.0)
+    monkeypatch.setattr(certifying, "LOOKS", (1,))
     exact, nearest = look_for_singularity(A)
     assert passed == exact and (near > NEARLY_SINGULAR) == (nearest > NEARLY_SINGULAR)
     assert near >= nearest == pytest.approx(np.linalg.svd(A, compute_uv=False)[:, 1].min())
@@ -53,7 +53,10 @@ def test_a_dip_between_two_of_them_is_seen():
     """A passage through a singular position within a few outputs, far from those that are looked at."""
     t = np.arange(1001.0)
     small = np.minimum((np.abs(t - 511.01) / 3) ** 1.05, 1.0)
-    assert small[LOOK // 2 :: LOOK].min() == 1.0 and look_for_singularity(turning(0 * t, small)) == (True, small.min())
+    assert small[LOOKS[0] // 2 :: LOOKS[0]].min() == 1.0 and look_for_singularity(turning(0 * t, small)) == (
+        True,
+        small.min(),
+    )
 
 
 def test_changes_of_matrices():

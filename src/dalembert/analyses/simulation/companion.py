@@ -207,12 +207,8 @@ def estimate_motion(
     Args:
         driver: that made the run, if it is at hand.
     """
-    return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy, driver)
-
-
-def _units(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
-    assert outcome.times is not None
-    return motion_units(dynamics, outcome.result.states, float(outcome.times[-1] - outcome.times[0]))
+    sizes, units = _sizes(dynamics, outcome)
+    return estimate_error(dynamics, choice, outcome, sizes, accuracy, driver, units)
 
 
 def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndarray:
@@ -237,23 +233,21 @@ def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndar
     return units
 
 
-def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
-    """Of coordinates and velocities."""
+def _sizes(dynamics: Dynamics, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """Of coordinates and velocities; and their units."""
+    times, states = outcome.times, outcome.result.states
+    assert times is not None
     nq, nv = dynamics.nq, dynamics.nv
-    unit: list[slice] = []
-    for slot in dynamics.coordinates.slots:
-        joint = dynamics.coordinates.joint_at(slot)
-        if joint.nq > joint.nv:
-            unit += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
-    return motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit,
-                        _units(dynamics, outcome))  # fmt: skip
+    units = motion_units(dynamics, states, float(times[-1] - times[0]))
+    kinds = [slice(0, nq), slice(nq, nq + nv)]
+    return motion_sizes(states[:, : nq + nv], kinds, dynamics.coordinates.quaternions, units), units
 
 
 def estimate_by_other(
     dynamics: Dynamics, choice: Choice, outcome: Outcome, other: Outcome, accuracy: float | None, scale: float, by: str
 ) -> tuple[float, Estimate | None]:
     """As ``estimate_motion``, by a companion that was run elsewhere; its difference times ``scale`` is the error."""
-    run = _judged(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy)
+    run = _judged(dynamics, choice, outcome, *_sizes(dynamics, outcome), accuracy)
     if not outcome.finished:
         return run.accuracy, None
     rtol = getattr(run.method, "rtol", None) if run.method.adaptive else None
@@ -267,14 +261,16 @@ def estimate_error(
     sizes: np.ndarray,
     accuracy: float | None,
     driver: Driver | None = None,
+    units: np.ndarray | None = None,
 ) -> tuple[float, Estimate | None]:
     """The accuracy that a run is held to, and its error; None for a run that did not reach its end.
 
     Args:
         choice: how the run began.
         sizes: of q and u, or of all states (see ``motion_sizes``).
+        units: of the same; default: 1.
     """
-    run = _judged(dynamics, choice, outcome, sizes, accuracy)
+    run = _judged(dynamics, choice, outcome, sizes, np.ones(len(sizes)) if units is None else units, accuracy)
     wanted, method, times = run.accuracy, run.method, run.wanted
     if not outcome.finished:
         return wanted, None
@@ -294,11 +290,15 @@ def estimate_error(
 
 
 def _judged(
-    dynamics: Dynamics | CompiledSystem, choice: Choice, outcome: Outcome, sizes: np.ndarray, accuracy: float | None
+    dynamics: Dynamics | CompiledSystem,
+    choice: Choice,
+    outcome: Outcome,
+    sizes: np.ndarray,
+    units: np.ndarray,
+    accuracy: float | None,
 ) -> _Run:
     times, method = outcome.times, outcome.method
     assert times is not None and method is not None
-    units = _units(dynamics, outcome) if isinstance(dynamics, Dynamics) else np.ones(len(sizes))
     every = np.arange(len(times))
     return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics import Dynamics
+from dalembert.dynamics.evaluate import coupled_along
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_along
 from dalembert.trajectory.recorded import Recorded
@@ -77,7 +78,8 @@ class Seen:
 
     def _left(self, named: dict[str, np.ndarray], du: np.ndarray, parameters: dict[str, float]) -> float:
         """The largest |A u̇ + γ| at some outputs with the same parameters."""
-        d = self.dynamics
-        blocks = d.dynamics_kernel(named["time"], named["q"], named["u"], d.parameters(parameters), np.zeros(d.nv))
-        rows: np.ndarray = np.matmul(np.asarray(blocks.jacobian), du[:, :, None])[..., 0] + np.asarray(blocks.gamma)
-        return float(np.abs(rows).max(initial=0.0))
+        places, context = self.dynamics.dynamics_kernel.places, self.dynamics.evaluation(parameters)
+        states = np.concatenate([named["q"], named["u"]], axis=1)
+        (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
+        context.tau[:] = 0.0
+        return coupled_along(context, named["time"], states, du, jacobian, gamma, rows)
