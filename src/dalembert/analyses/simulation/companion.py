@@ -308,9 +308,9 @@ def _estimate(run: _Run) -> Estimate:
         return _by_smaller_steps(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
-    spent = 0
-    if getattr(run.method, "rtol", 1.0) <= TIGHT and type(run.method) in LOOSER:
-        thinned, factor = run.thinned(), min(LOOSER[type(run.method)][0], LOOSEST / getattr(run.method, "rtol", 1.0))
+    spent, rtol, thinned = 0, getattr(run.method, "rtol", 1.0), run.thinned()
+    if rtol <= TIGHT and type(run.method) in LOOSER:
+        factor = min(LOOSER[type(run.method)][0], LOOSEST / rtol)
         found, beyond = _by_loose(thinned, factor)
         if 1.0 < beyond <= PROMISING:
             spent = found.evaluations
@@ -318,10 +318,10 @@ def _estimate(run: _Run) -> Estimate:
         spent += found.evaluations
         if found.acquitted:
             return replace(found, evaluations=spent)
-    found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
+    found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
     doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
-    if doubt and getattr(run.method, "rtol", 0.0) / TIGHTEST >= FINEST:
+    if doubt and rtol / TIGHTEST >= FINEST:
         found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
         spent += found.evaluations
     return replace(found, evaluations=spent)
