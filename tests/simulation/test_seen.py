@@ -94,7 +94,7 @@ def test_constraints_of_accelerations_by_their_places_in_a_kernel():
     expected = np.abs(np.einsum("tij,tj->ti", blocks.jacobian, du) + blocks.gamma).max()
     places, context = dynamics.dynamics_kernel.places, dynamics.context()
     (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
-    states = np.concatenate([q, u], axis=1)
+    states = np.concatenate([q, u, np.zeros((5, 1))], axis=1)
     assert coupled_along(context, t, states, du, jacobian, gamma, rows) == pytest.approx(expected, rel=1e-12)
     for entry in ((0, 0), (4, dynamics.nv - 1)):
         lost = du.copy()

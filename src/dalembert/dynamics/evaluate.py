@@ -219,10 +219,10 @@ def largest_coupled(e: np.ndarray, du: np.ndarray, jacobian: int, gamma: int, ro
 def coupled_along(
     c: Context, times: np.ndarray, states: np.ndarray, du: np.ndarray, jacobian: int, gamma: int, rows: int
 ) -> float:
-    """The largest |A u̇ + γ| at many states, see ``largest_coupled``."""
+    """The largest |A u̇ + γ| at many states (q, u, W), see ``largest_coupled``."""
     largest = 0.0
     for i in range(times.shape[0]):
-        e = c.dynamics(times[i], states[i], c.parameters, c.tau)
+        e = c.dynamics(times[i], states[i, : c.nq + c.nv], c.parameters, c.tau)
         left = largest_coupled(e, du[i], jacobian, gamma, rows)
         if left != left:
             return left
