@@ -36,7 +36,7 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
 # NONLINEAR of the size of the motion. If it comes as near to both as PROMISING, one that is LESS_LOOSE may acquit too.
 TIGHT, LOOSEST = 1e-7, 1e-3
-LOOSER = {DormandPrince8: (1e6, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+LOOSER = {DormandPrince8: (1e5, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
 PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
