@@ -102,7 +102,7 @@ def test_constraints_of_accelerations_by_their_places_in_a_kernel():
         assert np.isnan(coupled_along(context, t, states, lost, jacobian, gamma, rows))
 
 
-@pytest.mark.parametrize(("name", "by", "most"), [("pendulum", "1e-03", 0.2), ("bennett", "1e-04", 0.6)])
+@pytest.mark.parametrize(("name", "by", "most"), [("pendulum", "1e-03", 0.2), ("rolling-sphere", "1e-04", 0.6)])
 def test_a_loose_companion_that_nearly_acquits_is_followed_by_one_less_loose(name, by, most):
     """Both together cost far less than a tight one."""
     driver, choice, outcome = driven(da.library.build(name), 10.0, rtol=1e-7, atol=1e-9)
