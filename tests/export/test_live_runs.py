@@ -9,7 +9,7 @@ import pytest
 
 import dalembert as da
 from dalembert import library
-from dalembert.analyses.simulation.live import column_offsets, make_living
+from dalembert.analyses.simulation.live import make_living
 from dalembert.analyses.simulation.live_file import parameter_ranges
 from dalembert.export.module import pack
 from dalembert.export.native_run import NO_START, run_live
@@ -94,7 +94,7 @@ def test_what_is_recorded_is_what_python_records():
     assert np.abs(turns - run.values("orientation")).max() < 1e-9
     # C closes the loop: its angle is known from poses, and its turns are counted.
     assert "C" not in run.dynamics.coordinates.slot_of_joint
-    at = column_offsets(run.dynamics.kernels.observer)["joints"][0] + 2 * list(run.dynamics.measurable).index("C")
+    at = run.dynamics.kernels.observer.places["joints"][0] + 2 * list(run.dynamics.measurable).index("C")
     assert np.abs(watch.observed[:n, at] - run.joint("C").q.values).max() < 1e-9
 
 
@@ -112,7 +112,7 @@ def test_outputs_with_branches_are_what_their_formulas_say():
     assert run.values("q").min() < -0.1 < 0.1 < run.values("q")[5:].max()
     live = make_living(run, []).live
     run_live(live)
-    first = column_offsets(run.dynamics.kernels.observer)["outputs"][0]
+    first = run.dynamics.kernels.observer.places["outputs"][0]
     found = live.watch.observed[: live.written, first : first + 2]
     q = run.values("q")[:, 0]
     assert np.abs(found - np.stack([np.abs(q), np.maximum(q, 0.0)], axis=1)).max() < 1e-12

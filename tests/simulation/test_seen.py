@@ -10,10 +10,11 @@ import pytest
 import dalembert as da
 from dalembert.analyses.simulation import certify as certifying
 from dalembert.analyses.simulation import companion
-from dalembert.analyses.simulation.certify import LOOK, NEARLY_SINGULAR, look_for_singularity, suspects
+from dalembert.analyses.simulation.certify import LOOKS, NEARLY_SINGULAR, look_for_singularity, suspects
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
+from dalembert.dynamics.evaluate import coupled_along
 from dalembert.integrators import Status
 from dalembert.integrators.base import Result
 from dalembert.numerics.singular_values import changes_along
@@ -43,7 +44,7 @@ def test_matrices_that_stay_away_from_singular_ones_are_known_by_some(monkeypatc
     t = np.linspace(-1.0, 1.0, 1001)
     A = turning(rate * t, np.hypot(least, 0.7 * (t - 0.1003)))
     passed, near = look_for_singularity(A)
-    monkeypatch.setattr(certifying, "_keeps_away", lambda jacobians: 0.0)
+    monkeypatch.setattr(certifying, "LOOKS", (1,))
     exact, nearest = look_for_singularity(A)
     assert passed == exact and (near > NEARLY_SINGULAR) == (nearest > NEARLY_SINGULAR)
     assert near >= nearest == pytest.approx(np.linalg.svd(A, compute_uv=False)[:, 1].min())
@@ -53,7 +54,73 @@ def test_a_dip_between_two_of_them_is_seen():
     """A passage through a singular position within a few outputs, far from those that are looked at."""
     t = np.arange(1001.0)
     small = np.minimum((np.abs(t - 511.01) / 3) ** 1.05, 1.0)
-    assert small[LOOK // 2 :: LOOK].min() == 1.0 and look_for_singularity(turning(0 * t, small)) == (True, small.min())
+    assert small[LOOKS[0] // 2 :: LOOKS[0]].min() == 1.0 and look_for_singularity(turning(0 * t, small)) == (
+        True,
+        small.min(),
+    )
+
+
+@pytest.mark.parametrize("lost", [7, 8, 300, 999])
+def test_a_rank_that_only_some_outputs_show_is_found(monkeypatch, lost):
+    """Where the first matrices that are looked at have no rank at all, or less than others."""
+    rng = np.random.default_rng(lost)
+    for least in (0, 1):
+        A = np.zeros((1001, 3, 4))
+        A[:, :least] = rng.normal(size=(least, 4))
+        A[lost : lost + 2, :3] = rng.normal(size=(3, 4))
+        monkeypatch.setattr(certifying, "LOOKS", LOOKS)
+        found = look_for_singularity(A)
+        monkeypatch.setattr(certifying, "LOOKS", (1,))
+        assert found == look_for_singularity(A)
+
+
+def test_singular_values_are_found_closer_only_where_they_are_needed(monkeypatch):
+    """A motion that comes near a singular position for a while is looked at closely there, and not elsewhere."""
+    count, found = [0], certifying.singular_values
+    monkeypatch.setattr(certifying, "singular_values", lambda A: (count.__setitem__(0, count[0] + len(A)), found(A))[1])
+    t = np.linspace(-1.0, 1.0, 1001)
+    assert look_for_singularity(turning(0.05 * t, np.hypot(0.03, 5 * (t - 0.1003)))) == (
+        False,
+        pytest.approx(0.03, abs=1e-3),
+    )
+    assert 62 < count[0] < 200
+
+
+def test_constraints_of_accelerations_by_their_places_in_a_kernel():
+    """As from the matrices themselves; what is not a number stays so."""
+    dynamics, rng = da.compile(da.library.four_bar()), np.random.default_rng(0)
+    t, q, u, du = rng.normal(size=5), *(rng.normal(size=(5, n)) for n in (dynamics.nq, dynamics.nv, dynamics.nv))
+    blocks = dynamics.dynamics_kernel(t, q, u, dynamics.parameters(), np.zeros(dynamics.nv))
+    expected = np.abs(np.einsum("tij,tj->ti", blocks.jacobian, du) + blocks.gamma).max()
+    places, context = dynamics.dynamics_kernel.places, dynamics.context()
+    (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
+    states = np.concatenate([q, u, np.zeros((5, 1))], axis=1)
+    assert coupled_along(context, t, states, du, jacobian, gamma, rows) == pytest.approx(expected, rel=1e-12)
+    for entry in ((0, 0), (4, dynamics.nv - 1)):
+        lost = du.copy()
+        lost[entry] = np.nan
+        assert np.isnan(coupled_along(context, t, states, lost, jacobian, gamma, rows))
+
+
+@pytest.mark.parametrize(("name", "by", "most"), [("pendulum", "1e-03", 0.2), ("rolling-sphere", "1e-04", 0.6)])
+def test_a_loose_companion_that_nearly_acquits_is_followed_by_one_less_loose(name, by, most):
+    """Both together cost far less than a tight one."""
+    driver, choice, outcome = driven(da.library.build(name), 10.0, rtol=1e-7, atol=1e-9)
+    _, estimate = estimate_motion(driver.dynamics, choice, outcome, None, driver)
+    assert estimate.acquitted and estimate.by == f"by a run at rtol {by}"
+    assert estimate.evaluations < most * outcome.result.evaluations
+
+
+def test_a_tight_companion_is_compared_at_some_outputs(monkeypatch):
+    """Its error is that of all of them, within the margin."""
+    for name, rtol in (("four-bar", 1e-5), ("snakeboard", 1e-3), ("double-pendulum", 1e-6)):
+        driver, choice, outcome = driven(da.library.build(name), 5.0, rtol=rtol, atol=rtol / 100)
+        _, some = estimate_motion(driver.dynamics, choice, outcome, None, driver)
+        with monkeypatch.context() as patched:
+            patched.setattr(companion._Run, "thinned", lambda run: run)
+            _, every = estimate_motion(driver.dynamics, choice, outcome, None, driver)
+        assert some.by == every.by and every.error / companion.MARGIN < some.error <= every.error * 1.001
+        assert some.acquitted == every.acquitted
 
 
 def test_changes_of_matrices():

@@ -150,6 +150,11 @@ class Kernel:
         return self._layout_out.shapes
 
     @property
+    def places(self) -> dict[str, tuple[int, tuple[int, ...]]]:
+        """Name -> where an output begins among the scalar ones, and its shape."""
+        return {field.name: (field.start, field.shape) for field in self._layout_out.fields}
+
+    @property
     def width(self) -> int:
         """Number of states in a group of the batch version."""
         return host().width

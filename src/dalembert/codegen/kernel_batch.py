@@ -13,6 +13,7 @@ import numpy as np
 from dalembert.codegen.kernel_build import Code
 from dalembert.codegen.lanes import runner, streamed_rests
 from dalembert.codegen.layout import Field
+from dalembert.native.records import address_of
 
 __all__ = ["aligned_arrays", "run_batch"]
 
@@ -75,7 +76,7 @@ class _Block:
     def __init__(self, code: Code, width: int, n_in: int, n_out: int, groups: int):
         self.code, self.width = code, width
         self.inp, self.out, self.work = aligned_arrays([(groups, n_in, width), (groups, n_out, width), (code.n_work,)])
-        self.pointers = tuple(array.ctypes.data for array in (self.inp, self.out, self.work))
+        self.pointers = tuple([address_of(array) for array in (self.inp, self.out, self.work)])
 
     def run(
         self, inputs: list[tuple[Field, np.ndarray]], outputs: list[tuple[Field, np.ndarray]], first: int, last: int
@@ -85,7 +86,7 @@ class _Block:
         moved = [(*pair, -1) for pair in inputs] + [(*pair, self._rest(*pair)) for pair in outputs]
         fields = np.array(
             [
-                (array.ctypes.data + 8 * first * width * field.size, field.size, field.start * width, rest)
+                (address_of(array) + 8 * first * width * field.size, field.size, field.start * width, rest)
                 for field, array, rest in moved
             ],
             dtype=np.int64,
@@ -94,11 +95,11 @@ class _Block:
         counts = len(inputs), len(fields), last - first, len(self.inp)
         # Kept while it runs: two threads that ask first make one each.
         loop = runner(width)
-        loop.run(self.code.address, *self.pointers, *strides, fields.ctypes.data, *counts)
+        loop.run(self.code.address, *self.pointers, *strides, address_of(fields), *counts)
 
     def _rest(self, field: Field, array: np.ndarray) -> int:
         """Length of a state modulo a vector for a result that is to go past the caches, -1 for others."""
-        if array.nbytes < _STREAMED or field.size < 4 * self.width or array.ctypes.data % (8 * self.width):
+        if array.nbytes < _STREAMED or field.size < 4 * self.width or address_of(array) % (8 * self.width):
             return -1
         rest = field.size % self.width
         return rest if rest in streamed_rests(self.width) else -1
@@ -124,7 +125,7 @@ def aligned_arrays(shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
     sizes = [math.prod(shape) for shape in shapes]
     starts = list(itertools.accumulate((-(-size // line) * line for size in sizes), initial=0))
     raw = np.empty(starts[-1] + line)
-    block = raw[(-raw.ctypes.data % _ALIGNMENT) // 8 :]
+    block = raw[(-address_of(raw) % _ALIGNMENT) // 8 :]
     return [
         block[start : start + size].reshape(shape) for start, size, shape in zip(starts, sizes, shapes, strict=False)
     ]

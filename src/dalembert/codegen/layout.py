@@ -6,6 +6,7 @@ import keyword
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -28,7 +29,7 @@ class Field:
     start: int
     stop: int
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of elements."""
         return self.stop - self.start

@@ -247,13 +247,27 @@ class Coordinates:
             units[slot.u] = np.where(slides, length, 1.0)
         return units
 
+    @cached_property
+    def _lengths_of_u(self) -> np.ndarray:
+        return self.velocity_units(2.0) == 2.0
+
+    @cached_property
+    def quaternions(self) -> list[slice]:
+        """Where the quaternions of joints stand among q."""
+        found: list[slice] = []
+        for slot in self.slots:
+            joint = self.joint_at(slot)
+            if joint.nq > joint.nv:
+                found += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
+        return found
+
     def lengths(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which entries of q, and which of u over time, are lengths; the others are angles and pure numbers.
 
         Args:
             q: some position.
         """
-        of_u = self.velocity_units(2.0) == 2.0
+        of_u = self._lengths_of_u
         of_q, placed = np.zeros(self.nq, dtype=bool), self.place(NUMPY, dict(self.flat.parameters))
         for shift in np.eye(self.nv)[of_u]:
             of_q |= placed.integrate(q, shift) != q

@@ -13,7 +13,10 @@ from dalembert.numerics.context import OK, Blocks, Context, Solution, System, fi
 from dalembert.numerics.linear import hold_rank
 from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 
-__all__ = ["accelerations_along", "eliminated_rhs", "explicit_rhs", "hold_blocks", "solved_rhs", "staged_rhs"]
+__all__ = [
+    "accelerations_along", "coupled_along", "eliminated_rhs", "explicit_rhs", "hold_blocks", "largest_coupled",
+    "solved_rhs", "staged_rhs",
+]  # fmt: skip
 
 
 class Accelerations(Outputs):
@@ -195,3 +198,33 @@ def accelerations_along(
         du[i] = rate[nq : nq + nv]
         multipliers[i] = c.multipliers
     return times.shape[0]
+
+
+@native
+def largest_coupled(e: np.ndarray, du: np.ndarray, jacobian: int, gamma: int, rows: int) -> float:
+    """The largest |A u̇ + γ|, where A and γ begin there among the outputs of a dynamics kernel; NaN if one is."""
+    largest = 0.0
+    for r in range(rows):
+        left, at = e[gamma + r], jacobian + r * du.shape[0]
+        for k in range(du.shape[0]):
+            left += e[at + k] * du[k]
+        if not abs(left) <= largest:
+            largest = abs(left)
+        if largest != largest:
+            break
+    return largest
+
+
+@native
+def coupled_along(
+    c: Context, times: np.ndarray, states: np.ndarray, du: np.ndarray, jacobian: int, gamma: int, rows: int
+) -> float:
+    """The largest |A u̇ + γ| at many states (q, u, W), see ``largest_coupled``."""
+    largest = 0.0
+    for i in range(times.shape[0]):
+        e = c.dynamics(times[i], states[i, : c.nq + c.nv], c.parameters, c.tau)
+        left = largest_coupled(e, du[i], jacobian, gamma, rows)
+        if left != left:
+            return left
+        largest = max(largest, left)
+    return largest

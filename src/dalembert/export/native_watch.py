@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from dalembert.dynamics.evaluate import largest_coupled
 from dalembert.native import Flag, Int, Integers, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Closure, Context
 from dalembert.numerics.linear import RANK_TOLERANCE
@@ -157,11 +158,7 @@ def _accelerations(w: Watch, i: int, rate: np.ndarray):
     for x in du:
         w.scale = max(w.scale, abs(x))
     e = c.dynamics(w.time[i], y[: c.nq + c.nv], c.parameters, c.tau)
-    for r in range(w.n_coupled):
-        s = e[w.at_gamma + r]
-        for k in range(c.nv):
-            s += e[w.at_coupled + r * c.nv + k] * du[k]
-        _worse(w, ACCELERATION, abs(s))
+    _worse(w, ACCELERATION, largest_coupled(e, du, w.at_coupled, w.at_gamma, w.n_coupled))
 
 
 @native

@@ -15,7 +15,7 @@ from dalembert.numerics.reflections import dot
 __all__ = ["changes_along", "singular_values", "sizes_of_rows"]
 
 # Up to this many singular values rotations are quicker than LAPACK, whose calls take two microseconds each.
-SMALL = 4
+SMALL = 5
 SWEEPS = 30
 ORTHOGONAL = 1e-15
 # Square of a length, relative to the largest, that is rounding.

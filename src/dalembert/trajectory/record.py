@@ -16,7 +16,7 @@ from dalembert.numerics.orientations import is_rotation, orientations_along
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import AXES, Recorded
 
-__all__ = ["observe_along", "quaternions", "record", "residuals_along", "solve_along"]
+__all__ = ["observe_along", "quaternions", "record", "residuals_along", "solve_along", "solve_states"]
 
 
 def record(
@@ -179,8 +179,15 @@ def solve_along(
         values: gives the arrays of the motion by name.
     """
     states = np.concatenate([values("q"), values("u"), values("work")[:, None]], axis=1)
+    return solve_states(dynamics, values("time"), states, segments)
+
+
+def solve_states(
+    dynamics: Dynamics, times: np.ndarray, states: np.ndarray, segments: list[tuple[int, dict[str, float]]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same at states (q, u, W)."""
     du, multipliers = np.full((len(states), dynamics.nv), np.nan), np.full((len(states), len(dynamics.rows)), np.nan)
-    times, none = values("time"), np.zeros((len(states), dynamics.nv))
+    none = np.zeros((len(states), dynamics.nv))
     for at, parameters in pieces(segments, len(states)):
         context = dynamics.evaluation(parameters)
         accelerations_along(context, times[at], states[at], none[at], du[at], multipliers[at])

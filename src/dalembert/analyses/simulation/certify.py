@@ -36,7 +36,7 @@ STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors gr
 CONDITION_LIMIT = 1e5
 BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
-LOOK = 16  # outputs from one whose singular values are found to the next, where that is enough
+LOOKS = (16, 4, 1)  # outputs from one whose singular values are found to the next; fewer where that is not enough
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 MOST_NAMED = 4  # elements, in one remark
@@ -215,50 +215,68 @@ def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
     """
     if len(jacobians) < 5 or len(jacobians) > MOST_JACOBIANS:
         return False, 0.0
-    away = _keeps_away(jacobians)
-    if away:
-        return False, away
-    if not np.all(np.isfinite(jacobians)):
-        return False, 0.0
-    s = _smallest(jacobians)[0]
+    s = _nearness(jacobians)
     if not len(s):
         return False, 0.0
-    low = s[2:-2]
+    low, nearest = s[2:-2], float(np.nanmin(s))
     corner = (low <= s[1:-3]) & (low <= s[3:-1]) & (low < NEARLY_SINGULAR)
+    if not corner.any():
+        return False, nearest
     down, up = s[1:-3] - s[:-4], s[4:] - s[3:-1]
     # Left line at θ: s₋₁ + down (θ + 1); right line: s₊₁ + up (θ − 1).
     steep = np.where(up - down > 0, up - down, np.inf)
     theta = (s[1:-3] + down - s[3:-1] + up) / steep
-    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), float(s.min())
+    return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), nearest
 
 
-def _smallest(jacobians: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest singular value that is not zero all the time, over the largest, and the largest; empty without
-    any."""
-    # Rows without entries add zeros alone.
-    sizes = singular_values(jacobians[:, np.any(jacobians, axis=(0, 2))])
-    largest = np.maximum(sizes[:, :1], 1e-300)
-    sizes = sizes / largest
-    rank = int(np.max(np.sum(sizes > RANK_TOLERANCE, axis=1))) if sizes.size else 0
-    return (sizes[:, rank - 1], largest[:, 0]) if rank else (np.empty(0), np.empty(0))
-
-
-def _keeps_away(jacobians: np.ndarray) -> float:
-    """How near the constraints come to lose rank at some outputs, if it is sure from these that they stay away from it
-    at all; else 0.
+def _nearness(jacobians: np.ndarray) -> np.ndarray:
+    """How near the constraints come to lose rank at each output; NaN where outputs beside it make sure that they stay
+    away from it. Empty if there is no rank to lose, or something is not finite.
 
     No singular value changes by more than the matrix does, in the norm of Frobenius (G. H. Golub, C. F. Van Loan,
     "Matrix Computations", 4th ed., cor. 8.6.2).
     """
-    some = np.ascontiguousarray(jacobians[LOOK // 2 :: LOOK])
-    if not np.all(np.isfinite(some)):
-        return 0.0
-    s, largest = _smallest(some)
-    if not len(s) or s.min() <= NEARLY_SINGULAR:
-        return 0.0
-    change = changes_along(jacobians, some, LOOK)
-    sure = s * largest - change > NEARLY_SINGULAR * (largest + change)
-    return float(s.min()) if np.all(sure) else 0.0
+    n, rank = len(jacobians), 0
+    found, unsure = np.full(n, np.nan), np.ones(n, dtype=bool)
+    for each in LOOKS:
+        # Each one stands for those around it, the last one for the rest.
+        some = np.ascontiguousarray(jacobians[each // 2 :: each])
+        stands_for = np.minimum(np.arange(n) // each, len(some) - 1)
+        asked = np.flatnonzero(np.bincount(stands_for[unsure])) if len(some) else np.empty(0, dtype=int)
+        if not np.all(np.isfinite(some[asked])):
+            return np.empty(0)
+        s, largest, highest = _smallest(some[asked], rank)
+        if rank and highest > rank:  # those before have lost it
+            return _smallest(jacobians)[0] if np.all(np.isfinite(jacobians)) else np.empty(0)
+        if not highest and not rank:
+            continue
+        rank = rank or highest
+        found[asked * each + each // 2] = s
+        change = changes_along(jacobians, some, each)[asked]
+        sure = np.zeros(len(some), dtype=bool)
+        sure[asked] = s * largest - change > NEARLY_SINGULAR * (largest + change)
+        here = unsure & ~sure[stands_for]
+        if not here.any():
+            break
+        unsure = here.copy()
+        for k in (1, 2):  # beside a corner too
+            unsure[k:] |= here[:-k]
+            unsure[:-k] |= here[k:]
+    return found if rank else np.empty(0)
+
+
+def _smallest(jacobians: np.ndarray, rank: int = 0) -> tuple[np.ndarray, np.ndarray, int]:
+    """The smallest singular value that is not zero all the time, or that of this rank, over the largest; the largest;
+    and the highest rank, 0 if there is none."""
+    if not len(jacobians):
+        return np.empty(0), np.empty(0), 0
+    # Rows without entries add zeros alone.
+    sizes = singular_values(jacobians[:, np.any(jacobians, axis=(0, 2))])
+    largest = np.maximum(sizes[:, :1], 1e-300) if sizes.size else np.full((len(jacobians), 1), 1e-300)
+    highest = int(np.max(np.sum(sizes > RANK_TOLERANCE * largest, axis=1), initial=0))
+    rank = rank or highest
+    s = sizes[:, rank - 1] if 0 < rank <= sizes.shape[1] else np.zeros(len(jacobians))
+    return s / largest[:, 0], largest[:, 0], highest
 
 
 def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
@@ -274,16 +292,14 @@ def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
 
 def _stands(data: Recorded) -> bool:
     """Nothing moves but by rounding: there is no energy to compare with."""
-    return bool(np.ptp(data["q"], axis=0).max(initial=0.0) <= STANDS >= np.abs(data["u"]).max(initial=0.0))
+    return _largest(data["u"]) <= STANDS and bool(np.ptp(data["q"], axis=0).max(initial=0.0) <= STANDS)
 
 
 def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
-    lengths: list[float] = []
-    for slot in dynamics.coordinates.slots:
-        joint = dynamics.coordinates.joint_at(slot)
-        for first in joint.quaternions if joint.nq > joint.nv else ():
-            Q = data["q"][:, slot.q.start + first : slot.q.start + first + 4]
-            lengths.append(_largest(np.sqrt(np.einsum("ti,ti->t", Q, Q)) - 1.0))
+    lengths = [
+        _largest(np.sqrt(np.einsum("ti,ti->t", Q, Q)) - 1.0)
+        for Q in (data["q"][:, at] for at in dynamics.coordinates.quaternions)
+    ]
     return [Check("quaternion norm", max(lengths), NORM_LIMIT, "", "| |Q| − 1 |")] if lengths else []
 
 

@@ -34,9 +34,10 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
-# NONLINEAR of the size of the motion.
+# NONLINEAR of the size of the motion. If it comes as near to both as PROMISING, one that is LESS_LOOSE may acquit too.
 TIGHT, LOOSEST = 1e-7, 1e-3
 LOOSER = {DormandPrince8: (1e5, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
 DEFECT = 0.1  # share of the largest defect of a step that counts as error
@@ -206,12 +207,8 @@ def estimate_motion(
     Args:
         driver: that made the run, if it is at hand.
     """
-    return estimate_error(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy, driver)
-
-
-def _units(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
-    assert outcome.times is not None
-    return motion_units(dynamics, outcome.result.states, float(outcome.times[-1] - outcome.times[0]))
+    sizes, units = _sizes(dynamics, outcome)
+    return estimate_error(dynamics, choice, outcome, sizes, accuracy, driver, units)
 
 
 def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndarray:
@@ -237,23 +234,21 @@ def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndar
     return units
 
 
-def _sizes(dynamics: Dynamics, outcome: Outcome) -> np.ndarray:
-    """Of coordinates and velocities."""
+def _sizes(dynamics: Dynamics, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """Of coordinates and velocities; and their units."""
+    times, states = outcome.times, outcome.result.states
+    assert times is not None
     nq, nv = dynamics.nq, dynamics.nv
-    unit: list[slice] = []
-    for slot in dynamics.coordinates.slots:
-        joint = dynamics.coordinates.joint_at(slot)
-        if joint.nq > joint.nv:
-            unit += [slice(slot.q.start + first, slot.q.start + first + 4) for first in joint.quaternions]
-    return motion_sizes(outcome.result.states[:, : nq + nv], [slice(0, nq), slice(nq, nq + nv)], unit,
-                        _units(dynamics, outcome))  # fmt: skip
+    units = motion_units(dynamics, states, float(times[-1] - times[0]))
+    kinds = [slice(0, nq), slice(nq, nq + nv)]
+    return motion_sizes(states[:, : nq + nv], kinds, dynamics.coordinates.quaternions, units), units
 
 
 def estimate_by_other(
     dynamics: Dynamics, choice: Choice, outcome: Outcome, other: Outcome, accuracy: float | None, scale: float, by: str
 ) -> tuple[float, Estimate | None]:
     """As ``estimate_motion``, by a companion that was run elsewhere; its difference times ``scale`` is the error."""
-    run = _judged(dynamics, choice, outcome, _sizes(dynamics, outcome), accuracy)
+    run = _judged(dynamics, choice, outcome, *_sizes(dynamics, outcome), accuracy)
     if not outcome.finished:
         return run.accuracy, None
     rtol = getattr(run.method, "rtol", None) if run.method.adaptive else None
@@ -267,14 +262,16 @@ def estimate_error(
     sizes: np.ndarray,
     accuracy: float | None,
     driver: Driver | None = None,
+    units: np.ndarray | None = None,
 ) -> tuple[float, Estimate | None]:
     """The accuracy that a run is held to, and its error; None for a run that did not reach its end.
 
     Args:
         choice: how the run began.
         sizes: of q and u, or of all states (see ``motion_sizes``).
+        units: of the same; default: 1.
     """
-    run = _judged(dynamics, choice, outcome, sizes, accuracy)
+    run = _judged(dynamics, choice, outcome, sizes, np.ones(len(sizes)) if units is None else units, accuracy)
     wanted, method, times = run.accuracy, run.method, run.wanted
     if not outcome.finished:
         return wanted, None
@@ -294,11 +291,15 @@ def estimate_error(
 
 
 def _judged(
-    dynamics: Dynamics | CompiledSystem, choice: Choice, outcome: Outcome, sizes: np.ndarray, accuracy: float | None
+    dynamics: Dynamics | CompiledSystem,
+    choice: Choice,
+    outcome: Outcome,
+    sizes: np.ndarray,
+    units: np.ndarray,
+    accuracy: float | None,
 ) -> _Run:
     times, method = outcome.times, outcome.method
     assert times is not None and method is not None
-    units = _units(dynamics, outcome) if isinstance(dynamics, Dynamics) else np.ones(len(sizes))
     every = np.arange(len(times))
     return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units)
 
@@ -308,26 +309,30 @@ def _estimate(run: _Run) -> Estimate:
         return _by_smaller_steps(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
-    spent = 0
-    if getattr(run.method, "rtol", 1.0) <= TIGHT and type(run.method) in LOOSER:
-        found = _by_loose(run.thinned())
+    spent, rtol, thinned = 0, getattr(run.method, "rtol", 1.0), run.thinned()
+    if rtol <= TIGHT and type(run.method) in LOOSER:
+        factor = min(LOOSER[type(run.method)][0], LOOSEST / rtol)
+        found, beyond = _by_loose(thinned, factor)
+        if 1.0 < beyond <= PROMISING:
+            spent = found.evaluations
+            found, beyond = _by_loose(thinned, factor / LESS_LOOSE)
+        spent += found.evaluations
         if found.acquitted:
-            return found
-        spent = found.evaluations
-    found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
+            return replace(found, evaluations=spent)
+    found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
     doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
-    if doubt and getattr(run.method, "rtol", 0.0) / TIGHTEST >= FINEST:
+    if doubt and rtol / TIGHTEST >= FINEST:
         found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
         spent += found.evaluations
     return replace(found, evaluations=spent)
 
 
-def _by_loose(run: _Run) -> Estimate:
-    """By a cheap run at a looser tolerance; good enough to acquit."""
+def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
+    """By a cheap run at a tolerance that is looser by a factor, good enough to acquit; and what it found over what it
+    may find to acquit."""
     method: Any = run.method
-    factor, power = LOOSER[type(method)]
-    factor = min(factor, LOOSEST / method.rtol)
+    _, power = LOOSER[type(method)]
     result = run.outcome.result
     loosened = {"rtol": method.rtol * factor, "atol": method.atol * factor, "max_step": np.inf}
     steps = max(FEWEST_STEPS, round(SHARE * result.evaluations / STAGES))
@@ -340,10 +345,11 @@ def _by_loose(run: _Run) -> Estimate:
     scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
     difference = compared.largest
     error = max(scale * difference, DEFECT * result.defect * method.rtol)
-    acquitted = compared.whole and difference <= NONLINEAR and error <= run.accuracy
+    beyond = max(difference / NONLINEAR, error / run.accuracy) if compared.whole else np.inf
     growth = difference / loosened["rtol"]
     by = f"by a run at rtol {loosened['rtol']:.0e}"
-    return Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted)
+    found = Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted=beyond <= 1.0)
+    return found, beyond
 
 
 def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:

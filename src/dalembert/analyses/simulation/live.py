@@ -42,7 +42,7 @@ from dalembert.trajectory import Trajectory
 from dalembert.trajectory.certificate import ERROR
 
 __all__ = [
-    "KEPT_EVENTS", "Living", "Place", "RunMaker", "Runner", "column_offsets", "make_living", "start_place",
+    "KEPT_EVENTS", "Living", "Place", "RunMaker", "Runner", "make_living", "start_place",
 ]  # fmt: skip
 
 KEPT_EVENTS = 100  # that a page lists
@@ -231,7 +231,7 @@ class RunMaker:
         d, kernels = self.dynamics, self.dynamics.kernels
         context: Context = d.context(self.given)
         context.parameters = self.values
-        observed, coupled = column_offsets(kernels.observer), column_offsets(kernels.dynamics_kernel)
+        observed, coupled = kernels.observer.places, kernels.dynamics_kernel.places
         if d.rows:
             context.set(constraints=kernels.constraint_kernel)
         n, down = len(self.times) + 1, d.coordinates.nominal.gravity
@@ -276,16 +276,6 @@ class RunMaker:
             switch_to=np.array([on for _, on in switches], dtype=float), context=context, formulas=kernel,
             energies=_energies(d),
         )  # fmt: skip
-
-
-def column_offsets(kernel: Kernel) -> dict[str, tuple[int, tuple[int, ...]]]:
-    """Where the outputs of a kernel begin, and their shapes."""
-    found: dict[str, tuple[int, tuple[int, ...]]] = {}
-    at = 0
-    for name, shape in kernel.outputs.items():
-        found[name] = (at, shape)
-        at += math.prod(shape)
-    return found
 
 
 def _open_angles(d: Dynamics, at: int) -> tuple[list[tuple[int, int]], list[int]]:

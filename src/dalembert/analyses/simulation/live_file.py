@@ -15,7 +15,7 @@ from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.drive import ENDLESS, OVERLOOKED
-from dalembert.analyses.simulation.live import Living, Runner, column_offsets, make_living, start_place
+from dalembert.analyses.simulation.live import Living, Runner, make_living, start_place
 from dalembert.analyses.simulation.live_motions import DEGREE, PREFIX, TERMS, Typed, with_typed_motions
 from dalembert.analyses.simulation.options import LIVE_METHODS
 from dalembert.dynamics import Dynamics
@@ -214,7 +214,7 @@ def _layout(living: Living, places: list[int], drawing: Any) -> dict[str, Any]:
 
 def _sources(run: Trajectory, drawing: Any) -> dict[tuple[int, str], int | str]:
     """Where the curves of the plots come from."""
-    d, at = run.dynamics, column_offsets(run.dynamics.kernels.observer)
+    d, at = run.dynamics, run.dynamics.kernels.observer.places
     joints: dict[str, int] = {}
     place, labels = at["joints"][0] if "joints" in at else 0, iter(str(label) for label in run.values("joint_q"))
     for name in d.measurable:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.analyses.simulation.choose_integrator import choose_integrator
-from dalembert.analyses.simulation.live import Living, Place, RunMaker, column_offsets, make_living, start_place
+from dalembert.analyses.simulation.live import Living, Place, RunMaker, make_living, start_place
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_dynamics
 from dalembert.errors import DalembertError
@@ -162,7 +162,7 @@ def _meaning(d: Dynamics, device: Device, k: int) -> str:
 def _observed(made: Made) -> list[tuple[str, int, str, str]]:
     """(name, column, about, unit) of what is observed: joints, outputs, energies, positions of bodies."""
     d = made.run.dynamics
-    at = column_offsets(d.kernels.observer)
+    at = d.kernels.observer.places
     found: list[tuple[str, int, str, str]] = []
     place = at["joints"][0] if "joints" in at else 0
     for name in d.measurable:

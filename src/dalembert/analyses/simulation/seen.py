@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics import Dynamics
+from dalembert.dynamics.evaluate import coupled_along
 from dalembert.trajectory.outcome import Outcome, pieces
-from dalembert.trajectory.record import solve_along
+from dalembert.trajectory.record import solve_states
 from dalembert.trajectory.recorded import Recorded
 
 __all__ = ["Accelerations", "Seen"]
@@ -61,23 +62,21 @@ class Seen:
         """At all outputs where forces of contacts and cables are judged, else at some of them."""
         flat, owners = self.dynamics.flat, {row.owner for row in self.dynamics.rows}
         pulling = any(one.pulls for name, (one, _) in flat.constraints.items() if name in owners)
-        named = {name: self.data[name] for name in ("time", "q", "u", "work")}
-        segments = self.outcome.segments
+        times, states, segments = self.outcome.result.time, self.outcome.result.states, self.outcome.segments
         if not flat.contacts and not pulling:
             at = self.outcome.some
-            at = at[at < len(named["time"])]
-            named = {name: values[at] for name, values in named.items()}
+            at = at[at < len(times)]
+            times, states = times[at], states[at]
             segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
-        du, multipliers = solve_along(self.dynamics, named.__getitem__, segments)
+        du, multipliers = solve_states(self.dynamics, times, states, segments)
         left = [0.0] if self.dynamics.is_large else [
-            self._left({name: values[at] for name, values in named.items()}, du[at], parameters)
-            for at, parameters in pieces(segments, len(du))
+            self._left(times[at], states[at], du[at], parameters) for at, parameters in pieces(segments, len(du))
         ]  # fmt: skip
         return Accelerations(du, multipliers, float(np.max(left)))
 
-    def _left(self, named: dict[str, np.ndarray], du: np.ndarray, parameters: dict[str, float]) -> float:
+    def _left(self, times: np.ndarray, states: np.ndarray, du: np.ndarray, parameters: dict[str, float]) -> float:
         """The largest |A u̇ + γ| at some outputs with the same parameters."""
-        d = self.dynamics
-        blocks = d.dynamics_kernel(named["time"], named["q"], named["u"], d.parameters(parameters), np.zeros(d.nv))
-        rows: np.ndarray = np.matmul(np.asarray(blocks.jacobian), du[:, :, None])[..., 0] + np.asarray(blocks.gamma)
-        return float(np.abs(rows).max(initial=0.0))
+        places, context = self.dynamics.dynamics_kernel.places, self.dynamics.evaluation(parameters)
+        (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
+        context.tau[:] = 0.0
+        return coupled_along(context, times, states, du, jacobian, gamma, rows)
