@@ -112,3 +112,12 @@ def test_rods_and_forces_are_drawn():
     (arrow,) = drawn.arrows
     assert arrow.body == "bob" and np.allclose(arrow.force, run.reaction("rod").sel(kind="force"))
     assert not scene(run).arrows and payload(drawn)["arrows"][0]["name"] == "rod"
+
+
+def test_what_flew_away_is_left_where_it_was_last_seen():
+    model = da.Model("gone", gravity=(0, 0, 0))
+    model.particle("bob", 1.0, (0, 0, 0))
+    run = da.simulate(model, 1.0, initial_rates={"bob": (4e18, 0, 0)}, certify=False)
+    drawn = scene(run)
+    check(drawn)
+    assert 0.2 < drawn.time[-1] <= 0.25  # beyond 1e18 m nothing is drawn
