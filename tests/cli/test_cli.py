@@ -453,7 +453,7 @@ def test_a_command_ends_without_a_search_for_garbage():
 
 
 def test_what_runs_away_is_drawn_as_far_as_it_can_be(dalembert, tmp_path):
-    """u̇ = −k u² ends in a finite time; energies of 1e27 J are left out of the pictures, and the code is that of the run."""
+    """u̇ = −k u² ends in a finite time; energies of 1e27 J are left out of the pictures."""
     path = tmp_path / "away.yaml"
     path.write_text(
         f"name: away\ngravity: [0, 0, 0]\n{ROD}\n{HINGE}\ninitial_rates: {{A: -10}}\n"

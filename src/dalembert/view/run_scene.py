@@ -256,15 +256,15 @@ class Builder:
             for body, at, frame in force.ends() or ():
                 X = Pose.translation(al, al.zeros(3) if at is None else self.placed.vector(at))
                 ends += [body, tuple((X if at is None else self.placed.local(body, X, frame, scope)).p)]
-            found += [SceneSpring(name, *ends)] if ends else []
+            found += [SceneSpring(name, *ends, look="cylinder" if force.telescopes() else "coil")] if ends else []
         for name in self.flat.joints:
             placed = self.placed.joint(name)
             if placed.joint.rod:
                 ends = [placed.first, tuple(placed.X_1P.p), placed.second, tuple(placed.X_2S.p)]
-                found.append(SceneSpring(name, *ends, straight=True))
+                found.append(SceneSpring(name, *ends, look="rod"))
         for name, (constraint, scope) in self.flat.constraints.items():
             path = self._path(constraint, scope) if constraint.wraps() is None else []
-            found += [SceneSpring(name, *one, *other, straight=True) for one, other in pairwise(path)]
+            found += [SceneSpring(name, *one, *other, look="rod") for one, other in pairwise(path)]
         return found
 
     def _path(self, constraint: Any, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:
