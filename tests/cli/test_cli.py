@@ -450,3 +450,17 @@ def test_a_command_ends_without_a_search_for_garbage():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout.split("set aside")[1]) > 1000
+
+
+def test_what_runs_away_is_drawn_as_far_as_it_can_be(dalembert, tmp_path):
+    """u̇ = −k u² ends in a finite time; energies of 1e27 J are left out of the pictures."""
+    path = tmp_path / "away.yaml"
+    path.write_text(
+        f"name: away\ngravity: [0, 0, 0]\n{ROD}\n{HINGE}\ninitial_rates: {{A: -10}}\n"
+        "forces: [{name: f, kind: joint-force, joint: A, value: -0.5*u(A)**2}]\n"
+    )
+    code, printed = dalembert("run", str(path), "--duration", "2", "--out", str(tmp_path))
+    assert code == 1, printed
+    assert "NOT TRUSTED" in printed
+    assert (tmp_path / "away.png").exists() and (tmp_path / "away.html").exists()
+    assert "too large to draw: kinetic, total, work put in" in (tmp_path / "away.html").read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ def test_rods_and_forces_are_drawn():
     run = da.simulate(model, 0.2)
     drawn = scene(run, forces=True)
     (spring,) = drawn.springs
-    assert spring.straight and (spring.body_1, spring.body_2) == ("ground", "bob")
+    assert spring.look == "rod" and (spring.body_1, spring.body_2) == ("ground", "bob")
     (arrow,) = drawn.arrows
     assert arrow.body == "bob" and np.allclose(arrow.force, run.reaction("rod").sel(kind="force"))
     assert not scene(run).arrows and payload(drawn)["arrows"][0]["name"] == "rod"
@@ -129,3 +129,27 @@ def test_bodies_have_one_color_in_all_pictures():
     Sticks(run.dynamics.coordinates).draw(panel, Instant(run, 0), joints=False)
     assert list(page) == ["crank", "coupler", "rocker"]
     assert [to_hex(line.get_color()) for line in panel.lines] == list(page.values())
+
+
+def test_what_flew_away_is_left_where_it_was_last_seen():
+    model = da.Model("gone", gravity=(0, 0, 0))
+    model.particle("bob", 1.0, (0, 0, 0))
+    run = da.simulate(model, 1.0, initial_rates={"bob": (4e18, 0, 0)}, certify=False)
+    drawn = scene(run)
+    check(drawn)
+    assert 0.2 < drawn.time[-1] <= 0.25  # beyond 1e18 m nothing is drawn
+
+
+def test_what_has_no_stiffness_is_no_coil():
+    """A hydraulic cylinder and a damper are a tube and its rod, a spring is a coil."""
+    model = da.Model("looks")
+    (k,) = [model.parameters(k=100.0)]
+    model.body("mass", mass=1.0, com=(0, 0, 1), inertia=(1, 1, 1))
+    model.prismatic("slide", "ground", "mass", point=(0, 0, 1), axis="z")
+    ends = {"at": ((0, 0, 0), (0, 0, 1))}
+    model.spring("coil", "ground", "mass", stiffness=k, damping=1, **ends)
+    model.spring("damper", "ground", "mass", damping=1, stiffness=0.0, **ends)
+    model.strut("ram", "ground", "mass", push=10, **ends)
+    drawn = scene(da.simulate(model, 0.1))
+    assert {one.name: one.look for one in drawn.springs} == {"coil": "coil", "damper": "cylinder", "ram": "cylinder"}
+    assert [one["look"] for one in payload(drawn)["springs"]] == ["coil", "cylinder", "cylinder"]

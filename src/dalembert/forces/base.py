@@ -66,5 +66,9 @@ class Force(Element):
         raise NotImplementedError
 
     def ends(self) -> tuple[End, End] | None:
-        """The two points between which a coil is drawn; None draws nothing."""
+        """The two points between which it is drawn; None draws nothing."""
         return None
+
+    def telescopes(self) -> bool:
+        """Whether a cylinder with its rod is drawn between the ends, instead of a coil."""
+        return False

@@ -38,6 +38,9 @@ class Spring(Force):
         (first, second), (p, q) = self.bodies, self.at
         return (first, p, self.frame), (second, q, self.frame)
 
+    def telescopes(self) -> bool:
+        return bool(self.stiffness.is_zero)  # a damper alone
+
     def _free_length(self, motion: Motion) -> Any:
         if self.length is not None:
             return motion.evaluate(self.length)

@@ -62,6 +62,9 @@ class Strut(Force):
         (first, second), (p, q) = self.bodies, self.at
         return (first, p, self.frame), (second, q, self.frame)
 
+    def telescopes(self) -> bool:
+        return True
+
     def loads(self, motion: Motion, load: Load) -> None:
         ends, d, length, _ = line_between(motion, self.bodies, self.at, self.frame)
         push = motion.evaluate(self.push) / length * d

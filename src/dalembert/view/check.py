@@ -10,12 +10,12 @@ import numpy as np
 from dalembert.errors import ModelError, Problem
 from dalembert.view.scene import Plot, Scene, SceneBody, Shape
 
-__all__ = ["SceneError", "check"]
+__all__ = ["LARGEST", "SceneError", "check"]
 
 GROUND = "ground"
 _HEX_COLOR = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z")
 # Single precision ends at 3e38; the margin keeps squares and sums of drawn lengths finite in the page.
-_LARGEST = 1e18
+LARGEST = 1e18
 _POSITIVE = {
     "cylinder": ("radius", "length"),
     "cone": ("radius", "length"),
@@ -80,7 +80,7 @@ class _Problems:
             value_there = array[tuple(bad[0])]
             self.add(f"{len(bad)} value(s) are not finite; the first is {value_there} at [{at}]", path)
             return None
-        if array.size and np.max(np.abs(array)) > _LARGEST:
+        if array.size and np.max(np.abs(array)) > LARGEST:
             self.add(f"values up to {np.max(np.abs(array)):.1e} are too large to draw", path)
             return None
         return array

@@ -123,8 +123,11 @@ def _draw(panel: Axes, scene: Scene, view: np.ndarray) -> None:
             view @ (poses[body][1] + poses[body][0] @ np.asarray(point, dtype=float))
             for body, point in ((spring.body_1, spring.point_1), (spring.body_2, spring.point_2))
         ]
-        if spring.straight:
+        if spring.look != "coil":
             panel.plot(*np.array(ends).T[:2], color=MUTED, linewidth=2.0, zorder=4)
+            if spring.look == "cylinder":
+                tube = np.array([ends[0], ends[0] + 0.6 * (ends[1] - ends[0])])
+                panel.plot(*tube.T[:2], color=INK, linewidth=4.0, solid_capstyle="butt", zorder=4)
         else:
             _coil(panel, *ends)
     for belt in scene.belts:

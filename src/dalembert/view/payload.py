@@ -50,7 +50,7 @@ def payload(scene: Scene) -> dict[str, Any]:
         "springs": [
             {
                 "name": str(spring.name),
-                "straight": bool(spring.straight),
+                "look": str(spring.look),
                 "ends": [
                     {"body": str(spring.body_1), "point": _numbers(spring.point_1)},
                     {"body": str(spring.body_2), "point": _numbers(spring.point_2)},

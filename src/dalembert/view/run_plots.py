@@ -14,6 +14,7 @@ from dalembert.algebra import NUMPY
 from dalembert.errors import DalembertError
 from dalembert.spatial import Pose
 from dalembert.spatial import quaternion as quaternions
+from dalembert.view.check import LARGEST
 from dalembert.view.figures import plot_path, plot_series
 from dalembert.view.scene import Plot
 from dalembert.view.sticks import Sticks
@@ -133,12 +134,17 @@ def coordinate_panels(run: Trajectory) -> list[Plot]:
 
 
 def _panel(title: str, unit: str, series: dict[str, np.ndarray], log: bool = False) -> Plot:
-    finite = {name: values for name, values in series.items() if np.all(np.isfinite(values))}
-    if len(finite) < len(series):
-        title += " (not finite: " + ", ".join(sorted(set(series) - set(finite))[:MOST_NAMES]) + ")"
-    if len(finite) > MOST_SERIES:
-        title += f" (first {MOST_SERIES} of {len(finite)})"
-    return Plot(title, unit, dict(list(finite.items())[:MOST_SERIES]), log)
+    largest = {name: np.max(np.abs(values), initial=0.0) for name, values in series.items()}
+    left_out = {
+        "not finite": sorted(name for name, value in largest.items() if not np.isfinite(value)),
+        "too large to draw": sorted(name for name, value in largest.items() if LARGEST < value < np.inf),
+    }
+    for why, names in left_out.items():
+        title += f" ({why}: {', '.join(names[:MOST_NAMES])})" if names else ""
+    drawn = [name for name, value in largest.items() if value <= LARGEST]
+    if len(drawn) > MOST_SERIES:
+        title += f" (first {MOST_SERIES} of {len(drawn)})"
+    return Plot(title, unit, {name: series[name] for name in drawn[:MOST_SERIES]}, log)
 
 
 # What can be asked for by name

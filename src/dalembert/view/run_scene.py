@@ -17,6 +17,7 @@ from dalembert.joints.base import axis_frame
 from dalembert.model import Mechanism, Shape
 from dalembert.model.flatten import Scope
 from dalembert.spatial import Pose, quaternion
+from dalembert.view.check import LARGEST
 from dalembert.view.meshes import read_mesh
 from dalembert.view.run_plots import panels
 from dalembert.view.scene import Plot, Scene, SceneArrow, SceneBelt, SceneBody, SceneJoint, SceneSpring
@@ -35,12 +36,18 @@ GROUND_COLOR = "#8a8f98"
 def scene(run: Trajectory, forces: bool = False) -> Scene:
     """The moving mechanism, with plots and what the certificate says; with the forces of joints and contacts too."""
     drawn = moving_scene(run, panels(run), facts_of(run))
-    return replace(drawn, arrows=arrows(run, thinned(run.values("time")))) if forces else drawn
+    return replace(drawn, arrows=arrows(run, frames(run))) if forces else drawn
 
 
 def thinned(time: np.ndarray) -> np.ndarray:
     """The instants that are drawn."""
     return np.unique(np.linspace(0, len(time) - 1, min(len(time), MOST_FRAMES)).round().astype(int))
+
+
+def frames(run: Trajectory) -> np.ndarray:
+    """The instants of a run that are drawn: what ran away is left where it was last seen."""
+    keep = thinned(run.values("time"))
+    return keep[np.abs(run.values("position")[keep]).max(axis=(1, 2), initial=0.0) <= LARGEST]
 
 
 def arrows(run: Trajectory, keep: np.ndarray) -> list[SceneArrow]:
@@ -50,7 +57,7 @@ def arrows(run: Trajectory, keep: np.ndarray) -> list[SceneArrow]:
     for name in flat.joints:
         placed = mechanism.joint(name)
         force = run.reaction(name).sel(kind="force").values[keep]
-        if placed.joint.nv < 6 and np.isfinite(force).all() and np.abs(force).max(initial=0.0) > 0:
+        if placed.joint.nv < 6 and 0 < np.abs(force).max(initial=0.0) <= LARGEST:
             found.append(SceneArrow(name, placed.second, tuple(placed.X_2S.p), force))
     for name in flat.contacts:
         contact, scope = flat.constraints[name]
@@ -75,7 +82,7 @@ def _pressed(run: Trajectory, name: str, keep: np.ndarray) -> np.ndarray:
 def moving_scene(run: Trajectory, plots: Sequence[Plot], facts: dict[str, str]) -> Scene:
     """The moving mechanism: of a run only the times and places of the bodies are read."""
     time, positions, turns = (run.values(name) for name in ("time", "position", "orientation"))
-    keep = thinned(time)
+    keep = frames(run)
     builder = Builder(run)
     bodies: list[SceneBody] = []
     at = {str(body): i for i, body in enumerate(run.values("body"))}
@@ -249,15 +256,15 @@ class Builder:
             for body, at, frame in force.ends() or ():
                 X = Pose.translation(al, al.zeros(3) if at is None else self.placed.vector(at))
                 ends += [body, tuple((X if at is None else self.placed.local(body, X, frame, scope)).p)]
-            found += [SceneSpring(name, *ends)] if ends else []
+            found += [SceneSpring(name, *ends, look="cylinder" if force.telescopes() else "coil")] if ends else []
         for name in self.flat.joints:
             placed = self.placed.joint(name)
             if placed.joint.rod:
                 ends = [placed.first, tuple(placed.X_1P.p), placed.second, tuple(placed.X_2S.p)]
-                found.append(SceneSpring(name, *ends, straight=True))
+                found.append(SceneSpring(name, *ends, look="rod"))
         for name, (constraint, scope) in self.flat.constraints.items():
             path = self._path(constraint, scope) if constraint.wraps() is None else []
-            found += [SceneSpring(name, *one, *other, straight=True) for one, other in pairwise(path)]
+            found += [SceneSpring(name, *one, *other, look="rod") for one, other in pairwise(path)]
         return found
 
     def _path(self, constraint: Any, scope: Scope) -> list[tuple[str, tuple[Any, ...]]]:

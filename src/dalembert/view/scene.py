@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,10 +90,10 @@ class SceneJoint:
 
 @dataclass(frozen=True, eq=False)
 class SceneSpring:
-    """A coil between two points that stretches with the motion. Points in the bodies' frames, meters.
+    """What stretches with the motion between two points. Points in the bodies' frames, meters.
 
     Attributes:
-        straight: it is a rod or a piece of cable.
+        look: a spring's ``coil``; a ``rod``, also a piece of cable; a ``cylinder`` from which a rod comes out.
     """
 
     name: str
@@ -100,7 +101,7 @@ class SceneSpring:
     point_1: Vector
     body_2: str
     point_2: Vector
-    straight: bool = False
+    look: Literal["coil", "rod", "cylinder"] = "coil"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ class Scene:
         bodies: what moves.
         ground_shapes: what does not.
         joints: markers.
-        springs: coils and rods.
+        springs: coils, rods and cylinders.
         belts: belts and cables over wheels.
         arrows: forces, which the page shows at the push of a button.
         plots: panels beside the animation, in order.

@@ -86,7 +86,7 @@ class _Bodies:
         self.bodies += [SceneBody(name, ball, points[:, k], turns[:, 0]) for k, name in enumerate(names)]
         for k in range(count - 1):
             here = (0.0, 0.0, 0.0)
-            self.rods.append(SceneSpring(names[k], names[k], here, names[k + 1], here, straight=True))
+            self.rods.append(SceneSpring(names[k], names[k], here, names[k + 1], here, look="rod"))
 
     def _shapes(self, drawing: Drawing, color: str) -> list[Drawn]:
         if drawing.source is not None:

@@ -191,6 +191,7 @@ class Coil {
     this.tube = new Tube(this.steps + 5, wire, material);
     this.tube.mesh.castShadow = true;
     this.points = Array.from({ length: this.steps + 5 }, () => new Vector3());
+    this.node = this.tube.mesh;
   }
 
   stretch(from, to) {
@@ -218,10 +219,35 @@ class Rod {
   constructor(radius) {
     this.tube = new Tube(2, radius, solidSurface("#7b858f", 1, { metalness: 0.3, roughness: 0.5 }));
     this.tube.mesh.castShadow = true;
+    this.node = this.tube.mesh;
   }
 
   stretch(from, to) {
     this.tube.setPoints([from, to]);
+  }
+}
+
+/** A hydraulic cylinder, a gas spring, a damper: a tube of one length, and a rod that comes out of it. */
+class Telescope {
+  constructor(radius, length) {
+    const part = (color, size) => {
+      const node = new Node(GEOMETRY.cylinder(size, 24), solidSurface(color, 1, { metalness: 0.5, roughness: 0.35 }));
+      node.castShadow = true;
+      return node;
+    };
+    this.tube = part("#5c6670", { radius, length });
+    this.tube.position.z = length / 2;
+    this.rod = part("#c3cad1", { radius: 0.5 * radius, length: 1 });
+    this.node = new Node().add(this.tube, this.rod);
+  }
+
+  stretch(from, to) {
+    const along = to.clone().sub(from);
+    const length = Math.max(along.length(), 1e-9);
+    this.node.position.copy(from);
+    this.node.quaternion.copy(turnZ(along));
+    this.rod.scale.set(1, 1, length);
+    this.rod.position.z = length / 2;
   }
 }
 

@@ -264,23 +264,24 @@ class Stage {
   }
 
   addSpring(spring) {
-    if (spring.straight) {
-      const coil = new Rod(0.35 * this.unit);
-      this.scene.add(coil.tube.mesh);
-      return { coil, ends: spring.ends };
-    }
-    const [first, second] = spring.ends;
+    const drawn = this.springShape(spring);
+    this.scene.add(drawn.node);
+    return { drawn, ends: spring.ends };
+  }
+
+  springShape({ look, ends: [first, second] }) {
+    if (look === "rod") return new Rod(0.35 * this.unit);
     const { count } = this.model.timeline;
-    let total = 0;
-    for (let k = 0; k < 20; k++) {
+    const lengths = Array.from({ length: 20 }, (_, k) => {
       const index = Math.round((k * (count - 1)) / 19);
-      total += this.worldPoint(first, index).distanceTo(this.worldPoint(second, index)) / 20;
+      return this.worldPoint(first, index).distanceTo(this.worldPoint(second, index));
+    });
+    const mean = lengths.reduce((sum, length) => sum + length / 20, 0);
+    const radius = Math.min(0.1 * (mean || this.size), 3 * this.unit);
+    if (look === "cylinder") {
+      return new Telescope(0.6 * radius, 0.8 * Math.max(Math.min(...lengths), 0.2 * mean, 1e-9));
     }
-    const radius = Math.min(0.1 * (total || this.size), 3 * this.unit);
-    const turns = Math.max(5, Math.min(16, Math.round((0.76 * total) / (1.5 * radius))));
-    const coil = new Coil(radius, 0.16 * radius, turns);
-    this.scene.add(coil.tube.mesh);
-    return { coil, ends: spring.ends };
+    return new Coil(radius, 0.16 * radius, Math.max(5, Math.min(16, Math.round((0.76 * mean) / (1.5 * radius)))));
   }
 
   addBelt({ wheels, body, axis, closed }) {
@@ -440,8 +441,8 @@ class Stage {
     if (this.ghost) this.ghost.pose(t);
     for (const [name, object] of this.objects) place(object, this.model.pose(name, at));
     if (this.ride) this.rideOn(at);
-    for (const { coil, ends } of this.springs) {
-      coil.stretch(...ends.map(({ body, point }) => {
+    for (const { drawn, ends } of this.springs) {
+      drawn.stretch(...ends.map(({ body, point }) => {
         const object = this.objects.get(body);
         return vector(point).applyQuaternion(object.quaternion).add(object.position);
       }));
