@@ -2,8 +2,8 @@
 
 Tables 3 and 6 of the paper of ``tables.py`` give errors of energy, constraint and momentum, but no tolerance. Here the
 pair of Dormand and Prince (ode45) runs with relative tolerances from 1e-3 to 1e-9, absolute ones of a thousandth and of
-ode45's 1e-6, with and without the printed "time step" as the longest one. For each setting the worst column is reported, as
-a factor between our error and the published one.
+ode45's 1e-6, with and without the printed "time step" as the longest one. For each setting the worst column is
+reported, as a factor between our error and the published one.
 """
 
 import numpy as np
