@@ -309,9 +309,10 @@ def _estimate(run: _Run) -> Estimate:
         return _by_smaller_steps(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
-    spent, rtol, thinned = 0, getattr(run.method, "rtol", 1.0), run.thinned()
-    if rtol <= TIGHT and type(run.method) in LOOSER:
-        factor = min(LOOSER[type(run.method)][0], LOOSEST / rtol)
+    method: Any = run.method
+    spent, rtol, thinned = 0, getattr(method, "rtol", 1.0), run.thinned()
+    if rtol <= TIGHT and type(method) in LOOSER:
+        factor = min(LOOSER[type(method)][0], LOOSEST / rtol)
         found, beyond = _by_loose(thinned, factor)
         if 1.0 < beyond <= PROMISING:
             spent = found.evaluations
