@@ -22,6 +22,7 @@ __all__ = ["Bound", "Numbers", "Residual", "bound_together", "consistent", "spre
 CLOSE = 1e-11
 STEPS = 60
 DENSE = 120  # unknowns; more are solved sparsely
+SMALL = 100_000  # products in J Jᵀ; more would wake BLAS's threads, which wait for each other
 INDEPENDENT = 1e-3  # of the pivots of J Jᵀ's root: rows whose normal equations lose no more than a few digits
 
 
@@ -187,11 +188,12 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
         import scipy.linalg  # slow to import, for those who need it
 
         lapack: Any = scipy.linalg.lapack
-        factor, failed = lapack.dpotrf(dense @ dense.T)
-        if not failed:
+        if m * m * n <= SMALL:
+            turned = dense.T.copy()
+            factor, failed = lapack.dpotrf(dense @ turned)
             diagonal = factor.diagonal()
-            if diagonal.min() > INDEPENDENT * diagonal.max():
-                return dense.T @ lapack.dpotrs(factor, left)[0]
+            if not failed and diagonal.min() > INDEPENDENT * diagonal.max():
+                return turned @ lapack.dpotrs(factor, left)[0]
         right = np.zeros((max(m, n), 1))
         right[:m, 0] = left
         # LAPACK's least squares by complete orthogonal factors, with its workspace: 4 (m + n) entries do.
