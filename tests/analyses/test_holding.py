@@ -76,6 +76,19 @@ def test_a_ladder_slides_below_its_closed_form(floor, wall, slack):
     assert da.holding(ladder(angle, floor, wall)).holds == (slack > 0)
 
 
+def test_a_wheel_on_a_slope_rolls_though_it_does_not_slip():
+    """It takes m g sin α/3 of friction."""
+    model = da.Model("wheel", gravity=(G * np.sin(0.4), 0, -G * np.cos(0.4)))
+    wheel = model.disc("wheel", (0, 0, 0.1), 0.1, thickness=0.02, mass=2.0, axis="y")
+    model.planar("plane", model.ground, wheel, point=(0, 0, 0.1), axis="y")
+    surfaces = ({"kind": "plane", "axis": "z"}, {"kind": "disc", "at": (0, 0, 0.1), "axis": "y", "radius": 0.1})
+    model.rigid_contact("floor", model.ground, wheel, surfaces=surfaces)
+    model.contact_friction("rub", "floor", coefficient=0.3, along="x")
+    found = da.holding(model)
+    assert not found.holds and str(found).startswith("moves, though nothing slips")
+    assert np.isclose(found.forces["rub"], 2.0 * G * np.sin(0.4) / 3, rtol=1e-12)
+
+
 def test_what_a_run_came_to_rest_in_holds():
     """A sled on a spring stops where the spring is weaker than friction, and a block on the floor where it slid to."""
     model = da.Model("sled", gravity=(0, 0, -G))

@@ -29,7 +29,7 @@ class Holding:
     """Whether a mechanism that is let go stays where it is.
 
     Attributes:
-        holds: whether it does.
+        holds: whether it does. What rolls or tips moves though nothing slips: then all margins are positive.
         forces: what each friction that touches holds (N, N m), or would have to hold.
         most: what it can hold with the normal force that it has then.
         state: where.
@@ -55,7 +55,8 @@ class Holding:
             f"{name} {force:.6g} of {self.most[name]:.6g}, margin {self.margins[name]:.3g}"
             for name, force in self.forces.items()
         ]
-        return "; ".join(["holds" if self.holds else "slips", *parts])
+        moves = "slips" if self.margin < 0 else "moves, though nothing slips"
+        return "; ".join(["holds" if self.holds else moves, *parts])
 
 
 def _margin(force: float, most: float) -> float:
