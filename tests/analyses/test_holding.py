@@ -76,6 +76,49 @@ def test_a_ladder_slides_below_its_closed_form(floor, wall, slack):
     assert da.holding(ladder(angle, floor, wall)).holds == (slack > 0)
 
 
+def test_a_wheel_on_a_slope_rolls_though_it_does_not_slip():
+    """It takes m g sin α/3 of friction."""
+    model = da.Model("wheel", gravity=(G * np.sin(0.4), 0, -G * np.cos(0.4)))
+    wheel = model.disc("wheel", (0, 0, 0.1), 0.1, thickness=0.02, mass=2.0, axis="y")
+    model.planar("plane", model.ground, wheel, point=(0, 0, 0.1), axis="y")
+    surfaces = ({"kind": "plane", "axis": "z"}, {"kind": "disc", "at": (0, 0, 0.1), "axis": "y", "radius": 0.1})
+    model.rigid_contact("floor", model.ground, wheel, surfaces=surfaces)
+    model.contact_friction("rub", "floor", coefficient=0.3, along="x")
+    found = da.holding(model)
+    assert not found.holds and str(found).startswith("moves, though nothing slips")
+    assert np.isclose(found.forces["rub"], 2.0 * G * np.sin(0.4) / 3, rtol=1e-12)
+
+
+def test_what_a_run_came_to_rest_in_holds():
+    """A sled on a spring stops where the spring is weaker than friction, and a block on the floor where it slid to."""
+    model = da.Model("sled", gravity=(0, 0, -G))
+    sled = model.body("sled", mass=1.0, inertia=(1, 1, 1))
+    model.prismatic("slide", model.ground, sled, point=(0, 0, 0), axis="x")
+    model.joint_force("spring", "slide", value="-100*q(slide)")
+    model.friction("rub", "slide", coefficient=0.2)
+    run = da.simulate(model, 2.0, initial={"slide": 0.1})
+    found = da.holding(model, run)
+    assert found.holds
+    assert np.isclose(found.forces["rub"], 100 * abs(float(run.joint("slide").q[-1])), rtol=1e-9)
+    assert not da.holding(model, {"slide": 0.1}).holds
+
+    model = da.Model("block", gravity=(0, 0, -G))
+    block = model.body("block", mass=1.0, inertia=(1, 1, 1))
+    model.planar("plane", model.ground, block, point=(0, 0, 0), axis="y")
+    surfaces = ({"kind": "plane", "axis": "z"}, {"kind": "point"})
+    model.constraint("upright", "q(plane, 2)")
+    model.rigid_contact("foot", model.ground, block, surfaces=surfaces)
+    model.contact_friction("rub", "foot", coefficient=0.25, along="x")
+    run = da.simulate(model, 2.0, initial_rates={"plane": (3.0, 0, 0)})
+    found = da.holding(model, run)
+    assert found.holds and np.isclose(found.most["rub"], 0.25 * G)
+
+
+def test_another_model_has_no_say():
+    with pytest.raises(da.DalembertError, match="a model with other joints"):
+        da.holding(slope(0.1, coefficient=0.2), da.simulate(da.library.pendulum(), 0.1))
+
+
 def test_what_has_no_answer_is_refused():
     model = da.library.pendulum()
     with pytest.raises(da.DalembertError, match="no friction that sticks"):

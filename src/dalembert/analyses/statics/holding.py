@@ -16,6 +16,7 @@ from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.state import HasState, State, state_of
+from dalembert.trajectory import Trajectory
 
 __all__ = ["Holding", "holding"]
 
@@ -28,7 +29,7 @@ class Holding:
     """Whether a mechanism that is let go stays where it is.
 
     Attributes:
-        holds: whether it does.
+        holds: whether it does. What rolls or tips moves though nothing slips: then all margins are positive.
         forces: what each friction that touches holds (N, N m), or would have to hold.
         most: what it can hold with the normal force that it has then.
         state: where.
@@ -54,7 +55,8 @@ class Holding:
             f"{name} {force:.6g} of {self.most[name]:.6g}, margin {self.margins[name]:.3g}"
             for name, force in self.forces.items()
         ]
-        return "; ".join(["holds" if self.holds else "slips", *parts])
+        moves = "slips" if self.margin < 0 else "moves, though nothing slips"
+        return "; ".join(["holds" if self.holds else moves, *parts])
 
 
 def _margin(force: float, most: float) -> float:
@@ -66,7 +68,7 @@ def _margin(force: float, most: float) -> float:
 @public
 def holding(
     model: Model | Dynamics,
-    at: State | HasState | Mapping[str, Any] | None = None,
+    at: State | HasState | Mapping[str, Any] | Trajectory | None = None,
     *,
     parameters: Mapping[str, float] | None = None,
 ) -> Holding:
@@ -74,8 +76,8 @@ def holding(
 
     Args:
         model: the mechanism, or its compiled equations.
-        at: a state, or joint coordinates by name, completed by assembly; default: the model's own start. Velocities do
-            not count.
+        at: a state, or joint coordinates by name, completed by assembly; a run, at its end; default: the model's own
+            start. Velocities do not count.
         parameters: values to use instead of the model's.
 
     Raises:
@@ -90,8 +92,7 @@ def holding(
         raise DalembertError(
             f"holding: formulation {d.formulation.name!r} knows nothing that sticks.  Fix: da.holding(model)"
         )
-    at = state_of(at)
-    state = at if isinstance(at, State) else assemble_state(d.relative, dict(at or {}), {}, dict(parameters or {}), 0.0)
+    state = _reference(d, at, dict(parameters or {}))
     q, _ = state.to(d.coordinates)
     values = {**state.parameters, **dict(parameters or {})}
     x, t = np.concatenate([q, np.zeros(d.nv + 1)]), state.time
@@ -115,6 +116,21 @@ def holding(
     here = State(t, q, np.zeros(d.nv), d.coordinates, values)
     forces, most = ({name: grip[k] for name, grip in found.items()} for k in range(2))
     return Holding(holds, forces, most, here)
+
+
+def _reference(
+    d: Dynamics, at: State | HasState | Mapping[str, Any] | Trajectory | None, parameters: dict[str, float]
+) -> State:
+    """Where it is let go."""
+    if isinstance(at, Trajectory):
+        run, last = at, {name: at.values(name)[-1] for name in ("time", "q", "u")}
+        at = State(float(last["time"]), last["q"], last["u"], run.dynamics.coordinates, run.segments[-1][1])
+    at = state_of(at)
+    if not isinstance(at, State):
+        return assemble_state(d.relative, dict(at or {}), {}, parameters, 0.0)
+    if set(at.coordinates.flat.joints) != set(d.flat.joints):
+        raise DalembertError("holding: the state is of a model with other joints.  Fix: at={joint: value}")
+    return at
 
 
 def _touching(d: Dynamics, values: dict[str, float]) -> list[str]:
