@@ -44,22 +44,32 @@ class Walk:
                 self.steps[-1][1].append(module.removeprefix("dalembert."))
 
 
-def walk() -> str:
-    """A Markdown table of the steps that enter something new."""
+def walked(subject: Any) -> Walk:
+    """What simulating a model, or compiled equations, calls."""
     import dalembert as da
 
-    model = da.library.four_bar()
     seen = Walk("dalembert.analyses.simulation.simulate", "simulate")
     sys.setprofile(seen)
     try:
-        da.simulate(model, 0.1)
+        da.simulate(subject, 0.1)
     finally:
         sys.setprofile(None)
+    return seen
+
+
+def walk() -> str:
+    """A Markdown table of the steps that enter something new, and how many modules there are, at first and again."""
+    import dalembert as da
+
+    model = da.library.four_bar()
+    seen, equations = walked(model), da.compile(model)
+    _, again = walked(equations), walked(equations)
     lines = ["| step | modules entered for the first time |", "|---|---|"]
     for name, modules in seen.steps:
         if modules and "<" not in name:
             lines.append(f"| `{name}` | {_by_room(modules)} |")
-    return "\n".join(lines) + "\n"
+    count = f"These are {len(seen.known)} modules; compiled equations, simulated again, enter {len(again.known)}."
+    return "\n".join([*lines, "", count]) + "\n"
 
 
 def _by_room(modules: list[str]) -> str:

@@ -410,8 +410,9 @@ def test_the_bar_says_when_the_time_loop_has_begun():
         (["run", "pendulum", "--duration", "0.1", "--no-files"], {"xarray", "pandas", "matplotlib", "ruamel", "h5py"}),
         (["run", "pendulum", "--duration", "0.1", "--quiet"], {"xarray", "pandas"}),
         (["run", "four-bar", "--duration", "0.1", "--no-files", "--integrator", "bdf"], {"xarray", "scipy"}),
+        (["kinematics", "crank-rocker", "--duration", "0.1"], {"xarray", "pandas"}),
     ],
-    ids=["version", "run", "files", "implicit"],
+    ids=["version", "run", "files", "implicit", "kinematics"],
 )
 def test_commands_import_what_they_need(arguments, unneeded, tmp_path):
     code = f"""

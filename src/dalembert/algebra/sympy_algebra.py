@@ -62,7 +62,7 @@ class SympyAlgebra(Algebra):
     def jacobian(self, values: np.ndarray, symbols: np.ndarray) -> np.ndarray:
         out = self.zeros(len(values), len(symbols))
         for i, value in enumerate(values):
-            present = cast(Any, sp.sympify(value)).free_symbols
+            present = cast(Any, sp.sympify(value, strict=True)).free_symbols
             for j, symbol in enumerate(symbols):
                 if not symbol.free_symbols.isdisjoint(present):
                     out[i, j] = sp.diff(value, symbol)

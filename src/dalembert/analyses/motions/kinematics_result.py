@@ -137,7 +137,7 @@ class Kinematics:
         self._rates, self._planar, self.dynamics = rates, planar, motion.dynamics
 
     def __repr__(self) -> str:
-        t = self.time.values
+        t = self.values("time")
         return (
             f"<Kinematics of {self.model.name!r}: {len(t)} instants, {t[0]:g} … {t[-1]:g} s; driven by "
             f"{', '.join(self.drives)}; {len(self.events)} events; "
