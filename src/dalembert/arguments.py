@@ -30,7 +30,18 @@ from typing import (
 from dalembert.errors import DalembertError, MissingError
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
-__all__ = ["Between", "Number", "Order", "Seed", "entry_of", "no_attribute", "public", "public_class", "public_methods"]
+__all__ = [
+    "Between",
+    "Count",
+    "Number",
+    "Order",
+    "Seed",
+    "entry_of",
+    "no_attribute",
+    "public",
+    "public_class",
+    "public_methods",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,6 +63,7 @@ class Between(NamedTuple):
 
 Number = SupportsFloat | str  # whatever ``float`` may take, numbers of SymPy among them; the call makes it one
 Order = Annotated[int, Between(0, 20)]  # of derivatives with respect to time: each makes formulas several times longer
+Count = Annotated[int, Between(1, 1_000_000)]  # of equal parts
 Seed = Annotated[int, Between(0)]  # of random numbers
 
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
-from dalembert.arguments import public
+from dalembert.arguments import Between, public
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.from_model import model
 from dalembert.modular.given_equations import equations
@@ -38,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 AXES = {"x": 0, "y": 1, "z": 2}
+Nodes = Annotated[int, Between(2, 100)]  # of a planar body; each adds equations with those of all others
 _INERTIAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # kind: names of parameters; entries xx, yy, zz, xy, xz, yz
     "central": (("Ixx", "Iyy", "Izz"), ("Ixx", "Iyy", "Izz", "", "", "")),
@@ -212,7 +213,7 @@ def _column(values: Sequence[Any]) -> Any:
 @public
 def planar_body(
     name: str,
-    coordinates: str | int | None = "position",
+    coordinates: str | Nodes | None = "position",
     gravity: Any = None,
     center: tuple[int, int] = (1, 2),
     lengths: Mapping[tuple[int, int], float] | None = None,

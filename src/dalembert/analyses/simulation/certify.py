@@ -132,13 +132,14 @@ def suspects(dynamics: Dynamics, outcome: Outcome, words: str = "") -> str:
     said: list[str] = []
     q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
     parameters = outcome.segments[-1][1]
+    A = np.zeros((0, dynamics.nv))
     if dynamics.rows and np.all(np.isfinite(result.last)):
         A = dynamics.residuals(result.end, q, u, parameters).jacobian
         A = A.toarray() if dynamics.is_large else np.asarray(A)
         said += _weak_rows(dynamics, A)
     if FAILURES[NO_MASS] in words and np.all(np.isfinite(q)) and not dynamics.is_large:
         M = np.asarray(dynamics.mass_matrix(q, parameters=parameters))
-        return _massless(dynamics, M, A if dynamics.rows else np.zeros((0, dynamics.nv)))
+        return _massless(dynamics, M, A)
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
         said += [f"forces with jumps or kinks: {', '.join(jumping[:4])}"] if jumping else []
