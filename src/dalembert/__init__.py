@@ -209,7 +209,7 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.modular.leaves")
     if name == "parts":
         return import_module("dalembert.model.machine_parts")
-    raise AttributeError(f"module 'dalembert' has no attribute {name!r}")
+    raise import_module("dalembert.arguments").no_attribute("module 'dalembert'", name, __all__)
 
 
 def __dir__() -> list[str]:

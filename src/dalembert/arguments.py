@@ -30,7 +30,18 @@ from typing import (
 from dalembert.errors import DalembertError, MissingError
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
-__all__ = ["Between", "Number", "Order", "Seed", "entry_of", "public", "public_class", "public_methods"]
+__all__ = [
+    "Between",
+    "Count",
+    "Number",
+    "Order",
+    "Seed",
+    "entry_of",
+    "no_attribute",
+    "public",
+    "public_class",
+    "public_methods",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,6 +63,7 @@ class Between(NamedTuple):
 
 Number = SupportsFloat | str  # whatever ``float`` may take, numbers of SymPy among them; the call makes it one
 Order = Annotated[int, Between(0, 20)]  # of derivatives with respect to time: each makes formulas several times longer
+Count = Annotated[int, Between(1, 1_000_000)]  # of equal parts
 Seed = Annotated[int, Between(0)]  # of random numbers
 
 
@@ -133,7 +145,8 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any]
     tells what models and options are."""
     spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
     later = {name: Any for name in spoken - set(call.__globals__) if not hasattr(builtins, name)}
-    kinds = get_type_hints(call, localns=later | LATER, include_extras=True) | {"model": Any, "options": Any}
+    kinds = get_type_hints(call, localns=later | LATER, include_extras=True)
+    kinds |= {name: Any for name in ("model", "options") if name in kinds}
     kinds.pop("return", None)
     for p in inspect.signature(call).parameters.values():
         if p.kind == p.VAR_KEYWORD:
@@ -169,6 +182,13 @@ def entry_of(what: str, entries: Any, at: int | slice) -> Any:
         raise MissingError(f"there are {len(entries)} {what}, from 0 on, got number {at}") from None
 
 
+def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
+    """What to raise where something is asked for that is not there, with the nearest names that are."""
+    near = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], 3, 0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near and not name.startswith("_") else ""
+    return AttributeError(f"{what} has no attribute {name!r}{hint}")
+
+
 def _title(call: Callable[..., Any]) -> str:
     """What messages call a call."""
     return call.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__").removesuffix(".__getitem__")
@@ -180,7 +200,8 @@ def _check(call: Callable[..., Any], given: Any, name: str, value: Any) -> None:
     kind = kinds[name if name in kinds else ANYTHING]
     if not _names(value, kind):
         what, value, kind = _culprit(name, value, kind)
-        error = getattr(given[0], "_error", DalembertError) if given else DalembertError
+        own = given and next(iter(inspect.signature(call).parameters), "") in OWN
+        error = getattr(given[0], "_error", DalembertError) if own else DalembertError
         raise error(f"{_title(call)}: {what} must be {' or '.join(_words(kind))}, got {_shown(value)}")
 
 

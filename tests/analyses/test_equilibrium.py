@@ -433,3 +433,9 @@ def test_an_equilibrium_stands_where_a_state_may():
     np.testing.assert_allclose(again.state.q, rest.state.q, atol=1e-9)
     np.testing.assert_allclose(da.assemble(lamp, guess=rest).q, rest.state.q, atol=1e-9)
     assert da.redundancy(lamp, rest).freedom == da.inspect(lamp).freedom
+
+
+def test_what_is_held_without_a_force_is_said():
+    model = da.library.pendulum()
+    with pytest.raises(da.DalembertError, match=r"'pivot' by .*\n.*what is held needs a force"):
+        da.equilibrium(model, {"pivot": 0.5}, hold=["pivot"])

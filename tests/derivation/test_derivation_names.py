@@ -165,3 +165,20 @@ def test_a_number_may_hide_a_unit():
     model.revolute("first", model.ground, a, point=(0, 0, 0), axis="z")
     model.revolute("second", a, b, point=(0, 0, 0), axis="z")
     assert parameter_units(flatten(model)) == {"m": "kg"}
+
+
+def test_lambda_in_the_spelling_that_python_allows():
+    assert typeset("lamda").latex() == r"\lambda" and typeset("lamda_1").latex() == r"\lambda_{1}"
+
+
+def test_the_reduced_equations_of_a_top_are_written_out():
+    """The equation of nutation, as a textbook has it, in coordinates of one's own: no z₁, z₂."""
+    top = da.System("top", gravity=(0, 0, -9.81))
+    psi, theta, phi = (top.coordinate(name, reference=0.5) for name in ("psi", "theta", "phi"))
+    m, l, A, C = top.parameters(m=1.0, l=0.3, A=0.1, C=0.02)
+    x, y = l * sp.sin(theta.q) * sp.sin(psi.q), -l * sp.sin(theta.q) * sp.cos(psi.q)
+    turns = [("z", psi.q), ("x", theta.q), ("z", phi.q)]
+    top.body("top", m, (A, A, C), position=(x, y, l * sp.cos(theta.q)), rotation=turns)
+    found = da.derive(top, "routh")
+    assert not found.definitions and len(found.equations) == 1
+    assert r"\left(A + m l^{2}\right) \ddot{\theta}" in found.latex()

@@ -152,7 +152,7 @@ def test_import_is_cheap():
 
 
 def test_wrong_number_of_links():
-    with pytest.raises(da.ModelError, match="n must be 1 or more"):
+    with pytest.raises(da.DalembertError, match="n must be a whole number from 1 to 1000000, got 0"):
         da.library.n_pendulum(n=0)
 
 

@@ -96,6 +96,21 @@ def test_a_moment_on_a_point_mass_is_refused():
     assert "neither mass nor constraint" in str(run.certificate)
 
 
+@pytest.mark.parametrize("direction", [(1, 0, 0), (0.3, 0.5, -0.7)])
+def test_a_slender_rod_hangs_on_a_ball(direction: Any):
+    """Nothing turns it about its own axis, whatever direction that has; it falls as a plane pendulum of 2 l/3."""
+    model = da.Model("rod")
+    model.rod("rod", (0, 0, 0), direction, mass=2)
+    model.spherical("ball", "ground", "rod", point=(0, 0, 0))
+    run = da.simulate(model, 1.0)
+    assert run.certificate.trusted and run.attrs["formulation"] == "lagrange-multipliers"
+    length, z = np.linalg.norm(direction), run.body("rod").position.values[:, 2]
+    falling = run.energy.kinetic.values - 2 * 9.81 * (z[0] - z)
+    np.testing.assert_allclose(falling, 0, atol=1e-8)
+    v = run.body("rod").velocity.values
+    np.testing.assert_allclose(run.energy.kinetic, 2 / 2 * (v**2).sum(1) * 4 / 3, atol=1e-9 * 9.81 * length)
+
+
 # Inertia that no rigid body has
 
 

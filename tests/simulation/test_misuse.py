@@ -413,3 +413,96 @@ def test_an_infinite_response_is_said():
         linear.frequency_response([0.0])
     with pytest.raises(DalembertError, match="omega must be angular frequencies"):
         linear.frequency_response("fast")
+
+
+CYLINDER = {"first": "ground", "second": "coupler", "at": ((0, 0, 0), (1, 1, 0)), "valve": 0, "areas": (1, 1)}
+PARTS = {"dc_motor": {"joint": "A", "voltage": 1, "resistance": 1, "inductance": 1, "constant": 1},
+         "pid": {"error": "q(A)", "kp": 1}, "lag": {"command": "q(A)", "time_constant": 1},
+         "cylinder": CYLINDER, "sampled": {"period": 0.1, "values": {"v": "q(A)"}}}  # fmt: skip
+LEAVES = {
+    "equations": {"variables": {"x": 2}, "residuals": {"x": "-x.dd"}},
+    "linear": {"coordinates": "x", "mass": [[1.0]]}, "kinetic_energy": {"coordinates": "x", "energy": "x.d**2/2"},
+    "gibbs_appell": {"coordinates": "x", "function": "x.dd**2/2"}, "model": {"model": da.library.pendulum()},
+}  # fmt: skip
+
+
+def _module_calls():
+    """Every function of ``da.parts``, ``da.leaves`` and ``da.library``, with right arguments for what it needs."""
+    for name in sorted(da.parts.__all__):
+        yield f"parts.{name}", getattr(da.parts, name), {"name": "new", **PARTS[name]}
+    for name in sorted(set(da.leaves.__all__) - {"rotation", "point", "point_velocity"}):
+        yield f"leaves.{name}", getattr(da.leaves, name), {"name": "new", **LEAVES.get(name, {})}
+    for name in ("four_bar", "n_pendulum", "spinning_top"):
+        yield f"library.{name}", getattr(da.library, name), {}
+
+
+MODULE_CALLS = {name: (call, given) for name, call, given in _module_calls()}
+
+
+@pytest.mark.parametrize("name", MODULE_CALLS)
+def test_functions_of_modules_refuse_odd_values_in_words(name):
+    call, given = MODULE_CALLS[name]
+    for argument, parameter in inspect.signature(call).parameters.items():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or argument == "model":
+            continue
+        for value in ODD.values():
+            named = {key: one for key, one in given.items() if key in inspect.signature(call).parameters}
+            if name.startswith("parts."):
+                named["model"] = da.library.four_bar()
+            try:
+                call(**named | {argument: value})
+            except DalembertError:
+                pass
+            except Exception as error:
+                pytest.fail(f"{name}({argument}={value!r:.60}): {type(error).__name__}: {error}")
+
+
+def _without_outputs():
+    model = da.library.pendulum()
+    model.outputs.clear()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: da.library.fourbar, "did you mean four_bar"),
+        (lambda: da.library.four_bar(cranck=0.3), "did you mean 'crank'"),
+        (lambda: da.simulation, "did you mean simulate"),
+        (lambda: da.library.four_bar().simulate(1.0), r"it is da\.simulate\(model, …\)"),
+        (lambda: da.simulate(da.library.pendulum(), 0.01).reaktion, "the trajectory has no .* did you mean reaction"),
+        (lambda: da.simulate(da.library.pendulum(), "1s"), "simulate: duration must be a finite number, got '1s'"),
+        (lambda: da.Options(rtol="small"), "Options: rtol must be a finite number or None, got 'small'"),
+        (lambda: da.simulate(_without_outputs(), 0.01).output("x"), "unknown output 'x'; the trajectory has none"),
+        (lambda: da.Model("m", gravity=-9.81), "model: gravity: expected three numbers, got -9.81"),
+        (lambda: da.Model("m").table("r", [0, 1], [0, 1], kind="spline"), "expected 'cubic', .* got 'spline'"),
+        (lambda: da.Model("m").body("b", color="red"), "expected a color as #rrggbb, got 'red'"),
+        (lambda: da.Model("m").body("b", mass="1 kg"), "a number alone, in SI units"),
+        (
+            lambda: da.Model("m").joint_force("f", "A", "q(A)^2"),
+            r"operator \^ is not allowed\.  Fix: powers are written",
+        ),
+        (lambda: da.Model("m").spring("s", "a", "b", (0, 0, 0), stiffness=1), "at: expected 2 entries, got 3"),
+    ],
+)
+def test_typical_mistakes_get_one_line(call, words):
+    with pytest.raises((DalembertError, AttributeError, TypeError), match=words):
+        call()
+
+
+def test_two_drives_of_one_joint_are_named():
+    """No rates were given, so none are to blame."""
+    model = da.library.pendulum()
+    for name, motion in (("one", "t"), ("two", "2*t")):
+        model.drive("pivot", motion, name=name)
+    with pytest.raises(da.ModelError, match=r"constraints contradict each other in their velocities: (one|two)"):
+        da.simulate(model, 0.1)
+
+
+def test_what_has_no_inertia_is_named():
+    model = da.Model("light")
+    model.body("disc", mass=1)
+    model.revolute("axle", "ground", "disc", point=(0, 0, 0), axis="z")
+    model.joint_force("motor", "axle", 1)
+    assert "neither mass nor constraint" in da.simulate(model, 0.1).certificate.message
+    assert "That is 'axle'" in da.simulate(model, 0.1).certificate.message

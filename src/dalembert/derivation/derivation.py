@@ -31,6 +31,7 @@ __all__ = ["Derivation", "derive"]
 
 METHODS = ("auto", "symbolic", "graph")
 SMALL = 1100  # instructions of a graph; what is longer is read as definitions
+SMALL_TREE = 2000  # the same where nothing is constrained: no long expressions of the drawing
 WORK = 200_000  # for simplification in all (see ``Budget``)
 PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
 
@@ -70,7 +71,8 @@ def derive(
     placed = _coordinates(model_of(model), coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
-    if method == "graph" or (method == "auto" and setup.graph.length > SMALL):
+    small = SMALL if placed.has_constraints else SMALL_TREE
+    if method == "graph" or (method == "auto" and setup.graph.length > small):
         return Derivation(setup, setup.graph.mathematics())
     if simplify is False:
         return Derivation(setup, build_symbolic(setup, None))

@@ -52,7 +52,8 @@ def typeset(text: str, letter: str | None = None) -> Name:
         text: e.g. ``theta_1``, ``l1``, ``upper_mass``, ``left.hinge``, ``contact[2]``.
         letter: for names that are words (joints, bodies): the letter that carries them as subscript.
     """
-    words = [word for word in re.split(r"[^0-9A-Za-z']+", text) if word]
+    # Formulas in Python cannot say lambda; SymPy's spelling is known.
+    words = [word.replace("lamda", "lambda") for word in re.split(r"[^0-9A-Za-z']+", text) if word]
     parts: list[str] = []
     for word in words:
         match = re.fullmatch(r"([A-Za-z]+)(\d+)", word)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dalembert.coordinates import COORDINATES, CoordinateOptions, Coordinates
 from dalembert.dynamics.recipe import Recipe
 from dalembert.errors import DalembertError, ModelError
 from dalembert.formulations import FORMULATIONS, Formulation
-from dalembert.formulations.recursive import Recursive
-from dalembert.model import Flat
+from dalembert.formulations.recursive import LIGHT, MOST_CHECKED, Recursive
+from dalembert.model import Flat, Mechanism
+from dalembert.spatial.inertia import Inertia
 
 __all__ = ["choose", "is_rolled"]
 
@@ -51,20 +54,26 @@ def _first_formulation(chosen: Coordinates) -> tuple[str, str]:
         why = f"{n} closed joint{'s' * (n > 1)}" if n else "constraints between joints"
         return "lagrange-multipliers", f"{why}: all constraints are solved for together"
     if _has_light_turns(chosen):
-        return "lagrange-multipliers", "a point mass that can turn about itself: what has no inertia stays as it is"
+        return "lagrange-multipliers", "a point mass or a slender rod can turn about itself: what has no inertia stays"
     return "recursive", "a tree without constraints: elimination in linear time"
 
 
 def _has_light_turns(chosen: Coordinates) -> bool:
-    """True if some joint can move something that has no inertia in that direction, such as a point mass in a ball."""
-    inertias: list[Any] = [body.inertia for body, _ in chosen.flat.bodies.values()]
-    if not any(all(entry == 0 for entry in inertia) for inertia in inertias):
+    """True if some joint can move something that has no inertia in that direction, such as a slender rod in a ball."""
+    bodies, mechanism = chosen.flat.bodies, Mechanism.nominal(chosen.flat)
+    if len(bodies) > MOST_CHECKED or not any(_is_slender(mechanism.inertia(body)) for body in bodies):
         return False
     try:
         Recursive().check(chosen)
     except ModelError:
         return True
     return False
+
+
+def _is_slender(inertia: Inertia) -> bool:
+    """True if a body has no inertia about some axis through its center: a rod without a radius, a point mass."""
+    principal = np.linalg.eigvalsh(np.asarray(inertia.central, dtype=float))
+    return bool(principal[0] <= LIGHT * principal[-1])
 
 
 def _first_coordinates(formulation: str | Formulation) -> str:

@@ -83,6 +83,16 @@ def parse(text: str, tables: bool = False) -> sp.Expr:
 
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:°|deg(?:rees?)?\b)")
 _COMMA = re.compile(r"^\s*[+-]?(\d+),(\d+)\b")
+_UNIT = re.compile(r"^\s*[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*(?:[kmµc]?(?:m|g|s|N|Nm|Pa|Hz|rad)|rpm)(?:[/*^ ].*)?$")
+
+# Operators that formulas do not have, as they are written, and what to write instead.
+_FOREIGN = {
+    "BitXor": ("^", "powers are written **"),
+    "Mod": ("%", "a periodic table, or atan2(sin(x), cos(x)) for an angle between -pi and pi"),
+    "FloorDiv": ("//", "division is written /"),
+    "MatMult": ("@", ""), "BitAnd": ("&", ""), "BitOr": ("|", ""), "LShift": ("<<", ""), "RShift": (">>", ""),
+    "Not": ("not", ""), "Invert": ("~", ""),
+}  # fmt: skip
 
 
 def _hint(text: str) -> str:
@@ -91,6 +101,8 @@ def _hint(text: str) -> str:
         return f".  Fix: angles are in rad: {found[1]}*pi/180"
     if found := _COMMA.match(text):
         return f".  Fix: a decimal point, {found[1]}.{found[2]}"
+    if _UNIT.match(text):
+        return ".  Fix: a number alone, in SI units (m, kg, s, N, rad)"
     return ""
 
 
@@ -194,7 +206,7 @@ class _Reader:
             return -operand
         if isinstance(node.op, ast.UAdd):
             return operand
-        raise self.fail(f"operator {_describe(node.op)} is not allowed")
+        raise self.refused(node.op)
 
     def read_BinOp(self, node: ast.BinOp, depth: int) -> sp.Expr:
         if isinstance(node.op, (ast.Add, ast.Sub)):
@@ -206,7 +218,11 @@ class _Reader:
             return a / b
         if isinstance(node.op, ast.Pow):
             return self.power(a, b)
-        raise self.fail(f"operator {_describe(node.op)} is not allowed")
+        raise self.refused(node.op)
+
+    def refused(self, op: ast.operator | ast.unaryop) -> ExpressionError:
+        sign, fix = _FOREIGN[type(op).__name__]
+        return self.fail(f"operator {sign} is not allowed{'.  Fix: ' if fix else ''}{fix}")
 
     def sum(self, node: ast.AST, depth: int) -> sp.Expr:
         """A long sum leans to the left; its length is no nesting, and one addition of all terms is fast."""

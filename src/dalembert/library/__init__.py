@@ -10,10 +10,12 @@ Each mechanism is one file in ``mechanisms/``, imported when it is first used.
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dalembert.arguments import no_attribute, public
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -120,7 +122,7 @@ class Entry:
     @property
     def function(self) -> Callable[..., Model]:
         """The function itself, with its signature and documentation."""
-        return getattr(import_module(f"dalembert.library.mechanisms.{self.function_name}"), self.function_name)
+        return _public_function(self.function_name)
 
     @property
     def description(self) -> str:
@@ -132,6 +134,11 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"<dalembert.library.{self.function_name}>"
+
+
+@functools.cache
+def _public_function(name: str) -> Callable[..., Model]:
+    return public(getattr(import_module(f"dalembert.library.mechanisms.{name}"), name))
 
 
 # In the order in which a person would meet them.
@@ -238,12 +245,12 @@ SUBSYSTEMS = ("slider_crank_3d_modular", "tricycle")
 
 def __getattr__(name: str) -> Any:
     if name in SUBSYSTEMS:
-        return getattr(import_module(f"dalembert.library.mechanisms.{name}"), name)
+        return _public_function(name)
     word = name.replace("_", "-")
     entry = LIBRARY.get(word) or PLANAR.get(word)
     if isinstance(entry, Entry) and entry.function_name == name:
         return entry.function
-    raise AttributeError(f"module 'dalembert.library' has no attribute {name!r}")
+    raise no_attribute("module 'dalembert.library'", name, __all__)
 
 
 def __dir__() -> list[str]:

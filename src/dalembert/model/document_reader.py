@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dalembert.elements import Record
 from dalembert.errors import Problem
-from dalembert.model.fields import inside, nearest, refused, steps_of, unknown_kind
+from dalembert.model.fields import clip, in_words, inside, kind_of, nearest, refused, steps_of, unknown_kind
 from dalembert.model.validate_scope import where_of
 from dalembert.values import DICT, LIST
 
@@ -98,25 +98,8 @@ class DocumentReader:
             outer = path_of(steps_of(part)[0][:-1])
             self.report(f"{path}.{outer}".rstrip("."), f"{title}: {steps} {message}", fix)
         else:
-            self.report(f"{path}.{steps}".rstrip("."), f"{title}: {steps}: {message}", fix)
-
-
-def clip(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def kind_of(value: Any) -> str:
-    """What a person would call a piece of plain data."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, DICT):
-        return "a mapping"
-    if isinstance(value, LIST):
-        return f"a list of {len(value)}"
-    return clip(repr(value) if isinstance(value, str) else value)
+            what = f"{title}: {steps}" if steps else title
+            self.report(f"{path}.{steps}".rstrip("."), f"{what}: {message}", fix)
 
 
 def path_of(steps: Any) -> str:
@@ -132,8 +115,7 @@ def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
     # pydantic names the branch of a union or the key of a dictionary it tried; a reader of the file does not.
     where, solid = steps_of(part)
     steps = [step for step in where if step != "[key]"]
-    message = part["msg"].removeprefix("Value error, ")
-    given, fix = part.get("input"), ""
+    message, fix = in_words(part), ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
         known = inside(kind, steps) if solid is None else solid.model_fields
@@ -144,6 +126,4 @@ def explain(kind: type[Record] | None, part: Any) -> tuple[str, str, str]:
         fix = "" if field is None or not field.description else f"add {steps[-1]}: {field.description}"
     elif part["type"].startswith("union_tag"):
         message, fix = unknown_kind(part)
-    elif part["type"] != "value_error":
-        message = f"{message[0].lower()}{message[1:]}, got {kind_of(given)}".replace("input should", "should")
     return path_of(steps), message, fix

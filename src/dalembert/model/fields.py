@@ -14,8 +14,12 @@ from dalembert.elements import Element, Record
 from dalembert.errors import ModelError, Problem
 from dalembert.joints import JOINTS, JointData
 from dalembert.solids import SOLIDS, Solid
+from dalembert.values import DICT, LIST
 
-__all__ = ["caller", "checked", "name_of", "nearest", "refused", "section_of", "steps_of", "unknown_kind"]
+__all__ = [
+    "caller", "checked", "clip", "in_words", "kind_of", "name_of", "nearest", "refused", "section_of", "steps_of",
+    "unknown_kind",
+]  # fmt: skip
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -100,6 +104,40 @@ def unknown_kind(part: Any) -> tuple[str, str]:
     return message, nearest(given, SOLIDS)
 
 
+def clip(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def kind_of(value: Any) -> str:
+    """What a person would call a piece of plain data."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, DICT):
+        return "a mapping"
+    if isinstance(value, LIST):
+        return f"a list of {len(value)}"
+    return clip(repr(value) if isinstance(value, str) else value)
+
+
+def in_words(part: Any) -> str:
+    """One complaint of pydantic as ours are: what was expected, and what was given."""
+    kind, bounds = part["type"], part.get("ctx", {})
+    if kind == "value_error":
+        return str(part["msg"]).removeprefix("Value error, ")
+    if kind == "literal_error":
+        return f"expected {bounds['expected']}, got {kind_of(part['input'])}"
+    if kind in ("too_long", "too_short"):
+        count = bounds["max_length" if kind == "too_long" else "min_length"]
+        return f"expected {count} entries, got {bounds['actual_length']}"
+    if kind == "string_pattern_mismatch":
+        return f"expected a color as #rrggbb, got {kind_of(part['input'])}"  # the only texts that have a pattern
+    said = str(part["msg"]).replace("Input should", "should")
+    return f"{said[0].lower()}{said[1:]}, got {kind_of(part['input'])}"
+
+
 def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) -> Problem:
     if part["type"] == "extra_forbidden" and len(part["loc"]) == 1:
         message, fix = refused(kind, what, part["loc"][0], given)
@@ -107,8 +145,7 @@ def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) 
     steps, solid = steps_of(part)
     # The methods of solids take sizes as arguments of their own.
     field = ".".join(str(step) for step in (steps if solid is None else steps[1:]))
-    message = part["msg"].removeprefix("Value error, ")
-    fix = ""
+    message, fix = in_words(part), ""
     if part["type"] == "extra_forbidden":
         message = "unknown field"
         known = inside(kind, steps) if solid is None else {**solid.model_fields, "mass": None, "color": None}

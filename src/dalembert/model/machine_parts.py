@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import sympy as sp
 
+from dalembert.arguments import public
 from dalembert.elements.base import formula_of
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, number, parameter, reference
@@ -48,6 +49,7 @@ def _between(value: Any, least: Any, largest: Any) -> Any:
     return cast(Any, sp).Min(cast(Any, sp).Max(value, least), largest)
 
 
+@public
 def dc_motor(
     model: Model,
     name: str,
@@ -98,6 +100,7 @@ def _add_armature(model: Model, name: str, joint: str, inertia: sp.Expr) -> None
     raise ModelError(Problem(f"motor {name!r}: unknown joint {joint!r}", "joints", f"one of {listed}"))
 
 
+@public
 def pid(
     model: Model,
     name: str,
@@ -139,6 +142,7 @@ def pid(
     return limited
 
 
+@public
 def lag(
     model: Model,
     name: str,
@@ -165,6 +169,7 @@ def lag(
     return model.state(name, _clipped(rate, speed, f"actuator {name!r}: speed"), initial=initial)
 
 
+@public
 def cylinder(
     model: Model, name: str, first: Any, second: Any, *, at: Any, valve: Any, areas: tuple[Any, Any], **more: Any
 ) -> tuple[sp.Symbol, sp.Symbol]:
@@ -210,6 +215,7 @@ def cylinder(
     return p1, p2
 
 
+@public
 def sampled(model: Model, name: str, period: Any, values: Mapping[str, Any], *, first: Any = 0) -> None:
     """A block that works at instants: every ``period`` all values are computed anew, and hold in between.
 
@@ -232,7 +238,7 @@ def sampled(model: Model, name: str, period: Any, values: Mapping[str, Any], *, 
             model.input(key)
     try:
         begin, length = float(first), number(step, model.parameter_values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(
             Problem(f"sampled {name!r}: {error}", fix="a number for first, numbers or parameters for period")
         ) from None

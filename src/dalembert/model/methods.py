@@ -20,6 +20,10 @@ from dalembert.solids import SOLIDS, Solid
 
 __all__ = ["ElementMethods", "methods"]
 
+CALLS = (  # of the package, that are asked of models, too
+    "assemble", "compare", "compile", "derive", "equilibrium", "export_c", "export_fmu", "inspect", "inverse_dynamics",
+    "kinematics", "linearize", "redundancy", "simulate", "simulate_many", "sweep", "workspace", "write",
+)  # fmt: skip
 _ENDS = ("first", "second")
 
 
@@ -33,6 +37,8 @@ class ElementMethods:
         known = dict(methods())
         if name in known:
             return known[name].__get__(self)
+        if name in CALLS:
+            raise AttributeError(f"{missing}; it is da.{name}(model, …)")
         raise AttributeError(f"{missing}; {nearest(name, known)}")
 
 

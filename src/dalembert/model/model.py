@@ -11,7 +11,7 @@ import sympy as sp
 
 from dalembert.arguments import Number, public_class
 from dalembert.constraints import Equation
-from dalembert.elements import Placement
+from dalembert.elements import Vector
 from dalembert.elements.base import Record
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
@@ -30,6 +30,10 @@ SECTIONS = (
     "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
     "fmus", "submodels",
 )  # fmt: skip
+
+
+class _Gravity(Record):
+    gravity: Vector
 
 
 @public_class
@@ -84,7 +88,7 @@ class Model(ElementMethods):
 
     @gravity.setter
     def gravity(self, value: Any) -> None:
-        self._gravity = checked(Placement, "gravity", position=value).position
+        self._gravity = checked(_Gravity, "model", gravity=value).gravity
 
     # Parameters and formulas
 

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.arguments import public
 from dalembert.coordinates.moving import still
 from dalembert.derivation import Derivation, derive
 from dalembert.derivation.expression_graph import Definitions
@@ -24,6 +25,7 @@ __all__ = ["leaf_of", "model"]
 LONGEST = 60_000  # parts of one expression
 
 
+@public
 def model(model: Any, name: str | None = None, formulation: Any = "lagrange", **options: Any) -> Subsystem:
     """A model as a subsystem: its coordinates, velocities, constraints and equations.
 

@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from dalembert.algebra import NUMPY
+from dalembert.arguments import public
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import derivative, replaced, symbols_of
 from dalembert.modular.own_rows import own_rows
@@ -17,6 +18,7 @@ from dalembert.modular.subsystem import Subsystem
 __all__ = ["equations"]
 
 
+@public
 def equations(
     name: str,
     variables: Mapping[str, int],

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import sympy as sp
 
 from dalembert.algebra.sympy_algebra import SYMPY
+from dalembert.arguments import Between, public
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.from_model import model
 from dalembert.modular.given_equations import equations
@@ -29,7 +30,7 @@ from dalembert.modular.linear_leaf import linear
 from dalembert.modular.subsystem import PartView, Subsystem
 from dalembert.spatial import euler, quaternion
 from dalembert.spatial.so3 import cross
-from dalembert.values import SEQUENCE
+from dalembert.values import SEQUENCE, is_finite
 
 __all__ = [
     "dc_motor", "equations", "gibbs_appell", "kinetic_energy", "linear", "model", "particle", "planar_body", "point",
@@ -37,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 AXES = {"x": 0, "y": 1, "z": 2}
+Nodes = Annotated[int, Between(2, 100)]  # of a planar body; each adds equations with those of all others
 _INERTIAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # kind: names of parameters; entries xx, yy, zz, xy, xz, yz
     "central": (("Ixx", "Iyy", "Izz"), ("Ixx", "Iyy", "Izz", "", "", "")),
@@ -51,6 +53,7 @@ _INERTIAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+@public
 def rigid_body(
     name: str, coordinates: str | None = "position", gravity: Any = None, inertia: str = "central", **values: float
 ) -> Subsystem:
@@ -171,6 +174,7 @@ def _angular_velocity(sequence: str, angles: Sequence[Any]) -> list[Any]:
     return list(omega)
 
 
+@public
 def rotation(body: Subsystem | PartView) -> sp.Matrix:
     """The rotation matrix of a rigid body with orientation: body axes to world axes."""
     part: Any = body._part if isinstance(body, PartView) else body  # pyright: ignore[reportPrivateUsage]
@@ -188,12 +192,14 @@ def rotation(body: Subsystem | PartView) -> sp.Matrix:
     return R
 
 
+@public
 def point(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World position of a point of a rigid body, given from its center of mass in body axes (m)."""
     p = _column(body.p)
     return p + cast(Any, rotation(body)) * _column(place) if any(place) else p
 
 
+@public
 def point_velocity(body: Subsystem | PartView, place: Sequence[Any] = (0, 0, 0)) -> sp.Matrix:
     """World velocity of a point of a rigid body, given from its center of mass in body axes (m)."""
     v = _column(body.v)
@@ -204,9 +210,10 @@ def _column(values: Sequence[Any]) -> Any:
     return sp.Matrix(list(values))
 
 
+@public
 def planar_body(
     name: str,
-    coordinates: str | int | None = "position",
+    coordinates: str | Nodes | None = "position",
     gravity: Any = None,
     center: tuple[int, int] = (1, 2),
     lengths: Mapping[tuple[int, int], float] | None = None,
@@ -278,6 +285,7 @@ def _nodes(body: Subsystem, n: int, center: tuple[int, int], lengths: Mapping[tu
     body.independent(vx, vy, w)
 
 
+@public
 def particle(name: str, gravity: Any = None, *, axes: str = "xyz", **values: float) -> Subsystem:
     """A mass point with coordinates ``x y z`` (or fewer: ``axes="xy"``).
 
@@ -297,6 +305,7 @@ def particle(name: str, gravity: Any = None, *, axes: str = "xyz", **values: flo
     return body
 
 
+@public
 def dc_motor(name: str = "motor", **values: float) -> Subsystem:
     """A direct-current motor: speed ``omega`` of the rotor, current ``i``, input ``voltage``.
 
@@ -322,6 +331,7 @@ def dc_motor(name: str = "motor", **values: float) -> Subsystem:
     return motor
 
 
+@public
 def kinetic_energy(
     name: str,
     coordinates: str,
@@ -340,6 +350,7 @@ def kinetic_energy(
     return body
 
 
+@public
 def gibbs_appell(
     name: str, coordinates: str, function: Any, forces: Mapping[str, Any] | None = None, **values: float
 ) -> Subsystem:
@@ -361,7 +372,7 @@ def _moving(name: str, coordinates: str, forces: Mapping[str, Any] | None, value
 def _gravity_parameters(name: str, gravity: Any) -> dict[str, float | None]:
     if gravity is None or isinstance(gravity, SEQUENCE):
         return {}
-    if isinstance(gravity, (int, float)):
+    if is_finite(gravity):
         return {"g": 9.80665, "xi": float(gravity)}
     if not isinstance(gravity, str) or gravity.lstrip("+-") not in AXES:
         raise ModelError(

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from dalembert.arguments import public
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.subsystem import Subsystem
 
 __all__ = ["linear"]
 
 
+@public
 def linear(
     name: str,
     coordinates: str,
@@ -55,7 +57,7 @@ def linear(
 def _numbers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> list[Any]:
     try:
         found = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.full(shape, np.nan)
     if found.shape != shape or not np.isfinite(found).all():
         size = " × ".join(map(str, shape))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from dalembert.arguments import public_methods
+from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
@@ -242,7 +242,14 @@ class Trajectory(Labeled):
     def _known(self, dimension: str, name: str) -> None:
         names = [str(value) for value in self.values(dimension)]
         if name not in names:
-            raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names)}")
+            raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names) or 'none'}")
+
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            if name in dir(type(self)):
+                return object.__getattribute__(self, name)  # raises what its property raised
+            raise no_attribute("the trajectory", name, dir(type(self)))
 
     def at(self, time: float) -> State:
         """Where the mechanism is at a time of the run (s): a state to begin any analysis from.

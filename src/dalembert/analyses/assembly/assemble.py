@@ -584,6 +584,13 @@ class Assembler:
         if np.abs(off).max(initial=0.0) <= COMPATIBLE * (1.0 + np.abs(b).max(initial=0.0)):
             return u, None
         worst = int(np.argmax(np.abs(off)))
+        if not wanted:
+            return u, Problem(
+                f"the constraints contradict each other in their velocities: {names[worst]} is off by "
+                f"{abs(off[worst]):.3g}",
+                "constraints",
+                "look for two drives, or a drive and a constraint, that move the same freedom, and take one away",
+            )
         return u, Problem(
             f"the initial rates contradict the constraints: {names[worst]} is off by {abs(off[worst]):.3g}",
             "initial_rates",

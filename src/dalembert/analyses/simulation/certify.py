@@ -16,7 +16,7 @@ from dalembert.analyses.simulation.seen import Seen
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
-from dalembert.numerics.context import NOT_FINITE
+from dalembert.numerics.context import FAILURES, NO_MASS, NOT_FINITE
 from dalembert.numerics.linear import RANK_TOLERANCE
 from dalembert.numerics.singular_values import changes_along, singular_values
 from dalembert.trajectory import Certificate, Check, Estimate
@@ -115,7 +115,7 @@ def ending(dynamics: Dynamics, outcome: Outcome, context: Context) -> str:
     words = ending_words(result, context.failure() + _tables_left(dynamics, context))
     if result.status in (Status.FINISHED, Status.STOPPED, Status.TOO_MANY_STEPS):
         return words
-    involved = suspects(dynamics, outcome)
+    involved = suspects(dynamics, outcome, words)
     return f"{words}. {involved}" if involved else words
 
 
@@ -126,16 +126,20 @@ def ending_words(result: Result, failure: str) -> str:
     )
 
 
-def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
-    """The joints that are most involved where a run had to stop, in words."""
+def suspects(dynamics: Dynamics, outcome: Outcome, words: str = "") -> str:
+    """The joints that are most involved where a run had to stop, in words; ``words``: how it ended."""
     result = outcome.result
     said: list[str] = []
     q, u = result.last[: dynamics.nq], result.last[dynamics.nq : dynamics.nq + dynamics.nv]
     parameters = outcome.segments[-1][1]
+    A = np.zeros((0, dynamics.nv))
     if dynamics.rows and np.all(np.isfinite(result.last)):
         A = dynamics.residuals(result.end, q, u, parameters).jacobian
         A = A.toarray() if dynamics.is_large else np.asarray(A)
         said += _weak_rows(dynamics, A)
+    if FAILURES[NO_MASS] in words and np.all(np.isfinite(q)) and not dynamics.is_large:
+        M = np.asarray(dynamics.mass_matrix(q, parameters=parameters))
+        return _massless(dynamics, M, A)
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]
         said += [f"forces with jumps or kinks: {', '.join(jumping[:4])}"] if jumping else []
@@ -146,6 +150,13 @@ def suspects(dynamics: Dynamics, outcome: Outcome) -> str:
         fastest = int(np.argmax(np.abs(np.nan_to_num(u, nan=np.inf))))
         said.append(f"fastest: {dynamics.u_names[fastest]} ({u[fastest]:.3g})")
     return "; ".join(said)
+
+
+def _massless(dynamics: Dynamics, M: np.ndarray, A: np.ndarray) -> str:
+    """The coordinate that moves most where nothing has mass and nothing constrains, in words."""
+    weights = (part / size for part in (M, A.T @ A) if (size := np.abs(part).max(initial=0.0)) > 0)
+    _, along = np.linalg.eigh(sum(weights, np.zeros_like(M)))
+    return f"That is {dynamics.u_names[int(np.argmax(np.abs(along[:, 0])))]!r}, before all"
 
 
 def _weak_rows(dynamics: Dynamics, A: np.ndarray) -> list[str]:

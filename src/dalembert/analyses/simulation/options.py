@@ -16,6 +16,7 @@ import numpy as np
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
+from dalembert.arguments import public_class
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import DalembertError
@@ -59,6 +60,7 @@ class RunOptions(MethodOptions, total=False):
     start: float | None
 
 
+@public_class
 @dataclass(frozen=True)
 class Options:
     """How a run is made. Every field is also a keyword argument of ``simulate`` and ``simulate_many``.

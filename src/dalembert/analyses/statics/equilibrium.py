@@ -417,6 +417,8 @@ class _Search:
         fix = "another guess, more starts=, or a spring, damper or drive that holds it"
         if self.steady is not None:
             fix = "another guess, more starts=, other velocities in steady=, or None for one that is to be found"
+        elif len(self.hold) > len(self.unknowns):
+            fix = "what is held needs a force: a parameter that gives it in unknowns=, or a drive instead of hold="
         lines.append(f"  Fix: {fix}")
         return "\n".join(lines)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dalembert.errors import ModelError
+from dalembert.arguments import Count
 from dalembert.library import parts
 from dalembert.model import Model
 
@@ -25,7 +25,7 @@ __all__ = ["n_four_bar"]
 
 
 def n_four_bar(
-    *, n: int = 3, length: float = 1.0, mass: float = 1.0, angle: float = 2.4, speed: float = 0.0, width: float = 0.06
+    *, n: Count = 3, length: float = 1.0, mass: float = 1.0, angle: float = 2.4, speed: float = 0.0, width: float = 0.06
 ) -> Model:
     """Windows in a row that swing together.
 
@@ -36,8 +36,6 @@ def n_four_bar(
         speed: of the cranks at the start, clockwise (rad/s).
         width: of the bars (m), which have the inertia m l²/12 of slender ones, and m width²/6 about their own axis.
     """
-    if n < 1:
-        raise ModelError(f"n must be 1 or more, got {n}")
     model = Model("n-four-bar", gravity=(0, -9.81, 0), description="windows of four bars in a row that swing together")
     l, m = model.parameters(length=length, mass=mass)
     along, across = m * width**2 / 6, m * l**2 / 12

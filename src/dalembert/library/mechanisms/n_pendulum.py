@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 
-from dalembert.errors import ModelError, Problem
+from dalembert.arguments import Count
 from dalembert.library import parts
 from dalembert.model import Model
 
 __all__ = ["n_pendulum"]
 
 
-def n_pendulum(*, n: int = 5, length: float = 2.0, mass: float = 2.0, angle: float = math.pi / 2) -> Model:
+def n_pendulum(*, n: Count = 5, length: float = 2.0, mass: float = 2.0, angle: float = math.pi / 2) -> Model:
     """A chain that is let go at rest, straight.
 
     Args:
@@ -27,8 +27,6 @@ def n_pendulum(*, n: int = 5, length: float = 2.0, mass: float = 2.0, angle: flo
         mass: of the whole chain (kg).
         angle: of the chain from the vertical, at the start (rad).
     """
-    if n < 1:
-        raise ModelError(Problem(f"n-pendulum: n must be 1 or more, got {n}", "n", "n=5"))
     model = Model("n-pendulum", gravity=(0, -9.81, 0), description="a hanging chain of n equal bars")
     L, M = model.parameters(length=length, mass=mass)
     l, m = L / n, M / n
