@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import dalembert as da
-from dalembert.view import write_png
+from dalembert.view import write_figure
 from dalembert.view.sweep_plots import sweep_figure
 
 out = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
@@ -37,5 +37,5 @@ assert np.abs(swing.values - exact).max() < 2e-4  # outputs do not fall on the t
 slopes = [np.polyfit(data[name].values - mean[name], exact, 1)[0] for name in mean]
 assert abs(np.std(exact) / np.sqrt(np.sum((np.array(slopes) * 0.5e-3) ** 2)) - 1) < 0.1
 
-write_png(sweep_figure(data, ["crank"]), out / "16_tolerances.png")
+write_figure(sweep_figure(data, ["crank"]), out / "16_tolerances.png")
 da.simulate(model, 1.0).animate(out / "16_tolerances.html")

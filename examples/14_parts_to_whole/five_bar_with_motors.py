@@ -20,7 +20,7 @@ from sympy import cos, sin
 import dalembert as da
 from dalembert.modular.own_rows import COUNTS
 from dalembert.trajectory.system_trajectory import SystemTrajectory
-from dalembert.view import PALETTE, write_png
+from dalembert.view import PALETTE, write_figure
 
 OUT = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 G, BASE, GEAR = 9.81, 0.15, 200.0  # m/s²; half the distance of the pivots, m; ratio of the gears
@@ -202,7 +202,7 @@ difference = np.abs(angles - angles[0] - other).max()
 print(f"the plain model differs by {difference:.1e} rad")
 assert difference < 1e-6 < np.ptp(angles)
 
-print("wrote", write_png(draw(run, work, heat, stored), OUT / "five-bar-with-motors.png"))
+print("wrote", write_figure(draw(run, work, heat, stored), OUT / "five-bar-with-motors.png"))
 
 # The other way round: which voltages move both bars so? Currents follow from torques, voltages from currents and rates.
 motion = {"R.left.U.th": "1.6 + 0.25*sin(2*t)", "R.right.U.th": "1.6 - 0.2*sin(3*t)"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dalembert as da
-from dalembert.view import Plot, plot_series, write_png
+from dalembert.view import Plot, plot_series, write_figure
 
 LAW = "-(1 - gamma)*l2*(1 + 8*sin(2*pi*t)**2)/10"
 UNKNOWNS = ["u1", "Y", "Z"]
@@ -51,4 +51,4 @@ plots = [
     Plot("How close to jamming", "μ |∂N/∂x|", {"μ = 0.5": rough.friction, "μ = 1.2": jammed.friction}),
 ]
 figure = plot_series(t, plots, title="Friction in a guide", marks=[turn.time], note="thin line: the slider turns")
-print("wrote", write_png(figure, OUT / "friction-in-a-guide.png"))
+print("wrote", write_figure(figure, OUT / "friction-in-a-guide.png"))

@@ -17,7 +17,7 @@ import sympy as sp
 from sympy import cos, sin
 
 import dalembert as da
-from dalembert.view import Plot, plot_series, write_png
+from dalembert.view import Plot, plot_series, write_figure
 
 OUT = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 M1, M2, I1, I2, L1, L2, G = 1.2, 0.8, 0.05, 0.02, 0.6, 0.4, 9.81  # centers of mass halfway
@@ -105,5 +105,5 @@ print("hanging, frequencies (rad/s):", *np.round(np.sqrt(squares), 4))
 
 panels = [Plot("Angles of the given motion", "rad", {"a": levels[0][0], "b": levels[0][1]})]
 panels.append(Plot("Torques that give it", "N m", {"t1": torques.values("t1"), "t2": torques.values("t2")}))
-print("wrote", write_png(plot_series(t, panels, title="RR mechanism"), OUT / "rr-mechanism.png"))
+print("wrote", write_figure(plot_series(t, panels, title="RR mechanism"), OUT / "rr-mechanism.png"))
 run.animate(OUT / "rr-mechanism.html")

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import dalembert as da
-from dalembert.view import Plot, plot_series, write_png
+from dalembert.view import Plot, plot_series, write_figure
 
 OUT = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 
@@ -47,6 +47,6 @@ panels = [
     Plot("Third crank", "rad/s", {"angular velocity": w.values(found, "crank3.omega")}),
     Plot("Cranks", "N m", torques),
 ]
-write_png(plot_series(found.time.values, panels, title="3-RRR mechanism"), OUT / "three_rrr.png")
+write_figure(plot_series(found.time.values, panels, title="3-RRR mechanism"), OUT / "three_rrr.png")
 w.draw(OUT / "three_rrr_drawing.png", at=found, time=0.0, paths=["platform.center", "coupler1.top"])
 found.animate(OUT / "three_rrr.html")

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import dalembert as da
-from dalembert.view import Plot, plot_series, write_png
+from dalembert.view import Plot, plot_series, write_figure
 
 OUT = Path(os.environ.get("DALEMBERT_EXAMPLES_OUT", "."))
 
@@ -44,6 +44,6 @@ panels = [
     Plot("Rocker", "rad/s", {"angular velocity": rocker}),
     Plot("Crank", "N m", {"u1": torque}),
 ]
-write_png(plot_series(time, panels, title="Whitworth mechanism, crank at π/2 rad/s"), OUT / "whitworth.png")
+write_figure(plot_series(time, panels, title="Whitworth mechanism, crank at π/2 rad/s"), OUT / "whitworth.png")
 w.draw(OUT / "whitworth_drawing.png", at=found, time=2.3, paths=["rocker.tip", "crank.pin"], ghosts=6)
 found.animate(OUT / "whitworth.html")

@@ -12,9 +12,58 @@ from pathlib import Path
 
 from dalembert.errors import DalembertError
 
-__all__ = ["STALE", "atomic_file", "make_folder", "remove_parts", "write_atomic"]
+__all__ = ["STALE", "atomic_file", "check_suffix", "make_folder", "remove_parts", "write_atomic"]
 
 STALE = 3600.0  # seconds after which a part that nobody finished was left behind by a process that was killed
+
+# Endings that promise a format.
+FORMATS = frozenset(
+    [
+        ".avi",
+        ".csv",
+        ".gif",
+        ".h5",
+        ".htm",
+        ".html",
+        ".jpeg",
+        ".jpg",
+        ".json",
+        ".mat",
+        ".mp4",
+        ".nc",
+        ".npy",
+        ".npz",
+        ".pdf",
+        ".pickle",
+        ".pkl",
+        ".png",
+        ".svg",
+        ".tex",
+        ".txt",
+        ".webm",
+        ".xls",
+        ".xlsx",
+        ".xml",
+        ".yaml",
+        ".yml",
+    ]
+)
+
+
+def check_suffix(
+    path: str | os.PathLike[str], what: str, *known: str, error: type[DalembertError] = DalembertError
+) -> str:
+    """The ending of a file's name, in small letters; refused if it promises a format that is not written.
+
+    Args:
+        what: that is written, in words.
+        known: endings that are right, the usual one first.
+    """
+    name = os.fspath(path)
+    stem, suffix = os.path.splitext(name if isinstance(name, str) else "")
+    if suffix.lower() in FORMATS.difference(known):
+        raise error(f"cannot write {name}: {what}, not {suffix[1:]}.  Fix: {os.path.basename(stem) + known[0]!r}")
+    return suffix.lower()
 
 
 @contextmanager

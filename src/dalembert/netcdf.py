@@ -11,7 +11,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dalembert.atomic import STALE, atomic_file, remove_parts
+from dalembert.atomic import STALE, atomic_file, check_suffix, remove_parts
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class _Image(io.BytesIO):
 
 def write_sealed(path: str | Path, data: Writable, *, sync: bool = False) -> Path:
     """Write a data set with its seal; see ``atomic_file`` for ``sync`` and errors."""
+    check_suffix(path, "results are written as NetCDF", ".nc", ".h5")
     image = _Image()
     data.to_netcdf(image, engine="h5netcdf")
     content = image.getbuffer()

@@ -73,7 +73,7 @@ def test_labels_can_be_left_out():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"path": "x.pdf"}, "must end in .svg or .png"),
+        ({"path": "x.csv"}, "PNG, SVG or PDF, not csv.  Fix: 'x.png'"),
         ({"colour": "red"}, "unknown option 'colour'"),
         ({"time": 1.0}, "time is that of a run"),
         ({"at": {"A": 1}}, "at must be a state or a run, got dict"),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dalembert.view import PALETTE, Plot, SceneError, ViewError, plot_series, write_png
+import dalembert as da
+from dalembert.view import PALETTE, Plot, SceneError, ViewError, plot_series, write_figure
 from dalembert.view.colors import series_colors
 
 T = np.linspace(0.0, 2.0, 101)
@@ -41,7 +42,7 @@ def test_a_name_keeps_its_color_and_no_plot_repeats_one():
 
 
 def test_the_png_has_curves_in_it(tmp_path):
-    path = write_png(plot_series(T, PLOTS), tmp_path / "plots.png")
+    path = write_figure(plot_series(T, PLOTS), tmp_path / "plots.png")
     colors = np.unique(np.asarray(Image.open(path).convert("RGB")).reshape(-1, 3), axis=0)
     assert [0x00, 0x72, 0xB2] in colors.tolist()
 
@@ -56,7 +57,7 @@ def test_wrong_lengths_and_paths_are_refused(tmp_path):
     with pytest.raises(SceneError, match="at least one"):
         plot_series(T, [])
     with pytest.raises(ViewError, match="no folder"):
-        write_png(plot_series(T, PLOTS), tmp_path / "missing" / "plots.png")
+        write_figure(plot_series(T, PLOTS), tmp_path / "missing" / "plots.png")
 
 
 def test_importing_the_viewer_does_not_import_matplotlib():
@@ -96,5 +97,24 @@ def test_a_figure_may_change_before_it_is_written(tmp_path):
     figure.canvas.draw()
     narrow = figure.axes[0].bbox.width
     figure.axes[0].get_legend().get_texts()[0].set_text("a name that takes much more room than before")
-    write_png(figure, tmp_path / "plots.png")
+    write_figure(figure, tmp_path / "plots.png")
     assert figure.axes[0].bbox.width < narrow
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"), [("a", b"\x89PNG"), ("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("a.pdf", b"%PDF")]
+)
+def test_pictures_are_what_their_names_say(name, starts, tmp_path):
+    """And equal figures give equal files."""
+    first, second = (write_figure(plot_series(T, PLOTS), tmp_path / f"{k}{name}").read_bytes() for k in range(2))
+    assert first.startswith(starts)
+    assert first == second
+
+
+def test_a_name_that_promises_another_format_is_refused(tmp_path):
+    run = da.simulate(da.library.pendulum(), 0.1)
+    for write, name, fix in ((run.plot, "run.csv", "'run.png'"), (run.save, "run.csv", "'run.nc'"),
+                             (run.animate, "run.gif", "'run.html'")):  # fmt: skip
+        with pytest.raises(da.DalembertError, match=f"not {name[-3:]}.  Fix: {fix}"):
+            write(tmp_path / name)
+    assert not list(tmp_path.iterdir())

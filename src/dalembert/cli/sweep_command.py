@@ -51,10 +51,10 @@ def sweep_model(
             with atomic_file(path) as part:
                 _plain(found).to_netcdf(part, engine="h5netcdf")
         elif path.suffix == ".png":
-            from dalembert.view import write_png
+            from dalembert.view import write_figure
             from dalembert.view.sweep_plots import sweep_figure
 
-            write_png(sweep_figure(found, made.names), path)
+            write_figure(sweep_figure(found, made.names), path)
         else:
             _write_csv(path, found, made)
         console.print(f"  wrote {path}", style="dim", markup=False)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.atomic import write_atomic
 from dalembert.errors import ViewError
 from dalembert.planar import planar_symbols as symbols
 from dalembert.planar.planar_data import BASE, PinInSlot, PrismaticJoint, RevoluteJoint
 from dalembert.planar.planar_geometry import Drawn, ends, radii_of
 from dalembert.planar.planar_names import bare_name
 from dalembert.planar.planar_poses import Poses, poses_at, poses_of
-from dalembert.view import PALETTE, write_png
+from dalembert.view import PALETTE
+from dalembert.view.figures import with_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,27 +55,10 @@ def draw(planar: Planar, path: Any, at: Any, time: float | None, **options: Any)
     unknown = [key for key in options if key not in known]
     if unknown:
         raise ViewError(f"draw: unknown option {unknown[0]!r}.  Fix: one of {', '.join(known)}")
-    target = None if path is None else Path(path)
-    if target is not None and target.suffix.lower() not in (".svg", ".png"):
-        raise ViewError(f"draw: {target.name!r} must end in .svg or .png")
     planar.validate()
     at = getattr(at, "motion", at)  # of inverse dynamics
-    figure = _Picture(planar, poses_at(planar, at, time), poses_of(planar, at), Options(**options)).figure()
-    if target is not None:
-        write = write_png if target.suffix.lower() == ".png" else write_svg
-        write(figure, target)
-    return figure
-
-
-def write_svg(figure: Figure, path: Any) -> Path:
-    """Write a figure as SVG, whole or not at all; equal figures give equal files."""
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "dalembert"}):
-        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})
-    return write_atomic(path, buffer.getvalue(), ViewError)
+    picture = _Picture(planar, poses_at(planar, at, time), poses_of(planar, at), Options(**options))
+    return with_file(picture.figure(), path)
 
 
 class _Picture:

@@ -395,7 +395,7 @@ class Planar:
         """A picture of the mechanism, as drawn or at another time; a matplotlib figure, written to ``path`` if given.
 
         Args:
-            path: an SVG or PNG file.
+            path: a PNG, SVG or PDF file.
             at: a state of ``da.assemble``, a run, or a result of inverse dynamics.
             time: of a run (s); its last by default.
             options: ``paths`` (nodes whose way through the run is drawn), ``ghosts`` (number of other positions that

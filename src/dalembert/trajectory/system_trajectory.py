@@ -116,15 +116,15 @@ class SystemTrajectory:
         """Curves over time, one panel for each variable: those of the lowest order, or those named.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             quantities: names of variables.
         """
-        from dalembert.view import Plot, plot_series, with_png
+        from dalembert.view import Plot, plot_series, with_file
 
         given = [quantities] if isinstance(quantities, str) else quantities
         names = list(given) if given is not None else list(self.recorded.labels["state"])[:MOST_PANELS]
         plots = [Plot(name, "", {name: self.values(name)}) for name in names]
-        return with_png(plot_series(self.values("time"), plots, title=str(self.attrs["model"])), path)
+        return with_file(plot_series(self.values("time"), plots, title=str(self.attrs["model"])), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: bodies and lines of all parts, moving, with plots beside them.

@@ -297,29 +297,29 @@ class Trajectory(Labeled):
         """Curves over time, with a thin line at each event; a matplotlib figure, written to ``path`` if given.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             quantities: names of outputs, joints and bodies, ``energy``, ``momentum``, ``residuals``,
                 ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell equal names apart. Default:
                 the mechanism at some instants, outputs, coordinates of the joints, what motors supply, energy and its
                 error, residuals of the constraints.
             forces: the default also shows how large the forces in the joints are.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.run_plots import figure
 
-        return with_png(figure(self, quantities, forces), path)
+        return with_file(figure(self, quantities, forces), path)
 
     def plot_phase(self, x: str, y: str | None = None, path: str | Path | None = None) -> Any:
         """One quantity against another, by default the velocity of a joint against its coordinate.
 
         Args:
             x, y: joints, outputs, or as in formulas: ``q(A)``, ``u(A)``, ``x(rod)``, ``y(rod)``, ``z(rod)``.
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.run_plots import phase
 
-        return with_png(phase(self, x, y), path)
+        return with_file(phase(self, x, y), path)
 
     def animate(self, path: str | Path, *, forces: bool = False) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it.

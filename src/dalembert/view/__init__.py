@@ -9,7 +9,7 @@ The page needs no network and no server: open the file in any browser.
 from dalembert.errors import ViewError
 from dalembert.view.check import SceneError, check
 from dalembert.view.dots import plot_dots
-from dalembert.view.figures import plot_path, plot_series, with_png, write_png
+from dalembert.view.figures import plot_path, plot_series, with_file, write_figure
 from dalembert.view.matrix_picture import plot_matrix
 from dalembert.view.page import html, write_html
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBelt, SceneBody, SceneJoint, SceneSpring, Shape
@@ -31,7 +31,7 @@ __all__ = [
     "plot_matrix",
     "plot_path",
     "plot_series",
-    "with_png",
+    "with_file",
+    "write_figure",
     "write_html",
-    "write_png",
 ]

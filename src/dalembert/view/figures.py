@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import check_suffix, write_atomic
 from dalembert.errors import ViewError
 from dalembert.view.check import SceneError, check
 from dalembert.view.colors import series_colors
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-__all__ = ["open_frame", "plot_path", "plot_series", "titled", "with_png", "write_png"]
+__all__ = ["open_frame", "plot_path", "plot_series", "titled", "with_file", "write_figure"]
 
 INK, MUTED, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
@@ -137,20 +137,28 @@ def _grouped(value: float, place: int) -> str:
     return f"{value:,.0f}".replace(",", "\u2009")
 
 
-def write_png(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write ``figure`` as a PNG, whole or not at all."""
+def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write ``figure``, whole or not at all: as PNG, or as SVG or PDF if the name ends so. Equal figures give equal
+    files."""
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    suffix = check_suffix(path, "pictures are written as PNG, SVG or PDF", ".png", ".svg", ".pdf", error=ViewError)
     buffer = io.BytesIO()
-    # Drawn once; ``savefig`` would draw twice, the first time for the layout alone.
-    FigureCanvasAgg(figure).print_png(buffer)
+    if suffix in (".svg", ".pdf"):
+        dated = {"Date": None} if suffix == ".svg" else {"CreationDate": None}
+        with matplotlib.rc_context({"svg.hashsalt": "dalembert"}):
+            figure.savefig(buffer, format=suffix[1:], metadata=dated)
+    else:
+        # Drawn once; ``savefig`` would draw twice, the first time for the layout alone.
+        FigureCanvasAgg(figure).print_png(buffer)
     return write_atomic(path, buffer.getvalue(), ViewError)
 
 
-def with_png(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    """The figure; also as a PNG file if there is a path."""
+def with_file(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """The figure; also as a file if there is a path."""
     if path is not None:
-        write_png(figure, path)
+        write_figure(figure, path)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalembert.algebra import NUMPY
-from dalembert.view.figures import with_png
+from dalembert.view.figures import with_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ def plot_matrix(matrix: Labelled, path: str | os.PathLike[str] | None = None, *,
     """The entries of a matrix with its labels: numbers by color, red below zero and blue above; symbols filled.
 
     Args:
-        path: a PNG file.
+        path: a PNG, SVG or PDF file.
         title: heading.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -55,4 +55,4 @@ def plot_matrix(matrix: Labelled, path: str | os.PathLike[str] | None = None, *,
         figure.colorbar(image, ax=axes, shrink=0.8)
     if title:
         axes.set_xlabel(title)
-    return with_png(figure, path)
+    return with_file(figure, path)

@@ -10,7 +10,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import check_suffix, write_atomic
 from dalembert.errors import ViewError
 from dalembert.view.check import check
 from dalembert.view.payload import json_text, payload
@@ -69,6 +69,7 @@ def write_html(scene: Scene, path: str | os.PathLike[str]) -> Path:
         SceneError: the scene is inconsistent; nothing is written.
         ViewError: the path cannot be written.
     """
+    check_suffix(path, "animations are written as pages", ".html", ".htm", error=ViewError)
     return write_atomic(path, html(scene), ViewError)
 
 

@@ -126,12 +126,12 @@ class Branches(Sequence[State]):
         """One panel for each branch; a matplotlib figure, written to ``path`` if given.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.sticks import branch_figure
 
-        return with_png(branch_figure(self), path)
+        return with_file(branch_figure(self), path)
 
 
 def find_branches(assembler: Assembler) -> Branches:

@@ -167,9 +167,9 @@ class Comparison:
         """Time, distance from the reference, drift, residuals and condition side by side, the quickest run on top.
 
         Returns:
-            a matplotlib figure, written to ``path`` (a PNG file) if given.
+            a matplotlib figure, written to ``path`` (PNG, SVG or PDF) if given.
         """
-        from dalembert.view import plot_dots, with_png
+        from dalembert.view import plot_dots, with_file
 
         ran = sorted((entry for entry in self.data if entry.ran), key=lambda entry: entry.seconds or 0.0)
         if not ran:
@@ -186,7 +186,7 @@ class Comparison:
             title=f"{self.model}, {self.duration:g} s, {self.method}",
             note=f"Δ: from {self.reference}",
         )
-        return with_png(dots, path)
+        return with_file(dots, path)
 
 
 # Heading, field, format.

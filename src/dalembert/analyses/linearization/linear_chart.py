@@ -163,9 +163,9 @@ class LinearChart:
 
 
 def _written(draw: Callable[[], Any], path: str | Path | None) -> Any:
-    from dalembert.view import with_png
+    from dalembert.view import with_file
 
-    return with_png(draw(), path)
+    return with_file(draw(), path)
 
 
 def _pairs(model: LinearModel) -> tuple[np.ndarray, np.ndarray]:

@@ -373,10 +373,10 @@ class LinearModel:
 
     def plot_modes(self, path: str | Path | None = None) -> Any:
         """A table of eigenvectors: for each mode and coordinate an arrow with its size and phase."""
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.linear_plots import arrows
 
-        return with_png(arrows(self.name, self.modes(), self._labels()), path)
+        return with_file(arrows(self.name, self.modes(), self._labels()), path)
 
     def animate(self, mode: int, path: str | Path) -> Path:
         """One self-contained HTML file in which the mechanism moves along a mode, growth and decay left out.
@@ -405,11 +405,11 @@ class LinearModel:
 
     def plot_response(self, omega: Any, input: str, output: str, path: str | Path | None = None) -> Any:
         """Magnitude and phase over the angular frequency."""
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.linear_plots import bode
 
         omega = _frequencies(omega).reshape(-1)
-        return with_png(bode(omega, self.frequency_response(omega, input, output), input, output), path)
+        return with_file(bode(omega, self.frequency_response(omega, input, output), input, output), path)
 
 
 def _frequencies(omega: Any) -> np.ndarray:

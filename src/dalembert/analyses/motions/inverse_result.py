@@ -349,13 +349,13 @@ class Inverse:
         """Forces, power and the motion over time; a matplotlib figure, written to ``path`` if given.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             quantities: as for a trajectory, and names of unknowns; default: unknowns, power, joint coordinates.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.inverse_plots import figure
 
-        return with_png(figure(self, quantities), path)
+        return with_file(figure(self, quantities), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with its forces beside it."""

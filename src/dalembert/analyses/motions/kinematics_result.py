@@ -407,13 +407,13 @@ class Kinematics:
         """Coordinate, velocity, acceleration and jerk over time, with a thin line at each event.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             joints: whose; default: all with one freedom.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.kinematics_plots import rates_figure
 
-        return with_png(rates_figure(self, [joints] if isinstance(joints, str) else joints), path)
+        return with_file(rates_figure(self, [joints] if isinstance(joints, str) else joints), path)
 
     def draw(
         self,
@@ -426,12 +426,12 @@ class Kinematics:
         """The mechanism at some instants with the paths of points; a matplotlib figure.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             paths: points as ``(body, (x, y, z))``, bodies, or nodes of a planar mechanism: coupler curves.
             positions: how many are drawn; the first one is strong.
             labels: names of the joints.
         """
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.kinematics_plots import path_figure
 
         tracks: dict[str, tuple[str, np.ndarray]] = {}
@@ -441,7 +441,7 @@ class Kinematics:
             body, at = (one, None) if isinstance(one, str) else one
             place = "" if at is None else f" at ({', '.join(f'{float(x):g}' for x in _place(at))})"
             tracks[body + place] = (body.partition(".")[0], self.path(body, at).values)
-        return with_png(path_figure(self, tracks, positions, labels), path)
+        return with_file(path_figure(self, tracks, positions, labels), path)
 
     def animate(self, path: str | Path) -> Path:
         """One self-contained HTML file: the mechanism in 3D, moving, with plots beside it."""

@@ -137,10 +137,10 @@ class Sizing:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Force over speed of every drive, power over time, loads of the bearings; written to ``path`` if given."""
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.inverse_plots import sizing_figure
 
-        return with_png(sizing_figure(self), path)
+        return with_file(sizing_figure(self), path)
 
 
 def _text(number: float) -> str:

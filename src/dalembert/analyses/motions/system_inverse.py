@@ -181,10 +181,10 @@ class SystemInverse(SystemTrajectory):
         instants where friction jams are left out.
 
         Args:
-            path: a PNG file.
+            path: a PNG, SVG or PDF file.
             quantities: names of unknowns and variables.
         """
-        from dalembert.view import Plot, plot_series, with_png
+        from dalembert.view import Plot, plot_series, with_file
 
         default = [*self.unknowns, *(n for n in self.recorded.labels["state"] if not n.endswith(".d"))]
         names = [quantities] if isinstance(quantities, str) else list(quantities or default[:MOST_PANELS])
@@ -195,7 +195,7 @@ class SystemInverse(SystemTrajectory):
         note = "thin lines: reversals" if self.events else ""
         marks = [event.time for event in self.events]
         title = str(self.attrs["model"])
-        return with_png(plot_series(self.values("time")[good], plots, title=title, marks=marks, note=note), path)
+        return with_file(plot_series(self.values("time")[good], plots, title=title, marks=marks, note=note), path)
 
 
 def _speeds(owner: Any, B: np.ndarray, states: np.ndarray) -> np.ndarray:

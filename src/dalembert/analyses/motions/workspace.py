@@ -59,10 +59,10 @@ class Workspace:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The places that are reached; a matplotlib figure, written to ``path`` if given."""
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.kinematics_plots import workspace_figure
 
-        return with_png(workspace_figure(self), path)
+        return with_file(workspace_figure(self), path)
 
 
 @public

@@ -310,11 +310,11 @@ class Equilibria(Sequence[One]):
 
     def plot(self, path: str | Path | None = None) -> Any:
         """The mechanism in each of them, side by side; a matplotlib figure, written to ``path`` if given."""
-        from dalembert.view import with_png
+        from dalembert.view import with_file
         from dalembert.view.equilibrium_plots import still_pictures
 
         pictures = [one.at_rest for one in self if isinstance(one, Equilibrium)]
         if len(pictures) < len(self):
             raise DalembertError("plot: a subsystem has no bodies to draw.  Fix: print the equilibria")
         titles = [(f"{i}: {one.kind}", one.kind) for i, one in enumerate(self)]
-        return with_png(still_pictures(self.name, pictures, titles), path)
+        return with_file(still_pictures(self.name, pictures, titles), path)
