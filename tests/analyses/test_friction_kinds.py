@@ -241,6 +241,29 @@ def test_bristles_in_a_pin(coefficient, stiffness, damping):
     assert work[-1] == pytest.approx(exact[-1], rel=0.02 if stiffness > 1e2 else 0.1)
 
 
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("seed", range(6))
+def test_bristles_of_random_carriages(seed, coordinates):
+    """A carriage in a guide of some length, on a slope, with an arm on a pin; both rub, by any bristles."""
+    rng = np.random.default_rng(seed)
+    slope, L, size = rng.uniform(0, 0.5), rng.uniform(0.2, 1.0), 10 ** rng.uniform(-1, 2)
+    model = da.Model("carriage", gravity=(G * np.sin(slope), 0, -G * np.cos(slope)))
+    model.body("carriage", mass=size, com=(0, 0, 0.1 * L), inertia=(size * L**2 / 10,) * 3)
+    model.body("arm", mass=size * rng.uniform(0.2, 2), com=(0, 0, -L), inertia=(size * L**2 / 10,) * 3)
+    model.prismatic("slide", "ground", "carriage", point=(0, 0, 0), axis="x")
+    model.revolute("pin", "carriage", "arm", point=(0, 0, 0), axis="y")
+    radius = rng.uniform(0.01, 0.1) * L
+    for name, more, arm in (("slide", {"length": rng.uniform(3, 6) * L}, 1.0), ("pin", {"radius": radius}, radius)):
+        k = size * 10 ** rng.uniform(2, 7)
+        d = 2 * np.sqrt(k * size) * 10 ** rng.uniform(-1.5, 2)
+        more |= {"stiffness": k * arm**2, "damping": d * arm**2, "coefficient": rng.uniform(0.05, 0.4)}
+        model.friction(f"rub {name}", name, law="bristle", **more)
+        model.initial(name, rate=rng.uniform(-2, 2))
+    run = da.simulate(model, 1.0, integrator="radau", coordinates=coordinates)
+    assert run.certificate.trusted and np.isfinite(run.accelerations.values).all()
+    assert run.energy.work.values[-1] < 0
+
+
 def test_bristles_slide_to_a_halt():
     """Braked by μ g with z = (μ N/σ₀)(1 − exp(−σ₀ t/σ₁)), until σ₁ v is what the bristles lack; then they swing out."""
     mu, k, d, v0 = 0.3, 1e5, 400.0, 2.0
