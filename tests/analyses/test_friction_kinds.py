@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import dalembert as da
+from dalembert.expressions import reference
 from dalembert.io import dumps, loads
+from dalembert.model.flatten import flatten
 
 G = 9.81
 
@@ -180,6 +184,127 @@ def test_bristles_become_rigid():
     assert errors[1] < 5e-3 and 8 < errors[0] / errors[1] < 12
 
 
+def pin(rate=1.0, **more):
+    """A pendulum of 2 kg, let go level, that rubs on its pin."""
+    model = da.Model("pin", gravity=(0, -G, 0))
+    model.body("arm", mass=2.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1))
+    model.revolute("pin", "ground", "arm", point=(0, 0, 0), axis="z")
+    model.friction("rub", "pin", radius=0.02, **more)
+    model.output("load", 'reaction(pin, "normal")')
+    model.initial("pin", rate=rate)
+    return model
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bristles_are_passive_bounded_and_unique(seed):
+    """|F| ≤ g, F v ≥ d/dt σ₀ z²/2 and |∂F/∂N| ≤ μ, whatever the stiffness, the damping and the state."""
+    rng = np.random.default_rng(seed)
+    mu, k, d = rng.uniform(0.05, 1.0), 10 ** rng.uniform(1, 9), 10 ** rng.uniform(-3, 6)
+    falls = {"static": 1.5 * mu, "stribeck": 0.2} if seed % 2 else {}
+    flat = flatten(block(coefficient=mu, law="bristle", stiffness=k, damping=d, **falls))
+    names = [reference("state", "rub.bristle"), reference("u", "slide"), reference("reaction", "slide")]
+    state = sp.symbols("z v N", real=True)
+    formulas = (flat.forces["rub"][0].value, flat.states["rub.bristle"][0].rate)
+    law = sp.lambdify(state, [f.xreplace(dict(zip(names, state, strict=True))) for f in formulas])
+    most = lambda v: mu + (0.5 * mu * np.exp(-((v / 0.2) ** 2)) if falls else 0)  # noqa: E731
+    seen = set()
+    for _ in range(3000):
+        N = 10 ** rng.uniform(-3, 5)
+        v = rng.choice([-1, 1]) * 10 ** rng.uniform(-9, 1)
+        z = rng.uniform(-2, 2) * most(v) * N / k  # more than it can hold, too: where the load falls
+        force, rate = law(z, v, N)
+        slips = np.isclose(abs(force), most(v) * N, rtol=1e-12)
+        assert abs(force) <= most(v) * N * (1 + 1e-12) + 2e-12 and (slips or rate == v)
+        size = abs(k * z) + d * abs(v) + abs(force)
+        assert -force == pytest.approx(k * z + d * rate, abs=1e-13 * size)
+        assert -force * v - k * z * rate >= -1e-13 * size * (abs(v) + abs(rate))
+        other = N * rng.uniform(0.5, 2)
+        assert abs(law(z, v, other)[0] - force) <= most(v) * abs(other - N) * (1 + 1e-12) + 1e-13 * size
+        seen.add(int(np.sign(force)) * bool(slips))
+    assert seen == {-1, 0, 1}
+
+
+@pytest.mark.parametrize(("stiffness", "damping"), [(1e3, 2.0), (1e3, None), (1e2, 0.1), (1e5, 1e4), (1e7, 1e3)])
+@pytest.mark.parametrize("coefficient", [0.1, 0.26, 0.4])
+def test_bristles_in_a_pin(coefficient, stiffness, damping):
+    """Runs end, also where σ₁ v is many times what slips: friction stays within μ r N, and takes energy."""
+    given = {"law": "bristle", "stiffness": stiffness} | ({} if damping is None else {"damping": damping})
+    run = da.simulate(pin(coefficient=coefficient, **given), 1.0, integrator="radau")
+    assert run.certificate.trusted and len(run.events) == 0
+    bend, q = run.state("rub.bristle").values, run.joint("pin").q.values
+    most = coefficient * 0.02 * run.output("load").values
+    force = (0.1 + 2 * 0.3**2) * run.accelerations.values[:, 0] + 2 * G * 0.3 * np.cos(q)
+    assert np.all(np.abs(force) <= most * (1 + 1e-9)) and np.isclose(force, most).any()
+    work = run.energy.work.values
+    assert np.all(work + stiffness * bend**2 / 2 < 1e-8) and work[-1] < -0.02 * coefficient
+    exact = da.simulate(pin(coefficient=coefficient), 1.0).energy.work.values
+    assert work[-1] == pytest.approx(exact[-1], rel=0.02 if stiffness > 1e2 else 0.1)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("seed", range(6))
+def test_bristles_of_random_carriages(seed, coordinates):
+    """A carriage in a guide of some length, on a slope, with an arm on a pin; both rub, by any bristles."""
+    rng = np.random.default_rng(seed)
+    slope, L, size = rng.uniform(0, 0.5), rng.uniform(0.2, 1.0), 10 ** rng.uniform(-1, 2)
+    model = da.Model("carriage", gravity=(G * np.sin(slope), 0, -G * np.cos(slope)))
+    model.body("carriage", mass=size, com=(0, 0, 0.1 * L), inertia=(size * L**2 / 10,) * 3)
+    model.body("arm", mass=size * rng.uniform(0.2, 2), com=(0, 0, -L), inertia=(size * L**2 / 10,) * 3)
+    model.prismatic("slide", "ground", "carriage", point=(0, 0, 0), axis="x")
+    model.revolute("pin", "carriage", "arm", point=(0, 0, 0), axis="y")
+    radius = rng.uniform(0.01, 0.1) * L
+    for name, more, arm in (("slide", {"length": rng.uniform(3, 6) * L}, 1.0), ("pin", {"radius": radius}, radius)):
+        k = size * 10 ** rng.uniform(2, 7)
+        d = 2 * np.sqrt(k * size) * 10 ** rng.uniform(-1.5, 2)
+        more |= {"stiffness": k * arm**2, "damping": d * arm**2, "coefficient": rng.uniform(0.05, 0.4)}
+        model.friction(f"rub {name}", name, law="bristle", **more)
+        model.initial(name, rate=rng.uniform(-2, 2))
+    run = da.simulate(model, 1.0, integrator="radau", coordinates=coordinates)
+    assert run.certificate.trusted and np.isfinite(run.accelerations.values).all()
+    assert run.energy.work.values[-1] < 0
+
+
+def test_bristles_slide_to_a_halt():
+    """Braked by μ g with z = (μ N/σ₀)(1 − exp(−σ₀ t/σ₁)), until σ₁ v is what the bristles lack; then they swing out."""
+    mu, k, d, v0 = 0.3, 1e5, 400.0, 2.0
+    holds = mu * 2 * G
+    run = da.simulate(block(v0, coefficient=mu, law="bristle", stiffness=k, damping=d), 2.0, integrator="radau")
+    bent = lambda t: holds / k * (1 - np.exp(-k * t / d))  # noqa: E731
+    sticks = brentq(lambda t: k * bent(t) + d * (v0 - mu * G * t) - holds, 0.1, 1.0, xtol=1e-15)
+    slide, z, t = run.joint("slide"), run.state("rub.bristle").values, run.time.values
+    slips = t < sticks
+    assert run.certificate.trusted
+    assert slide.u.values[slips] == pytest.approx(v0 - mu * G * t[slips], abs=1e-9)
+    assert z[slips] == pytest.approx(bent(t[slips]), abs=1e-4 * holds / k)
+    way = v0 * sticks - mu * G * sticks**2 / 2 - bent(sticks)
+    assert slide.q.values[~slips] - z[~slips] == pytest.approx(way, abs=1e-8)
+    assert slide.q.values[-1] == pytest.approx(way, abs=1e-8) and abs(slide.u.values[-1]) < 1e-9
+
+
+@pytest.mark.parametrize(("damping", "slips"), [(4e3, True), (1e4, False)])
+@pytest.mark.parametrize("integrator", ["bdf", "radau"])
+def test_bristles_hold_nearly_all_without_creep(damping, slips, integrator):
+    """At 97 % of what it can hold for 1e4 s; weakly damped it slips a little first, as it swings beyond."""
+    mu = float(np.tan(0.3) / 0.97)
+    model = block(angle=0.3, coefficient=mu, law="bristle", stiffness=1e6, damping=damping)
+    run = da.simulate(model, 1e4, integrator=integrator)
+    x, z, late = run.joint("slide").q.values, run.state("rub.bristle").values, run.time.values > 10
+    assert run.certificate.trusted and np.ptp(x[late]) < 1e-17
+    assert z[-1] == pytest.approx(2 * G * np.sin(0.3) / 1e6, rel=1e-12)
+    assert x[-1] > 1.5 * z[-1] if slips else x[-1] == pytest.approx(z[-1], rel=1e-12)
+
+
+def test_bristles_in_a_pin_become_rigid():
+    exact = float(da.simulate(pin(coefficient=0.4), 2.0).joint("pin").q[-1])
+    errors = []
+    for k in (1e2, 1e4, 1e6):
+        given = {"law": "bristle", "stiffness": k, "damping": 2 * np.sqrt(0.28 * k)}
+        run = da.simulate(pin(coefficient=0.4, **given), 2.0, integrator="radau")
+        assert run.certificate.trusted
+        errors.append(abs(float(run.joint("pin").q[-1]) - exact))
+    assert errors[2] < 1e-5 and errors[1] < errors[0] / 8 and errors[2] < errors[1] / 8
+
+
 @pytest.mark.parametrize(
     ("joint", "more", "words"),
     [
@@ -188,6 +313,8 @@ def test_bristles_become_rigid():
         ("cylindrical", {}, "of a kind without friction"),
         ("prismatic", {"law": "bristle"}, "bristles need a stiffness"),
         ("prismatic", {"stiffness": 1e5}, "those of bristles"),
+        ("prismatic", {"law": "bristle", "stiffness": 1e5, "damping": 0}, "bristles in joint 'joint' need a damping"),
+        ("prismatic", {"law": "bristle", "stiffness": 1e5, "static": 0.4}, "bristles go from static to coefficient"),
         ("planar", {"law": "bristle", "stiffness": 1e5}, "bristles are for revolute and prismatic"),
         ("prismatic", {"stribeck": 0}, "stribeck must be positive"),
     ],

@@ -17,8 +17,6 @@ from dalembert.expressions.symbols import COMPONENTS, REACTION, STATE
 
 __all__ = ["Friction"]
 
-SLACK = sp.Rational(7, 10)  # of the force of slipping: up to this share bristles only bend
-STILL = sp.Float(1e-12)  # a velocity (m/s, rad/s) that is none
 NOTHING = sp.Float(1e-12)  # a force (N, N m) that is none
 _SIZES = ("radius", "length")
 
@@ -44,7 +42,9 @@ class Friction(Rubbing):
         "exact", description="'exact': sticks and slips by events; 'bristle': elastic where it sticks, without events"
     )
     stiffness: Formula | None = Field(None, description="of bristles (N/m, or N m/rad)")
-    damping: Formula | None = Field(None, description="of bristles (N s/m, or N m s/rad); default: √stiffness")
+    damping: Formula | None = Field(
+        None, description="of bristles, above zero (N s/m, or N m s/rad); default: √stiffness"
+    )
     _bearing: Bearing | None = PrivateAttr(None)
 
     def check(self, site: Site) -> None:
@@ -55,6 +55,12 @@ class Friction(Rubbing):
                 site.report(key, f"{key} must be positive, got {value:g}", f"{key}: 0.1")
         if self.law == "bristle" and self.stiffness is None:
             site.report("stiffness", "bristles need a stiffness", "stiffness: 1e6")
+        if self.law == "bristle" and self.damping is not None and site.value(self.damping) == 0:
+            message = f"bristles in joint {self.joint!r} need a damping above zero: through it they give way"
+            site.report("damping", message, "leave damping out for √stiffness")
+        if self.law == "bristle" and self.static is not None and self.stribeck is None:
+            message = "bristles go from static to coefficient over a velocity, which is not given"
+            site.report("stribeck", message, "stribeck: 0.01")
         if self.law == "exact" and not (self.stiffness is None and self.damping is None):
             site.report("law", "stiffness and damping are those of bristles", "law: bristle")
         bearing = site.bearing(self.joint)
@@ -110,28 +116,29 @@ class Friction(Rubbing):
     def bristles(self) -> tuple[sp.Expr, sp.Expr]:
         """The rate of the bristles' deflection z, and the joint force.
 
-        Elasto-plastic: with the force of slipping g and b = σ₀ z sign(v)/g,  ż = v (1 − α(b) b),  α = 0 up to b = 0.7
-        and ((b − 0.7)/0.3)² beyond, so that it slips with b = 1;  the force is −σ₀ z − σ₁ ż − c v. Up to 0.7 g all of
-        the motion is elastic, so nothing creeps.
+        A spring and a damper side by side, behind a slide that holds up to the force of slipping g:  the force is −F
+        with F = σ₀ z + σ₁ v where |F| < g, and then ż = v;  otherwise F = ±g, and ż = (F − σ₀ z)/σ₁.  So
+        F = σ₀ z + σ₁ ż and F (v − ż) = g |v − ż|: what is not stored is lost, for all positive σ₀ and σ₁, however g
+        changes. Its derivative by N is 0 or ±μ, that of the exact law. Viscous friction −c v comes on top.
 
-        Reference: P. Dupont, V. Hayward, B. Armstrong, F. Altpeter, "Single state elastoplastic friction models", IEEE
-        Trans. Automatic Control 47 (2002).
+        Reference: X. Xiong, R. Kikuuwe, M. Yamamoto, "A differential algebraic method to approximate nonsmooth
+        mechanical systems by ordinary differential equations", Journal of Applied Mathematics (2013), 320276.
         """
         z, v = reference(STATE, f"{self.name}.bristle"), reference("u", self.joint)
         assert self.stiffness is not None
         stiffness: Any = self.stiffness
-        damping = sp.sqrt(stiffness) if self.damping is None else self.damping
+        damping: Any = sp.sqrt(stiffness) if self.damping is None else self.damping
         slips: Any = self.coefficient
         if self.static is not None and self.stribeck is not None:
             slips = slips + (self.static - slips) * sp.exp(-((v / self.stribeck) ** 2))
-        bend: Any = stiffness * z / (slips * self._load(self.bearing) + self.constant + NOTHING)
-        rate: Any = v
-        for side in (1, -1):
-            # Half of v + |v| is v or 0; rounded so little that no switch of v is needed, which would chatter at rest.
-            forward = (side * v + sp.sqrt(v * v + STILL * STILL)) / 2
-            beyond: Any = cast(Any, sp).Max((side * bend - SLACK) / (1 - SLACK), 0)
-            rate = rate - bend * forward * beyond**2
-        return rate, -stiffness * z - damping * rate - self.viscous * v
+        most = slips * self._load(self.bearing) + self.constant + NOTHING
+        bent = stiffness * z
+        held = bent + damping * v
+        ahead, back = held > most, held < -most
+        branch = cast(Any, sp).Piecewise
+        force = branch((most, ahead), (-most, back), (held, True))
+        rate = branch(((most - bent) / damping, ahead), ((-most - bent) / damping, back), (v, True))
+        return rate, -force - self.viscous * v
 
     def _load(self, bearing: Bearing) -> Any:
         """N, as formulas name it; None if they cannot."""
