@@ -134,8 +134,6 @@ def _load(symbol: str, function: Any, kinds: tuple[Type, ...], checking: bool) -
             objects = _objects(plan["units"], texts)
             write_object(_key("plan " + symbol), json.dumps(plan).encode())
         assert objects is not None
-        if "dalembert_grow" not in _addresses:
-            _load_runtime()
         FAULTS.update({int(number): text for number, text in plan["faults"].items()})
         _rare.update(dict.fromkeys(plan["rare"], plan))
         _link_units(plan["units"], objects)
@@ -204,6 +202,8 @@ def _objects(names: Iterable[str], texts: dict[str, tuple[str, bool]]) -> dict[s
 
 
 def _link_units(calls: dict[str, list[str]], objects: dict[str, bytes]) -> None:
+    if "dalembert_grow" not in _addresses:
+        _load_runtime()
     imports = {name: _addresses[name] for called in calls.values() for name in called if name in _addresses}
     imports |= {name: _addresses[name] for name in ("dalembert_grow", "dalembert_shrink", "dalembert_find")}
     if objects:
