@@ -213,7 +213,7 @@ def test_bristles_are_passive_bounded_and_unique(seed):
         v = rng.choice([-1, 1]) * 10 ** rng.uniform(-9, 1)
         z = rng.uniform(-2, 2) * most(v) * N / k  # more than it can hold, too: where the load falls
         force, rate = law(z, v, N)
-        slips = np.isclose(abs(force), most(v) * N, rtol=1e-12)
+        slips = abs(force) > 0.989 * most(v) * N
         assert abs(force) <= most(v) * N * (1 + 1e-12) + 2e-12 and (slips or rate == v)
         size = abs(k * z) + d * abs(v) + abs(force)
         assert -force == pytest.approx(k * z + d * rate, abs=1e-13 * size)
@@ -277,8 +277,20 @@ def test_bristles_slide_to_a_halt():
     assert slide.u.values[slips] == pytest.approx(v0 - mu * G * t[slips], abs=1e-9)
     assert z[slips] == pytest.approx(bent(t[slips]), abs=1e-4 * holds / k)
     way = v0 * sticks - mu * G * sticks**2 / 2 - bent(sticks)
-    assert slide.q.values[~slips] - z[~slips] == pytest.approx(way, abs=1e-8)
-    assert slide.q.values[-1] == pytest.approx(way, abs=1e-8) and abs(slide.u.values[-1]) < 1e-9
+    rounded = 0.01 * holds / k  # the law, from 0.99 of what it can hold on
+    assert slide.q.values[~slips] - z[~slips] == pytest.approx(way, abs=rounded)
+    assert slide.q.values[-1] == pytest.approx(way, abs=rounded) and abs(slide.u.values[-1]) < 1e-9
+
+
+@pytest.mark.parametrize("integrator", ["auto", "bdf", "radau"])
+def test_bristles_rest_on_a_stop(integrator):
+    """Stopped by a limit while they slip, bristles keep nearly all that they can hold, and no branch flickers."""
+    model = block(-1.0, angle=0.6, coefficient=0.3, law="bristle", stiffness=2e4, damping=20.0)
+    model.limit("stop", "q(slide)", upper=0.2)
+    run = da.simulate(model, 5.0, integrator=integrator)
+    assert run.certificate.trusted and float(run.joint("slide").q[-1]) == pytest.approx(0.2, abs=1e-9)
+    share = float(run.state("rub.bristle")[-1]) * 2e4 / (0.3 * 2 * G * np.cos(0.6))
+    assert 0.99 < share < 0.995
 
 
 @pytest.mark.parametrize(("damping", "slips"), [(4e3, True), (1e4, False)])

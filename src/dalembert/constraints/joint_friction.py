@@ -17,6 +17,7 @@ from dalembert.expressions.symbols import COMPONENTS, REACTION, STATE
 
 __all__ = ["Friction"]
 
+ROUND = sp.Rational(1, 100)  # of the force of slipping: within this share of it bristles begin to give way
 NOTHING = sp.Float(1e-12)  # a force (N, N m) that is none
 _SIZES = ("radius", "length")
 
@@ -116,10 +117,11 @@ class Friction(Rubbing):
     def bristles(self) -> tuple[sp.Expr, sp.Expr]:
         """The rate of the bristles' deflection z, and the joint force.
 
-        A spring and a damper side by side, behind a slide that holds up to the force of slipping g:  the force is −F
-        with F = σ₀ z + σ₁ v where |F| < g, and then ż = v;  otherwise F = ±g, and ż = (F − σ₀ z)/σ₁.  So
-        F = σ₀ z + σ₁ ż and F (v − ż) = g |v − ż|: what is not stored is lost, for all positive σ₀ and σ₁, however g
-        changes. Its derivative by N is 0 or ±μ, that of the exact law. Viscous friction −c v comes on top.
+        A spring and a damper side by side, behind a slide that holds up to the force of slipping g:  the force is −F,
+        F = σ₀ z + σ₁ ż = g S(y), with y = (σ₀ z + σ₁ v)/g and S(y) = y up to |y| = 0.99, then ±1, rounded in between.
+        Since S(y) has the sign of y and is not larger, F (v − ż) ≥ 0: what is not stored is lost, for all positive σ₀
+        and σ₁, however g changes. Its derivative by N is between 0, while it sticks, and ±μ, that of the exact law:
+        0 ≤ S − y S' ≤ 1 for y > 0. Viscous friction −c v comes on top.
 
         Reference: X. Xiong, R. Kikuuwe, M. Yamamoto, "A differential algebraic method to approximate nonsmooth
         mechanical systems by ordinary differential equations", Journal of Applied Mathematics (2013), 320276.
@@ -134,10 +136,12 @@ class Friction(Rubbing):
         most = slips * self._load(self.bearing) + self.constant + NOTHING
         bent = stiffness * z
         held = bent + damping * v
-        ahead, back = held > most, held < -most
+        # What has come to rest has y = 1: without rounding, on the edge between two branches.
+        ahead, back = held > (1 - ROUND) * most, held < -(1 - ROUND) * most
+        gives = [most * (1 - ROUND + ROUND * sp.tanh((side * held / most - 1) / ROUND + 1)) for side in (1, -1)]
         branch = cast(Any, sp).Piecewise
-        force = branch((most, ahead), (-most, back), (held, True))
-        rate = branch(((most - bent) / damping, ahead), ((-most - bent) / damping, back), (v, True))
+        force = branch((gives[0], ahead), (-gives[1], back), (held, True))
+        rate = branch(((gives[0] - bent) / damping, ahead), ((-gives[1] - bent) / damping, back), (v, True))
         return rate, -force - self.viscous * v
 
     def _load(self, bearing: Bearing) -> Any:
