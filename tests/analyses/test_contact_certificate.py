@@ -48,9 +48,26 @@ def test_what_drifts_off_and_along_its_contact_is_caught():
 
 
 def test_what_pulls_is_caught(monkeypatch):
-    solve = seen.solve_along
-    monkeypatch.setattr(seen, "solve_along", lambda *given: tuple(-part for part in solve(*given)))
+    solve = seen.solve_states
+    monkeypatch.setattr(seen, "solve_states", lambda *given: tuple(-part for part in solve(*given)))
     assert "pull" in failed(da.simulate(bowl(), 0.1))
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_accelerations_that_are_no_numbers_are_caught(coordinates, monkeypatch):
+    """A force that depends on what it causes has no value at an output, though the steps around it went well."""
+    model = da.library.pendulum(angle=0.5)
+    model.friction("rub", model.joints[0].name, coefficient=0.2, radius=0.05)
+    assert da.simulate(model, 0.1, coordinates=coordinates).certificate.trusted
+    solve = seen.solve_states
+
+    def solve_but_one(*given):
+        found = solve(*given)
+        found[0][1] = np.nan
+        return found
+
+    monkeypatch.setattr(seen, "solve_states", solve_but_one)
+    assert "accelerations" in failed(da.simulate(model, 0.1, coordinates=coordinates))
 
 
 def test_a_joint_that_creeps_while_it_sticks_is_caught():

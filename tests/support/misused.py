@@ -85,6 +85,12 @@ def _system() -> Any:
     return made
 
 
+def _rubbing() -> da.Model:
+    model = da.library.pendulum()
+    model.friction("rub", "pivot", constant=100.0)
+    return model
+
+
 # How an object of each class comes about.
 MADE: dict[str, Callable[[], Any]] = {
     "Batch": functools.cache(lambda: da.simulate_many(_four_bar(), 0.02, parameters={"density": [1.0, 2.0]})),
@@ -98,6 +104,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "Equilibria": functools.cache(lambda: da.equilibrium(da.library.pendulum(), starts=4)),
     "Equilibrium": lambda: MADE["Equilibria"]()[0],
     "Generalized": da.Generalized,
+    "Holding": functools.cache(lambda: da.holding(_rubbing())),
     "Inverse": functools.cache(lambda: da.inverse_dynamics(da.library.pendulum(), {"pivot": "t"}, 0.02)),
     "Kinematics": functools.cache(lambda: da.kinematics(da.library.four_bar(), 0.02, {"A": "t"})),
     "LinearChart": functools.cache(lambda: da.linearize_over(da.library.pendulum(), "length", [1.0, 2.0])),

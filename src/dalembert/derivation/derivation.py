@@ -31,7 +31,8 @@ __all__ = ["Derivation", "derive"]
 
 METHODS = ("auto", "symbolic", "graph")
 SMALL = 1100  # instructions of a graph; what is longer is read as definitions
-SMALL_TREE = 2000  # the same where nothing is constrained: no long expressions of the drawing
+SMALL_TREE = 2000  # the same where nothing is constrained, if the equations then have at most so many
+MOST_OPERATIONS = 3000
 WORK = 200_000  # for simplification in all (see ``Budget``)
 PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
 
@@ -71,15 +72,18 @@ def derive(
     placed = _coordinates(model_of(model), coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
-    small = SMALL if placed.has_constraints else SMALL_TREE
-    if method == "graph" or (method == "auto" and setup.graph.length > small):
+    length, small = setup.graph.length, SMALL if placed.has_constraints else SMALL_TREE
+    if method == "graph" or (method == "auto" and length > small):
         return Derivation(setup, setup.graph.mathematics())
     if simplify is False:
         return Derivation(setup, build_symbolic(setup, None))
     try:
-        return Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
+        found = Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
     except _TooLong:
         return Derivation(setup, setup.graph.mathematics())
+    if method == "auto" and length > SMALL and sum(map(sp.count_ops, found.equations)) > MOST_OPERATIONS:
+        return Derivation(setup, setup.graph.mathematics())
+    return found
 
 
 class _TooLong(Exception):

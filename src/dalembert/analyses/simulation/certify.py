@@ -86,6 +86,7 @@ def certify(
         checks = [
             *([] if estimate is None else [estimate.check]),
             *_constraint_checks(seen, context, accuracy),
+            *_acceleration_checks(seen),
             *_jolt_checks(result.jolts),
             *_energy_checks(data, accuracy if outcome.method is None or outcome.method.adaptive else None),
             *_norm_checks(dynamics, data),
@@ -215,6 +216,16 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
     checks.append(Check("acceleration residual", left / scale, limit, "", "|A u̇ + γ|", fix))
     return checks
+
+
+def _acceleration_checks(seen: Seen) -> list[Check]:
+    """Forces that depend on what they cause may have no value, or several, at an output; the steps beside it tell
+    nothing of that."""
+    if not seen.dynamics.kernels.assumes:
+        return []
+    lost = int(np.sum(~np.isfinite(seen.accelerations.du).all(axis=1)))
+    about, fix = "outputs without accelerations: friction jams there, or a force has several values", "less friction"
+    return [Check("accelerations", float(lost), 0.0, "", about, fix)] if lost else []
 
 
 def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:

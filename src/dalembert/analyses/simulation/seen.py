@@ -69,7 +69,7 @@ class Seen:
             times, states = times[at], states[at]
             segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
         du, multipliers = solve_states(self.dynamics, times, states, segments)
-        left = [0.0] if self.dynamics.is_large else [
+        left = [0.0] if self.dynamics.is_large or not self.dynamics.rows else [
             self._left(times[at], states[at], du[at], parameters) for at, parameters in pieces(segments, len(du))
         ]  # fmt: skip
         return Accelerations(du, multipliers, float(np.max(left)))
