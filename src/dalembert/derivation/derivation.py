@@ -81,7 +81,7 @@ def derive(
         found = Derivation(setup, _written_out(setup, PATIENCE if method == "auto" else math.inf))
     except _TooLong:
         return Derivation(setup, setup.graph.mathematics())
-    if method == "auto" and length > SMALL and sum(map(sp.count_ops, found.equations)) > MOST_OPERATIONS:
+    if method == "auto" and length > SMALL and sum(map(cast(Any, sp).count_ops, found.equations)) > MOST_OPERATIONS:
         return Derivation(setup, setup.graph.mathematics())
     return found
 
