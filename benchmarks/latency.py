@@ -89,7 +89,7 @@ def native_seconds() -> float | None:
     """Seconds that ``dalembert run four-bar`` spends on native code; None in a version that is built differently."""
     from dalembert.cli import app
     from dalembert.codegen import kernel_build
-    from dalembert.native import function
+    from dalembert.native import build, function
 
     spent, depth = 0.0, 0
 
@@ -108,6 +108,7 @@ def native_seconds() -> float | None:
     ways = [(function, "entry"), (function, "code_address"), (getattr(kernel_build, "Build", None), "load")]
     if not all(hasattr(owner, name) for owner, name in ways):
         return None
+    ways += [(build, "_load_rare")] * hasattr(build, "_load_rare")  # what native code asks for on its way
     for owner, name in ways:
         setattr(owner, name, watched(getattr(owner, name)))
     sys.argv = ["dalembert", "run", "four-bar"]
