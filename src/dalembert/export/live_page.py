@@ -15,7 +15,7 @@ from dalembert.export.native_run import Live, run_live
 from dalembert.native import Record
 from dalembert.values import DICT, FLOATING, SEQUENCE
 from dalembert.view.check import check
-from dalembert.view.page import PLAYER, asset, compose
+from dalembert.view.page import asset, compose, player
 from dalembert.view.payload import encode_array, payload
 from dalembert.view.scene import Scene
 
@@ -122,7 +122,7 @@ def live_html(
             series["source"] = sources[k, series["name"]]
             series["values"] = encode_array(glimpse.plots[k].series[series["name"]], "<f4")
     data["live"] = {**live, "sliders": [asdict(slider) for slider in sliders], "engine": engine}
-    scripts = [asset("dalembert.view", name) for name in PLAYER]
+    scripts = player(scene)
     parts = ("engine.js", "motions.js", "live.js") if "motions" in live else ("engine.js", "live.js")
     scripts += [asset(_ROOM, name) for name in parts]
     verdict = (

@@ -1,7 +1,7 @@
 """The line of a belt or a cable over its wheels: straight from wheel to wheel, and arcs around them.
 
 With the axis n, signed radii ρ and the direction e of a straight part it touches a wheel at c + ρ e × n. From wheel i
-to wheel j, d = c_j − c_i apart, with δ = ρ_j − ρ_i,  e = (ℓ d − δ n × d)/d²,  ℓ² = d² − δ². So does ``shapes.js``.
+to wheel j, d = c_j − c_i apart, with δ = ρ_j − ρ_i,  e = (ℓ d − δ n × d)/d²,  ℓ² = d² − δ². So does ``belts.js``.
 """
 
 from __future__ import annotations

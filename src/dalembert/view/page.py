@@ -16,11 +16,7 @@ from dalembert.view.check import check
 from dalembert.view.payload import json_text, payload
 from dalembert.view.scene import Scene
 
-__all__ = ["PLAYER", "asset", "compose", "html", "write_html"]
-
-PLAYER = (
-    "data.js", "space.js", "solids.js", "renderer.js", "shapes.js", "camera.js", "stage.js", "plots.js", "viewer.js",
-)  # fmt: skip
+__all__ = ["asset", "compose", "html", "player", "write_html"]
 
 
 def html(scene: Scene) -> str:
@@ -33,8 +29,14 @@ def html(scene: Scene) -> str:
         SceneError: the scene is inconsistent (lengths, NaN, unknown bodies, ...); lists every problem.
     """
     check(scene)
-    scripts = [asset("dalembert.view", name) for name in (*PLAYER, "start.js")]
-    return compose(str(scene.title), payload(scene), scripts)
+    return compose(str(scene.title), payload(scene), [*player(scene), asset("dalembert.view", "start.js")])
+
+
+def player(scene: Scene) -> list[str]:
+    """The scripts that draw a scene."""
+    names = ["data.js", "space.js", "solids.js", "renderer.js", "shapes.js"]
+    names += ["springs.js"] * bool(scene.springs) + ["belts.js"] * bool(scene.belts)
+    return [asset("dalembert.view", name) for name in (*names, "camera.js", "stage.js", "plots.js", "viewer.js")]
 
 
 def compose(title: str, data: object, scripts: list[str], style: str = "", **more: str) -> str:
