@@ -23,6 +23,7 @@ from dalembert.analyses.simulation.live import make_living
 from dalembert.analyses.simulation.make_device import make_device
 from dalembert.dynamics import choose, rub
 from dalembert.dynamics.assembly import settle_all
+from dalembert.dynamics.evaluate import coupled_along
 from dalembert.export import native_device
 from dalembert.export.native_device import serve
 from dalembert.export.native_run import evaluate_rates, run_live
@@ -156,9 +157,20 @@ def methods() -> Iterator[Work]:
         lambda: runge_kutta._is_rounding(runge_kutta.PairMemory(rejections=4, tried=2.0), 3.0),
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
+    yield "what accelerations leave open", partial(left_open, four_bar)
     yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "no singular position", lambda: look_for_singularity(np.tile(np.eye(2, 3), (20, 1, 1)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
+
+
+def left_open(dynamics: da.Dynamics) -> None:
+    """By accelerations that are far from right: what is left of right ones is rounding."""
+    q, u = da.assemble(dynamics.model).to(dynamics.coordinates)
+    places, context = dynamics.dynamics_kernel.places, dynamics.evaluation({})
+    (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
+    states, du = np.concatenate([q, u, [0.0]])[None], np.ones((1, dynamics.nv))
+    context.tau[:] = 0.0
+    assert coupled_along(context, np.zeros(1), states, du, jacobian, gamma, rows) > 1.0
 
 
 def subsystems() -> Iterator[Work]:
