@@ -63,12 +63,18 @@ def _model(folder: Path, content: bytes, suffix: str, judged: Judged) -> None:
         str(simulate(model, BLINK, output_step=BLINK / 2, rtol=1e-4).certificate)
 
 
-def _result(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+def _loaded(folder: Path, content: bytes) -> Any:
+    """A result that says what it is."""
     path = folder / "hostile.nc"
     path.write_bytes(content)
     run: Any = load(path)
     str(run.certificate)
     repr(run)
+    return run
+
+
+def _result(folder: Path, content: bytes, number: int, judged: Judged) -> None:
+    run = _loaded(folder, content)
     for name in ("time", "q", "u"):
         run.values(name)
     str((run.events, run.segments))
@@ -90,11 +96,7 @@ def _table(folder: Path, content: bytes, number: int, judged: Judged) -> None:
 
 
 def _system(folder: Path, content: bytes, number: int, judged: Judged) -> None:
-    path = folder / "hostile.nc"
-    path.write_bytes(content)
-    run: Any = load(path)
-    str(run.certificate)
-    repr(run)
+    run = _loaded(folder, content)
     for name in run.names:
         run[name]
     list(run.events)

@@ -271,7 +271,7 @@ class Trajectory(Labeled):
         now = State(time, q, u, self.dynamics.coordinates, values)
         return State(time, *now.to(relative, joint), relative, values)
 
-    @property
+    @cached_property
     def end(self) -> State:
         """The last state, from which any analysis may go on."""
         return self.at(float(self.values("time")[-1]))
