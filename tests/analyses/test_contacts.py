@@ -231,10 +231,10 @@ def test_in_files():
 
 def test_a_run_that_chatters_says_so(monkeypatch):
     """A ball between a wall and another one that comes nearer: more and more bounces, without end."""
-    from dalembert.analyses.simulation import drive
+    from dalembert.analyses.simulation import event_handlers
 
-    monkeypatch.setattr(drive, "CHATTER_EVENTS", 8)
-    monkeypatch.setattr(drive, "CHATTER_SHARE", 0.1)
+    monkeypatch.setattr(event_handlers, "CHATTER_EVENTS", 8)
+    monkeypatch.setattr(event_handlers, "CHATTER_SHARE", 0.1)
     model = da.Model("squeeze", gravity=(0, 0, 0))
     for name, x in (("ball", 0.0), ("wall", 1.0)):
         model.prismatic(f"{name} guide", model.ground, model.body(name, mass=1.0), point=(x, 0, 0), axis="x")

@@ -13,6 +13,7 @@ from support.pauses import pause_every
 import dalembert as da
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.watched_loop import WatchedLoop
 from dalembert.integrators import loop
 from dalembert.integrators.base import Monitor, Stepwise
 
@@ -96,7 +97,7 @@ def test_an_interrupt_between_an_event_and_what_follows(monkeypatch):
     begin = Driver.begin
 
     def interrupted(self, t, x, written, happened=0, active=None):
-        if len(self.events) == 3:
+        if len(self.account.events) == 3:
             self.problem = self.context = None  # half done
             raise KeyboardInterrupt
         begin(self, t, x, written, happened, active)
@@ -119,7 +120,7 @@ def test_an_interrupt_that_comes_with_an_event_or_a_pause_is_not_lost(monkeypatc
         if len(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Driver, "_watch", lambda self, done: (done.wait(), self.progress(0.0)))
+    monkeypatch.setattr(WatchedLoop, "_watch", lambda self, done: (done.wait(), self.progress(0.0)))
     compare(da.simulate(bouncing(), 10.0, progress=progress), plain)
     assert len(calls) == 2
 

@@ -116,7 +116,7 @@ def test_a_checkpoint_remembers_the_choice(tmp_path: Path):
     advance, calls = Driver._advance, []
 
     def killed(self: Driver) -> Any:
-        if self.choices and not calls:
+        if self.handler.choices and not calls:
             calls.append(self.time)
             assert self.checkpoint is not None
             self.checkpoint.save(self)

@@ -451,7 +451,7 @@ class Dynamics:
         values = given.tobytes()
         key = (values, self.rows.held.get(values))
         if getattr(self._last, "key", None) != key or (self.kernels.is_large and self.rows):
-            if not self._reset(getattr(self._last, "context", None), given):
+            if not self._take(getattr(self._last, "context", None), given):
                 self._last.context = self.context(parameters)
             self._last.key = key
         context: Context = self._last.context
@@ -474,9 +474,14 @@ class Dynamics:
                 f"sticks later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
             )
 
-    def _reset(self, context: Context | None, values: np.ndarray) -> bool:
+    def reset(self, context: Context, parameters: dict[str, float] | None) -> bool:
         """Give a context other parameters, if these are all that it would not have in common with a new one."""
-        if context is None or self.kernels.is_large:
+        return self._take(context, self.parameters(parameters))
+
+    def _take(self, context: Context | None, values: np.ndarray) -> bool:
+        if context is None or self.kernels.is_large or context.n_active:
+            return False
+        if context.solver is not None and context.solver.record is not context:
             return False
         context.parameters[:] = values
         context.rank, context.holonomic_rank = self.rows.held.get(values.tobytes(), (0, 0))

@@ -450,6 +450,10 @@ class CompiledSystem:
             problem.jacobian = system_jacobian.bind(context)
         return problem, context
 
+    def reset(self, context: SystemContext, parameters: Mapping[str, float] | None) -> bool:
+        """Never: each start has a context of its own."""
+        return False
+
     def _let_choose(self, problem: TimeProblem, context: SystemContext) -> None:
         """Give a problem what it needs to choose branches of formulas."""
         branches = self.equations.branches

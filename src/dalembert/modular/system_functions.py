@@ -103,6 +103,9 @@ class SystemContext(Record):
     blocks, rates, invariants, tangent, event = 5 * Kernel()
     rhs, inner, retract = 3 * Function(float, Vector, Vector)
 
+    def read_by(self, needs: tuple[str, ...]) -> None:
+        """Multipliers are found in any case."""
+
     def failure(self) -> str:
         """Why the native code gave up, in words."""
         return FAILURES.get(self.statistics.failure, "the native code gave up without a reason")

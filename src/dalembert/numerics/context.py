@@ -200,6 +200,11 @@ class Context(Record):
         self.n_active, self.active_holonomic = len(active), int(np.sum(active < self.holonomic))
         self.active = np.ascontiguousarray(active, dtype=np.int64)
 
+    def read_by(self, needs: tuple[str, ...]) -> None:
+        """What an integrator that calls these functions reads of an evaluation."""
+        read = self.n_contacts + self.n_frictions + self.n_assumed + self.n_watched
+        self.unread = not read and set(needs) <= {"rhs", "retract"}
+
     def failure(self) -> str:
         """Why the native code gave up, in words."""
         words = FAILURES.get(self.statistics.failure, "the native code gave up without a reason")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.atomic import remove_parts
-from dalembert.dynamics import Dynamics, Recipe
+from dalembert.dynamics import Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
 from dalembert.trajectory.whole import read_events, read_numbers, read_segments, read_text
@@ -61,15 +61,16 @@ class Checkpoint:
         """Write the run; the old file stays until the new one is complete."""
         import xarray as xr
 
-        self._last = time.monotonic()
+        self._last, account = time.monotonic(), run.account
         notes: dict[str, Any] = {
             "format": _FORMAT, "recipe": self.recipe.to_data(), "fingerprint": self.fingerprint,
             "method": run.method.name, "written": run.written,
-            "choices": run.choices, "chosen": run.chosen.recipe.to_data() if isinstance(run.chosen, Dynamics) else None,
-            "fallback": run.fallback is not None, "parameters": run.parameters, "segments": run.segments,
-            "events": [asdict(event) for event in run.events], "notes": run.notes, "counts": run.counts.tolist(),
-            "active": run.context.active.tolist(), "statistics": run.context.statistics.values(), "lost": run.lost,
-            "softened": run.softened, "undefined": [[i, *found] for i, found in run.undefined.items()],
+            "choices": run.handler.choices, "chosen": run.chosen.recipe.to_data(),
+            "fallback": run.fallback is not None, "parameters": account.parameters, "segments": account.segments,
+            "events": [asdict(event) for event in account.events], "notes": account.notes,
+            "counts": account.counts.tolist(), "active": run.context.active.tolist(),
+            "statistics": run.context.statistics.values(), "lost": account.lost,
+            "softened": account.softened, "undefined": [[i, *found] for i, found in account.undefined.items()],
         }  # fmt: skip
         data = xr.Dataset(
             {
@@ -113,27 +114,28 @@ class Checkpoint:
                 f"checkpoint {self.path} belongs to another run ({self._difference(notes['recipe'])}).  "
                 f"Fix: the same call as before, another name, or delete the file"
             )
+        account, handler = run.account, run.handler
         counts, written, given = np.array(notes["counts"]), notes["written"], notes["parameters"]
-        fits = counts.shape == run.counts.shape and counts.dtype == run.counts.dtype and isinstance(given, DICT)
+        fits = counts.shape == account.counts.shape and counts.dtype == account.counts.dtype and isinstance(given, DICT)
         if not (fits and type(written) is int and 0 < written <= len(run.out)):
             raise ValueError("its notes are not those of a run")
-        run.parameters = read_numbers(given)
-        run.segments = read_segments(notes["segments"], written)
-        run.events = read_events(notes["events"])
-        run.lost, run.softened = float(notes["lost"]), [float(kept) for kept in notes["softened"]]
-        run.undefined = {
+        account.parameters = read_numbers(given)
+        account.segments = read_segments(notes["segments"], written)
+        account.events = read_events(notes["events"])
+        account.lost, account.softened = float(notes["lost"]), [float(factor) for factor in notes["softened"]]
+        account.undefined = {
             operator.index(i): (operator.index(count), float(first)) for i, count, first in notes["undefined"]
         }
-        run.notes = [read_text(note) for note in notes["notes"]]
+        account.notes = [read_text(note) for note in notes["notes"]]
         if notes["method"] != run.method.name:
             if run.fallback is None:
                 raise ValueError(f"it was written by integrator {notes['method']!r}")
             run.method, run.fallback = run.fallback, None
-        run.choices = operator.index(notes["choices"])
-        if run.choices:
-            run.take(Recipe.from_data(notes["chosen"]).formulation)
-        run.counts = counts
-        run.statistics = notes["statistics"]
+        handler.choices = operator.index(notes["choices"])
+        if handler.choices:
+            handler.take(Recipe.from_data(notes["chosen"]).formulation)
+        account.counts = counts
+        account.statistics = notes["statistics"]
         memory, states = _values("memory", data), data.states.values
         run.out[: len(states)] = states
         # Implicit methods go on with the constraint rows that they chose where they began, formulations with theirs.
@@ -145,7 +147,7 @@ class Checkpoint:
         run.memory.restore(memory)
         if _remembered(run):
             run.context.solver.record.restore(_values("solver", data))
-        run.notes.append(f"resumed from {self.path} at t = {run.time:.6g} s")
+        account.notes.append(f"resumed from {self.path} at t = {run.time:.6g} s")
         run.monitor.reached = run.time  # where progress begins
 
     def _difference(self, theirs: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from dalembert.analyses.simulation.event_handlers import EventHandler, MechanismHandler
 from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
 from dalembert.errors import DalembertError
@@ -37,12 +38,14 @@ class Choice:
         fallback: what to take instead if the problem turns out stiff; None to go on.
         reason: why these.
         settle: sets stabilization and projection of a new context.
+        handler: what events do; those of a mechanism have one of their own.
     """
 
     method: Integrator
     fallback: Integrator | None = None
     reason: str = "as asked"
     settle: Callable[[Context], None] = lambda context: None
+    handler: type[EventHandler] = EventHandler
 
 
 def choose_integrator(
@@ -55,7 +58,7 @@ def choose_integrator(
 ) -> Choice:
     """The integrator with its ``rtol``, ``atol`` and ``step``, and the stabilization."""
     method, fallback, why = choose_methods(dynamics, name, numbers, stabilization)
-    return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte, drift))
+    return Choice(method, fallback, why, _stabilizer(dynamics, stabilization, baumgarte, drift), MechanismHandler)
 
 
 def choose_methods(

@@ -117,13 +117,13 @@ class _Companion(Driver):
 
     def _react(self) -> tuple[str | None, str | None]:
         """A companion that goes from event to event without an end is no help: each start may take all steps again."""
-        if int(self._totals()[:2].sum()) > self.most:
+        if int(self.account.totals(self.memory)[:2].sum()) > self.most:
             return None, "it takes far more steps than the run"
         return super()._react()
 
     def run(self) -> Outcome:
         outcome = super().run()
-        if self.interrupted:
+        if self.loop.interrupted:
             raise KeyboardInterrupt
         return outcome
 

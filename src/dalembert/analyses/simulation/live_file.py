@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.simulation import certify as words
 from dalembert.analyses.simulation import companion
-from dalembert.analyses.simulation.drive import ENDLESS, OVERLOOKED
+from dalembert.analyses.simulation.account import ENDLESS, OVERLOOKED
 from dalembert.analyses.simulation.live import Living, Runner, make_living, start_place
 from dalembert.analyses.simulation.live_motions import DEGREE, PREFIX, TERMS, Typed, with_typed_motions
 from dalembert.analyses.simulation.options import LIVE_METHODS

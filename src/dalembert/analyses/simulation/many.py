@@ -15,14 +15,16 @@ from typing import Any, Unpack
 import numpy as np
 
 from dalembert.analyses.assembly.rank import hold_rank
+from dalembert.analyses.simulation.account import overlooked
 from dalembert.analyses.simulation.certify import certify, ending
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.analyses.simulation.companion import estimate_motion
-from dalembert.analyses.simulation.drive import WATCH_PERIOD, Driver, guard_spacing, overlooked
+from dalembert.analyses.simulation.drive import Driver, guard_spacing
 from dalembert.analyses.simulation.options import Options, RunOptions, show_options
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.sample_bench import Bench, BenchRun
 from dalembert.analyses.simulation.samples import Samples, read_samples
+from dalembert.analyses.simulation.watched_loop import WATCH_PERIOD
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError

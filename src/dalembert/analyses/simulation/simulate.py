@@ -119,7 +119,7 @@ def simulate(
     begun = None if state.coordinates is dynamics.coordinates else begin
     data = record(dynamics, outcome, driver.method.name, begun)
     how = options.recorded(choice, float(duration))
-    data.attrs |= {"reason": choice.reason, "seconds": driver.seconds, "options": how}
+    data.attrs |= {"reason": choice.reason, "seconds": driver.loop.seconds, "options": how}
     judged = estimate_motion(dynamics, choice, outcome, options.accuracy, driver) if options.certify else None
     certificate = certify(dynamics, outcome, data, driver.context, judged)
     run = Trajectory(data, certificate, dynamics, resample, write_live)

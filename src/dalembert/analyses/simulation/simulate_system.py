@@ -136,7 +136,7 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         {"states": result.states, "tops": tops, "inputs": values},
         labels={"state": system.state, "top": system.top, "input": names},
         attrs={
-            "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.seconds,
+            "model": system.equations.name, "integrator": driver.method.name, "seconds": driver.loop.seconds,
             "order": system.equations.order, "events": json.dumps([asdict(event) for event in outcome.events]),
             "parameters": json.dumps(outcome.segments),
         },

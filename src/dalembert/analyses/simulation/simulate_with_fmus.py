@@ -76,7 +76,7 @@ def simulate_with_fmus(
     outcome, driver = go(step, choice, progress)
     data = record(dynamics, outcome, driver.method.name, None)
     reason = f"{choice.reason}; values exchanged every {step:g} s"
-    data.attrs |= {"reason": reason, "seconds": driver.seconds, "options": "null"}
+    data.attrs |= {"reason": reason, "seconds": driver.loop.seconds, "options": "null"}
     judged = None
     if options.certify:
         # Where all outputs are held, the exchanges are part of the system; else they are the coarser of two errors.
@@ -207,9 +207,9 @@ class _Driver(Driver):
             given = self._exchange(t, x)
         except SimulationError as error:
             return None, str(error)
-        self.parameters = given
-        self.segments.append((self.written, dict(given)))
-        self._keep()
+        self.account.parameters = given
+        self.account.change(self.written)
+        self._close()
         self.begin(t, x, self.written)
         return None, None
 
@@ -218,7 +218,7 @@ class _Driver(Driver):
         assert isinstance(self.dynamics, Dynamics)
         began = self.first + self.exchanges * self.step
         self.exchanges += 1
-        given = dict(self.parameters)
+        given = dict(self.account.parameters)
         for name, unit in self.running.items():
             now = self._inputs(self.dynamics, name, t, x, given)
             before = self.seen[name]
