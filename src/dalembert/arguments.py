@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 import functools
 import inspect
 import os
@@ -27,7 +26,7 @@ from typing import (
     get_type_hints,
 )
 
-from dalembert.errors import DalembertError, MissingError
+from dalembert.errors import DalembertError, MissingError, did_you_mean
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
 __all__ = [
@@ -128,9 +127,8 @@ def public(call: Callable[P, R]) -> Callable[P, R]:
                 _check(call, given, rest[0], value)
         for name, value in named.items():
             if name not in kinds and ANYTHING not in kinds:
-                near = difflib.get_close_matches(name, kinds, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(kinds)}"
-                raise TypeError(f"{_title(call)}() got an unexpected keyword argument {name!r}{hint}")
+                fix = did_you_mean(name, kinds, form=repr) or f"it has {', '.join(kinds)}"
+                raise TypeError(f"{_title(call)}() got an unexpected keyword argument {name!r}; {fix}")
             classes = plain[name if name in kinds else ANYTHING]
             if classes is not None and type(value) not in classes:
                 _check(call, given, name, value)
@@ -184,9 +182,8 @@ def entry_of(what: str, entries: Any, at: int | slice) -> Any:
 
 def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
     """What to raise where something is asked for that is not there, with the nearest names that are."""
-    near = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], 3, 0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near and not name.startswith("_") else ""
-    return AttributeError(f"{what} has no attribute {name!r}{hint}")
+    public = [] if name.startswith("_") else [one for one in known if not one.startswith("_")]
+    return AttributeError(f"{what} has no attribute {name!r}; {did_you_mean(name, public, 3)}".removesuffix("; "))
 
 
 def _title(call: Callable[..., Any]) -> str:

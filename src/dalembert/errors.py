@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
-    "Problem", "ReadWarning", "SimulationError", "ViewError",
+    "Problem", "ReadWarning", "SimulationError", "ViewError", "did_you_mean",
 ]  # fmt: skip
 
 
 MOST_LISTED = 20  # problems of a model that the message tells; all of them are in ``problems``
+
+
+def did_you_mean(given: object, known: Iterable[str], most: int = 1, form: Callable[[str], str] = str) -> str:
+    """A question about the nearest known names, or nothing where none is near; of several, one may be less near."""
+    near = difflib.get_close_matches(str(given), list(known), most, 0.6 if most == 1 else 0.5)
+    return f"did you mean {' or '.join(map(form, near))}?" if near else ""
 
 
 class DalembertError(Exception):

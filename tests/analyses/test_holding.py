@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.ladder import ladder
 
 import dalembert as da
 
@@ -52,20 +53,6 @@ def test_a_screw_locks_itself():
         model.screw("thread", model.ground, nut, point=(0, 0, 0), axis="z", pitch=0.01)
         model.friction("rub", "thread", coefficient=mu, radius=0.005)
         assert da.holding(model).holds == locks
-
-
-def ladder(angle, floor, wall):
-    """A uniform ladder of length 2 on a rough floor and against a rough wall; ``angle`` is its slope."""
-    model = da.Model("ladder", gravity=(0, 0, -G))
-    c, s = np.cos(angle), np.sin(angle)
-    rod = model.body("rod", mass=3.0, com=(c, 0, s), inertia=(1, 1, 1))
-    model.planar("plane", model.ground, rod, point=(c, 0, s), axis="y")
-    ends = (("floor", "z", (2 * c, 0, 0), floor, "x"), ("wall", "x", (0, 0, 2 * s), wall, "z"))
-    for name, axis, at, mu, along in ends:
-        surfaces = ({"kind": "plane", "axis": axis}, {"kind": "point", "at": at})
-        model.rigid_contact(name, model.ground, rod, surfaces=surfaces)
-        model.contact_friction(f"rub {name}", name, coefficient=mu, along=along)
-    return model
 
 
 @pytest.mark.parametrize("slack", [-0.02, 0.02])

@@ -3,23 +3,11 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from support.ladder import ladder
 
 import dalembert as da
 
 G, MASS, HALF, START = 9.81, 3.0, 1.0, 0.9
-
-
-def ladder(floor, wall):
-    model = da.Model("ladder", gravity=(0, 0, -G))
-    x, z = HALF * np.cos(START), HALF * np.sin(START)
-    rod = model.rod("rod", (2 * x, 0, 0), (0, 0, 2 * z), mass=MASS)
-    model.planar("plane", model.ground, rod, point=(x, 0, z), axis="y")
-    ends = (("floor", "z", (2 * x, 0, 0), floor, "x"), ("wall", "x", (0, 0, 2 * z), wall, "z"))
-    for name, axis, at, mu, along in ends:
-        surfaces = ({"kind": "plane", "axis": axis}, {"kind": "point", "at": at})
-        model.rigid_contact(name, model.ground, rod, surfaces=surfaces)
-        model.contact_friction(f"rub {name}", name, coefficient=mu, along=along)
-    return model
 
 
 def pressed(angle, rate, acceleration, floor, wall):
@@ -51,7 +39,7 @@ def test_a_ladder_slides_until_the_wall_lets_it_go(floor, wall):
 
     leaves.terminal = True
     known = solve_ivp(rates, (0, 1), [START, 0], events=leaves, rtol=1e-12, atol=1e-14, dense_output=True)
-    run = da.simulate(ladder(floor, wall), 0.6, output_step=0.01)
+    run = da.simulate(ladder(START, floor, wall), 0.6, output_step=0.01)
     assert run.certificate.trusted
     assert run.events[0].name == "wall open"
     assert np.isclose(run.events[0].time, known.t_events[0][0], atol=1e-7)

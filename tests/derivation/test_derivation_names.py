@@ -131,7 +131,7 @@ def test_words_get_letters_and_units():
     """θ and s carry the names of joints, m and l those of parameters that are masses and lengths."""
     d = da.derive(da.library.four_bar(), method="graph")
     assert [str(q) for q in d.coordinates] == ["theta_A", "theta_D", "theta_B"]
-    latex = d._setup.book.latex
+    latex = d.setup.book.latex
     assert latex[d.symbol("crank")] == r"l_{\mathrm{crank}}" and latex[d.symbol("density")] == r"\rho"
     page = d.to_markdown()
     assert r"| $\rho$ | 2 | kg/m | density |" in page

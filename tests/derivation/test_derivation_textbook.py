@@ -16,7 +16,7 @@ ZXZ = da.Generalized(sequence="zxz")
 
 def symbols(derivation):
     """All symbols by name."""
-    return {symbol.name: symbol for symbol in derivation._setup.book.latex}
+    return {symbol.name: symbol for symbol in derivation.setup.book.latex}
 
 
 def rows(derivation):
@@ -174,7 +174,7 @@ def test_hamilton_of_top_and_disc_needs_no_abbreviations(name, longest):
     rng = np.random.default_rng(4)
     q, w = rng.uniform(0.3, 0.9, len(d.coordinates)), rng.normal(size=len(d.velocities))
     values = dict(zip([*d.coordinates, *d.velocities], [*q, *w], strict=True)) | d.parameters
-    blocks = d.to_kernel().kernel(0.0, q, w, np.zeros(0), np.array(list(d._setup.values.values())))
+    blocks = d.to_kernel().kernel(0.0, q, w, np.zeros(0), np.array(list(d.setup.values.values())))
     qdot = [float(e.rhs.subs(values)) for e in d.kinematics]
     np.testing.assert_allclose(qdot, blocks.qdot, rtol=1e-10, atol=1e-12)
     if not d.multipliers:

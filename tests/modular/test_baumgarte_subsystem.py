@@ -7,7 +7,7 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError
-from dalembert.modular.compiled_system import baumgarte_factors, compiled
+from dalembert.modular.compiled_system import CompiledSystem, baumgarte_factors
 
 
 def pendulum() -> da.Subsystem:
@@ -37,7 +37,7 @@ def test_errors_obey_the_equations_of_the_text(gains: tuple[float, float, float]
     for system, name, n in ((pendulum(), "x y", 2), (skate(), "x y a", 3)):
         equations = system.equations()
         y = rng.normal(size=2 * n)
-        _, context = compiled(equations, pull=gains).problem({}, ("rhs",))
+        _, context = CompiledSystem(equations, pull=gains).problem({}, ("rhs",))
         context.rhs(0.3, y, np.empty(2 * n))
         x = dict(zip([f"{one}.dd" for one in name.split()], context.x, strict=True))
         values = dict(zip(map(str, equations.state), y, strict=True)) | x

@@ -12,7 +12,7 @@ from support.many_subsystems import nest, row
 
 import dalembert as da
 from dalembert.modular import compiled_system
-from dalembert.modular.compiled_system import CompiledSystem, compiled
+from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.modular.deriving import deriving
 from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.own_rows import COUNTS
@@ -125,7 +125,7 @@ def test_a_hundred_deep() -> None:
     assert eq.degrees_of_freedom == 100
     rows = [len(one.B.rows) for one in eq.casadi.composed.values()]
     assert max(rows) == 6
-    system = compiled(eq)
+    system = CompiledSystem(eq).kept()
     problem, _ = system.problem(None, ("rhs",))
     state = eq.consistent()
     y, rate = np.array([state[name] for name in system.state]), np.empty(len(system.state))

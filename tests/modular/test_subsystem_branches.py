@@ -186,7 +186,7 @@ def test_modes_are_no_parameters_of_the_user():
 
 
 def test_subsystems_without_branches_have_no_modes():
-    from dalembert.modular.compiled_system import compiled
+    from dalembert.modular.compiled_system import CompiledSystem
 
     equations = mass(lambda x: -x).equations()
-    assert compiled(equations, chooses=True).equations is equations
+    assert CompiledSystem(equations, chooses=True).kept().equations is equations

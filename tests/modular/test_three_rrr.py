@@ -12,7 +12,7 @@ import pytest
 import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.expressions import evaluate
-from dalembert.modular.compiled_system import compiled
+from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.modular.own_rows import COUNTS
 from dalembert.modular.system_functions import solve_tops
 
@@ -117,7 +117,7 @@ def test_native_numbers_symbols_and_graph_agree(grouping: str) -> None:
     by_numbers = np.array(list(eq.acceleration(state).values()))
     scale = np.abs(by_numbers).max()
 
-    system = compiled(eq, torques)
+    system = CompiledSystem(eq, torques)
     _, context = system.problem(None, ("rhs",))
     y, x, residual = np.array([[state[name] for name in system.state]]), np.empty((1, len(eq.top))), np.empty(1)
     assert solve_tops(context, np.zeros(1), y, x, residual) == 0

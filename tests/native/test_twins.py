@@ -36,7 +36,7 @@ from dalembert.formulations.modular import Modular
 from dalembert.formulations.penalty import Penalty
 from dalembert.fuzz.random_models import Size, loop_model, tree_model
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
-from dalembert.modular.compiled_system import compiled
+from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.native import FUNCTIONS, native
 from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System, give_up
 from dalembert.numerics.solver_steps import null_space
@@ -180,7 +180,7 @@ def subsystems() -> Iterator[Work]:
     x, y = P.coordinates("x y")
     P.effective_forces({x: m * g - m * x.dd, y: -m * y.dd})
     P.invariant(x**2 + y**2 - r**2)
-    system, start = compiled(P.equations()), {"x": 1.2, "y.d": 0.3}
+    system, start = CompiledSystem(P.equations()), {"x": 1.2, "y.d": 0.3}
     yield "a subsystem", partial(simulate, P, initial=start, **FIXED)
     yield "a subsystem, radau", partial(simulate, P, initial=start, integrator="radau", **LOOSE)
     yield "a subsystem gives up", lambda: give_up(system.problem({}, ("rhs",))[1], 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,9 +105,7 @@ def _row(problem: PublicProblem, way: Way) -> Row:
     )
 
 
-def work_precision(
-    problem: str, integrators: Iterable[str] = PRECISION_METHODS, options: Mapping[str, Any] | None = None
-) -> list[Precision]:
+def work_precision(problem: str, integrators: Iterable[str] = PRECISION_METHODS) -> list[Precision]:
     """Errors reached and processor times over the tolerance, for a diagram of work against precision."""
     given = chosen([problem])[0]
     curves: list[Precision] = []
@@ -115,7 +113,7 @@ def work_precision(
         errors: list[float] = []
         seconds: list[float] = []
         for rtol in PRECISION_TOLERANCES:
-            how = {**(options or {}), "integrator": name, "rtol": rtol, "atol": rtol / 10, "certify": False}
+            how = {"integrator": name, "rtol": rtol, "atol": rtol / 10, "certify": False}
             given.solve(how)
             (found, _), spent = _timed(lambda how=how: given.solve(how))
             errors.append(given.error(found))

@@ -206,10 +206,26 @@ class Derivation:
 
     w are rates, quasi-velocities or momenta, as the formalism has it. All expressions are SymPy's, in symbols that
     carry the names of the model. In a notebook the object shows itself typeset.
+
+    Attributes:
+        name: of the model.
+        formulation, title: the formalism, and what it is called.
+        setup: what was derived from: coordinates, symbols, parameters.
+        time, coordinates, rates: symbols of t, q and q̇.
+        velocities, accelerations: symbols of w, which is integrated besides q, and of ẇ.
+        multipliers: symbols of λ, one for each constraint that the formalism keeps.
     """
 
     def __init__(self, setup: Setup, mathematics: Mathematics):
-        self._setup, self._mathematics = setup, mathematics
+        self.setup, self._mathematics = setup, mathematics
+        self.name, self.formulation, self.title = (
+            setup.coordinates.flat.name,
+            setup.formulation,
+            setup.formulation.title,
+        )
+        self.time, self.coordinates, self.rates = setup.t, list(setup.q), list(setup.qd)
+        self.velocities, self.accelerations = list(mathematics.w), list(mathematics.dw)
+        self.multipliers = list(setup.multipliers[: len(mathematics.D)])
 
     def __repr__(self) -> str:
         m, rows = self._mathematics, len(self._mathematics.position)
@@ -218,72 +234,22 @@ class Derivation:
             parts.append(f"{len(m.definitions)} definitions")
         return f"<Derivation of {self.name!r}: {self.title}, {', '.join(parts)}>"
 
-    # What it is
-
-    @property
-    def setup(self) -> Setup:
-        """What was derived from: coordinates, symbols, parameters."""
-        return self._setup
-
-    @property
-    def name(self) -> str:
-        """Of the model."""
-        return self._setup.coordinates.flat.name
-
-    @property
-    def formulation(self) -> Formulation:
-        return self._setup.formulation
-
-    @property
-    def title(self) -> str:
-        """Of the formalism."""
-        return self.formulation.title
-
     # Symbols
-
-    @property
-    def time(self) -> sp.Symbol:
-        return self._setup.t
-
-    @property
-    def coordinates(self) -> list[sp.Symbol]:
-        """Symbols of q."""
-        return list(self._setup.q)
-
-    @property
-    def rates(self) -> list[sp.Symbol]:
-        """Symbols of q̇."""
-        return list(self._setup.qd)
-
-    @property
-    def velocities(self) -> list[sp.Symbol]:
-        """Symbols of w: what is integrated besides q."""
-        return list(self._mathematics.w)
-
-    @property
-    def accelerations(self) -> list[sp.Symbol]:
-        """Symbols of ẇ."""
-        return list(self._mathematics.dw)
-
-    @property
-    def multipliers(self) -> list[sp.Symbol]:
-        """Symbols of λ, one for each constraint that the formalism keeps."""
-        return list(self._setup.multipliers[: len(self._mathematics.D)])
 
     @property
     def parameters(self) -> dict[sp.Symbol, float]:
         """Symbols of the parameters and abbreviations, and their values."""
-        values = {symbol: self._setup.values[name] for name, symbol in self._setup.parameters.items()}
+        values = {symbol: self.setup.values[name] for name, symbol in self.setup.parameters.items()}
         for symbol, expression in self._mathematics.abbreviations.items():
             values[symbol] = float(expression.subs(list(values.items())))
         return values
 
     def symbol(self, name: str) -> sp.Symbol:
         """A symbol by its name, e.g. ``theta`` or ``thetadot``."""
-        for symbol in self._setup.book.latex:
+        for symbol in self.setup.book.latex:
             if symbol.name == name:
                 return symbol
-        raise DalembertError(f"no symbol is called {name!r}; there are {', '.join(map(str, self._setup.book.latex))}")
+        raise DalembertError(f"no symbol is called {name!r}; there are {', '.join(map(str, self.setup.book.latex))}")
 
     # Mathematics
 
@@ -300,7 +266,7 @@ class Derivation:
     @property
     def kinematics(self) -> list[sp.Eq]:
         """q̇ in terms of w; empty if w are all of q̇ themselves."""
-        pairs = zip(self._setup.qd, self._mathematics.qdot, strict=True)
+        pairs = zip(self.setup.qd, self._mathematics.qdot, strict=True)
         return [_equation(rate, value) for rate, value in pairs if rate != value]
 
     @property
@@ -370,7 +336,7 @@ class Derivation:
 
     @cached_property
     def _rows(self) -> Rows:
-        return Rows(self._mathematics, self._setup)
+        return Rows(self._mathematics, self.setup)
 
     @property
     def equations(self) -> list[sp.Eq]:
@@ -388,13 +354,13 @@ class Derivation:
         if found.definitions is not None:
             return self
         copy = Mathematics(**{name: getattr(found, name) for name in found.__dataclass_fields__})
-        return Derivation(self._setup, _simplified(copy, self._setup, Budget(work)))
+        return Derivation(self.setup, _simplified(copy, self.setup, Budget(work)))
 
     # To read
 
     @cached_property
     def _typesetter(self) -> Typesetter:
-        s, m = self._setup, self._mathematics
+        s, m = self.setup, self._mathematics
         return Typesetter(
             {**s.book.latex, **_letters(m.definitions)}, s.q, [*m.w, *s.qd, *m.G], [*m.dw, *s.qdd, *s.multipliers]
         )
@@ -406,7 +372,7 @@ class Derivation:
         return "\\begin{gather}\n" + " \\\\\n".join(rows) + "\n\\end{gather}"
 
     def _document(self) -> Document:
-        return document(self, self._mathematics, self._setup, self._typesetter)
+        return document(self, self._mathematics, self.setup, self._typesetter)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """A page of Markdown with formulas between dollar signs; written to a file if a path is given."""
@@ -427,11 +393,11 @@ class Derivation:
 
     def to_kernel(self) -> RightHandSide:
         """The equations in machine code: (t, q, w) → (q̇, ẇ)."""
-        return RightHandSide(self._setup.graph)
+        return RightHandSide(self.setup.graph)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """A module of plain Python with a function ``right_hand_side(t, q, w, parameters)``."""
-        return _written(python_source(self, self._mathematics, self._setup.graph), path)
+        return _written(python_source(self, self._mathematics, self.setup.graph), path)
 
     def to_c(self, path: str | Path) -> tuple[Path, Path]:
         """A C99 file and its header."""

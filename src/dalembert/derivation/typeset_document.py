@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html as escaping
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,41 +16,87 @@ __all__ = ["Document", "Folded", "Formula", "Heading", "Table", "Text", "aligned
 _WIDE = 92  # characters of a line of LaTeX
 
 
+class Block(ABC):
+    """A part of a document; ``numbers`` are those that its formulas take."""
+
+    @abstractmethod
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        """Its paragraphs."""
+
+    @abstractmethod
+    def html(self, numbers: Iterator[int]) -> str:
+        """Its element."""
+
+
 @dataclass(frozen=True)
-class Heading:
+class Heading(Block):
     text: str
 
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        return [f"## {self.text}"]
+
+    def html(self, numbers: Iterator[int]) -> str:
+        return f"<h2>{_escape(self.text)}</h2>"
+
 
 @dataclass(frozen=True)
-class Text:
+class Text(Block):
     """Words, with formulas between dollar signs."""
 
     text: str
 
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        return [self.text]
+
+    def html(self, numbers: Iterator[int]) -> str:
+        return f"<p>{_inline(self.text)}</p>"
+
 
 @dataclass(frozen=True)
-class Formula:
+class Formula(Block):
     """One formula in pieces, between which a line may break."""
 
     pieces: Sequence[str]
     numbered: bool = True
 
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        tag = f" \\tag{{{next(numbers)}}}" if self.numbered else ""
+        return [f"$$\n{aligned(self.pieces)}{tag}\n$$"]
+
+    def html(self, numbers: Iterator[int]) -> str:
+        number = f'<span class="number">({next(numbers)})</span>' if self.numbered else ""
+        parts = " ".join(f'<span class="piece">{math(piece)}</span>' for piece in self.pieces)
+        return f'<div class="formula"><div class="flow">{parts}</div>{number}</div>'
+
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        rows = [self.head, ["---"] * len(self.head), *self.rows]
+        return ["\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)]
+
+    def html(self, numbers: Iterator[int]) -> str:
+        head = "".join(f"<th>{_inline(cell)}</th>" for cell in self.head)
+        rows = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
 
 @dataclass(frozen=True)
-class Folded:
+class Folded(Block):
     """Blocks behind a line that opens them."""
 
     summary: str
     blocks: Sequence[Block]
 
+    def markdown(self, numbers: Iterator[int]) -> list[str]:
+        return [f"**{self.summary}**", *(part for block in self.blocks for part in block.markdown(numbers))]
 
-Block = Heading | Text | Formula | Table | Folded
+    def html(self, numbers: Iterator[int]) -> str:
+        inner = "\n".join(block.html(numbers) for block in self.blocks)
+        return f"<details><summary>{_inline(self.summary)}</summary>\n{inner}\n</details>"
 
 
 @dataclass
@@ -63,12 +110,12 @@ class Document:
     def to_markdown(self) -> str:
         out = [f"# {self.title}", *([self.subtitle] if self.subtitle else [])]
         numbers = iter(range(1, 10**9))
-        out += _markdown(self.blocks, numbers)
+        out += [part for block in self.blocks for part in block.markdown(numbers)]
         return "\n\n".join(out) + "\n"
 
     def to_html(self) -> str:
         numbers = iter(range(1, 10**9))
-        body = "\n".join(_html(self.blocks, numbers))
+        body = "\n".join(block.html(numbers) for block in self.blocks)
         title = _escape(self.title)
         subtitle = f'<p class="subtitle">{_inline(self.subtitle)}</p>' if self.subtitle else ""
         page = _PAGE.replace("{{style}}", _STYLE).replace("{{title}}", title)
@@ -84,46 +131,7 @@ def aligned(pieces: Sequence[str], longest: int = _WIDE) -> str:
     return "\\begin{aligned}\n& " + " \\\\\n& \\quad ".join(rows) + "\n\\end{aligned}"
 
 
-def _markdown(blocks: Sequence[Block], numbers: Iterator[int]) -> list[str]:
-    out: list[str] = []
-    for block in blocks:
-        if isinstance(block, Heading):
-            out.append(f"## {block.text}")
-        elif isinstance(block, Text):
-            out.append(block.text)
-        elif isinstance(block, Formula):
-            tag = f" \\tag{{{next(numbers)}}}" if block.numbered else ""
-            out.append(f"$$\n{aligned(block.pieces)}{tag}\n$$")
-        elif isinstance(block, Table):
-            rows = [block.head, ["---"] * len(block.head), *block.rows]
-            out.append("\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows))
-        else:
-            out += [f"**{block.summary}**", *_markdown(block.blocks, numbers)]
-    return out
-
-
 # HTML
-
-
-def _html(blocks: Sequence[Block], numbers: Iterator[int]) -> list[str]:
-    out: list[str] = []
-    for block in blocks:
-        if isinstance(block, Heading):
-            out.append(f"<h2>{_escape(block.text)}</h2>")
-        elif isinstance(block, Text):
-            out.append(f"<p>{_inline(block.text)}</p>")
-        elif isinstance(block, Formula):
-            number = f'<span class="number">({next(numbers)})</span>' if block.numbered else ""
-            parts = " ".join(f'<span class="piece">{math(piece)}</span>' for piece in block.pieces)
-            out.append(f'<div class="formula"><div class="flow">{parts}</div>{number}</div>')
-        elif isinstance(block, Table):
-            head = "".join(f"<th>{_inline(cell)}</th>" for cell in block.head)
-            rows = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in block.rows)
-            out.append(f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>')
-        else:
-            inner = "\n".join(_html(block.blocks, numbers))
-            out.append(f"<details><summary>{_inline(block.summary)}</summary>\n{inner}\n</details>")
-    return out
 
 
 def _escape(text: str) -> str:

@@ -55,12 +55,12 @@ def wait_for(context: Context, dynamics: Dynamics, idle: tuple[str, ...]) -> Non
     context.set(n_slack=len(slack) if idle else 0, slack=np.array(slack if idle else ()))
 
 
-def refuse_friction(what: str, dynamics: Dynamics, parameters: dict[str, float], fix: str = "") -> None:
-    """Raise if friction may slip, which an analysis does not know; what its switch holds is a plain constraint."""
+def refuse_friction(dynamics: Dynamics, parameters: dict[str, float], fix: str) -> None:
+    """Raise if friction may slip, which an equilibrium does not know; what its switch holds is a plain constraint."""
     off = dynamics.flat.off(parameters)
     slipping = [name for name in dynamics.flat.frictions if name in off]
     if slipping:
         raise DalembertError(
-            f"{what}: the model has friction that sticks and slips ({', '.join(slipping)}), which it does not know.  "
-            f"Fix: {fix}model.remove({slipping[0]!r}) to leave it out"
+            f"equilibrium: the model has friction that sticks and slips ({', '.join(slipping)}), which it does not "
+            f"know.  Fix: {fix}model.remove({slipping[0]!r}) to leave it out"
         )

@@ -76,13 +76,10 @@ def device_program(device: Device, arena_bytes: int) -> CProgram:
     return CProgram(device, {"serve": (serve, (INT,))}, arena_bytes)
 
 
-def fmu_source(
-    program: CProgram, variables: list[Variable], endings: list[Ending], token: str, version: int, exchange: Any
-) -> str:
-    """The whole file.
+def fmu_source(program: CProgram, variables: list[Variable], endings: list[Ending], version: int, exchange: Any) -> str:
+    """The whole file but for its token, which importers hand over to show that description and code belong together.
 
     Args:
-        token: that importers hand over, to show that description and code belong together.
         version: of FMI, 2 or 3.
         exchange: context of the equations for Model Exchange.
     """
@@ -113,7 +110,7 @@ def fmu_source(
 
 {_VISIBLE.format(prefix=f"FMI{version}_FUNCTION_PREFIX")}
 {c_body(program, _HEAP)}
-#define FMU_TOKEN "{token}"
+#define FMU_TOKEN ""
 {defined}
 
 static const struct variable {{

@@ -17,7 +17,7 @@ from dalembert.formulations.canonical import (
     momentum_rates,
     write_momenta,
 )
-from dalembert.formulations.penalty import stiffened
+from dalembert.formulations.penalty import DIAGONALS, stiffened
 from dalembert.native import Flag, Int, Outputs, Real, Vector, native
 from dalembert.numerics.context import OK, TOO_STIFF, Closure, finite
 from dalembert.numerics.integrated import Motion, VariablesRecord, constraints_at
@@ -176,7 +176,7 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
         super().__post_init__()
         if self.form not in FORMS:
             raise DalembertError(f"{self.name}: unknown form {self.form!r}; expected one of {', '.join(FORMS)}")
-        for name in ("alpha", "omega", "mu"):
+        for name in DIAGONALS:
             if not isinstance(getattr(self, name), NUMBER):
                 raise DalembertError(
                     f"{self.name}: {name} must be one number for all rows, got {getattr(self, name)!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -19,10 +18,11 @@ from dalembert.numerics.solver_steps import undetermined
 from dalembert.values import DICT, SEQUENCE, TUPLE
 
 __all__ = [
-    "Diagonal", "Penalty", "PenaltyDiagonals", "PenaltyOptions", "PenaltyRows", "check_penalty", "penalized",
-    "penalized_matrix", "penalty_solver", "settle_diagonals", "stiffened",
+    "DIAGONALS", "Diagonal", "Penalty", "PenaltyDiagonals", "PenaltyOptions", "PenaltyRows", "check_penalty",
+    "penalized", "penalized_matrix", "penalty_solver", "settle_diagonals", "stiffened",
 ]  # fmt: skip
 
+DIAGONALS = ("alpha", "omega", "mu")
 
 # One number for all constraint rows, one for each, or by the names of constraints; dictionaries are kept as pairs.
 Diagonal = float | tuple[float, ...] | tuple[tuple[str, float], ...]
@@ -93,7 +93,7 @@ def _numbers_of(given: Any) -> list[float]:
     return [entry[1] if isinstance(entry, TUPLE) else entry for entry in given]
 
 
-def per_row(what: str, given: Any, usual: Any, owners: Sequence[str]) -> np.ndarray:
+def per_row(what: str, given: Any, usual: Any, owners: list[str]) -> np.ndarray:
     """A diagonal with one entry for each row.
 
     Args:
@@ -119,9 +119,9 @@ def per_row(what: str, given: Any, usual: Any, owners: Sequence[str]) -> np.ndar
     return np.array(given, dtype=float)
 
 
-def settle_diagonals(formulation: Any, names: Sequence[str] = ("alpha", "omega", "mu")) -> None:
+def settle_diagonals(formulation: Any) -> None:
     """Options of a frozen formulation as values that can be compared: dictionaries and lists as tuples."""
-    for name in names:
+    for name in DIAGONALS:
         given = getattr(formulation, name)
         if isinstance(given, DICT):
             object.__setattr__(formulation, name, tuple((str(key), float(value)) for key, value in given.items()))
@@ -143,10 +143,7 @@ class PenaltyRows(BlockFormulation):
     def diagonals(self, owners: list[str]) -> PenaltyDiagonals:
         """α, Ω and μ of each row."""
         usual = {entry.name: entry.default for entry in fields(self)}
-        values = {
-            name: per_row(f"{self.name}: {name}", getattr(self, name), usual[name], owners)
-            for name in ("alpha", "omega", "mu")
-        }
+        values = {name: per_row(f"{self.name}: {name}", getattr(self, name), usual[name], owners) for name in DIAGONALS}
         return PenaltyDiagonals(rows=len(owners), **values)
 
 

@@ -12,7 +12,7 @@ from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.errors import DalembertError
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.jourdain import jourdain_solver
-from dalembert.formulations.penalty import PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
+from dalembert.formulations.penalty import DIAGONALS, PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
 from dalembert.native import Native, Record
 from dalembert.numerics.context import Context
 from dalembert.numerics.solver_steps import null_space, reduced_mass
@@ -80,7 +80,7 @@ class VelocityTransformation(BlockFormulation):
     def record(self, context: Context) -> Record:
         if self.closing != "penalty":
             return context
-        values = {name: np.full(context.rows, getattr(self, name)) for name in ("alpha", "omega", "mu")}
+        values = {name: np.full(context.rows, getattr(self, name)) for name in DIAGONALS}
         return PenaltyOptions(context=context, **values)
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import stat
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.arguments import public
-from dalembert.errors import ModelError, Problem
+from dalembert.errors import ModelError, Problem, did_you_mean
 from dalembert.io import robot_files, yaml_files
 from dalembert.model import Model
 from dalembert.planar import Planar
@@ -118,7 +117,6 @@ def _nearby(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {str(path.parent)!r}"
     files = _models_in(path.parent)
-    near = difflib.get_close_matches(path.name, files, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
+    if question := did_you_mean(path.name, files, 3):
+        return question
     return f"model files there: {', '.join(files[:12])}" if files else "there are no model files in that folder"

@@ -9,14 +9,13 @@ Each mechanism is one file in ``mechanisms/``, imported when it is first used.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dalembert.arguments import no_attribute, public
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, did_you_mean
 
 if TYPE_CHECKING:
     from dalembert.library.mechanisms.andrews import andrews
@@ -233,9 +232,9 @@ def build(name: str, **parameters: Any) -> Any:
     known: dict[str, Callable[..., Any]] = {**LIBRARY, **PLANAR}
     entry = known.get(str(name).replace("_", "-"))
     if entry is None:
-        near = difflib.get_close_matches(str(name).replace("_", "-"), known, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}?  " if near else ""
-        raise DalembertError(f"unknown mechanism {name!r}.  Fix: {hint}the library has {', '.join(known)}")
+        question = did_you_mean(str(name).replace("_", "-"), known, 3, repr)
+        fix = f"{question}  the library has {', '.join(known)}".strip()
+        raise DalembertError(f"unknown mechanism {name!r}.  Fix: {fix}")
     return entry(**parameters)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from dalembert.elements import Element, Record
-from dalembert.errors import ModelError, Problem
+from dalembert.errors import ModelError, Problem, did_you_mean
 from dalembert.joints import JOINTS, JointData
 from dalembert.solids import SOLIDS, Solid
 from dalembert.values import DICT, LIST
@@ -39,8 +38,8 @@ def nearest(given: Any, known: Iterable[str]) -> str:
     """A fix for an unknown word: the nearest known one, and all there are."""
     known = list(known)
     meant = SYNONYMS.get(str(given).lower().replace("_", "-"))
-    near = [meant] if meant in known else difflib.get_close_matches(str(given), known, n=1)
-    return (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
+    question = did_you_mean(meant if meant in known else given, known)
+    return f"{question} one of {', '.join(known)}".strip()
 
 
 def refused(element: type[Record], title: str, key: Any, kind: Any) -> tuple[str, str]:

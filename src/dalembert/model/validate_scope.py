@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from dalembert.elements import Sizes
-from dalembert.errors import ExpressionError, Problem
+from dalembert.errors import ExpressionError, Problem, did_you_mean
 from dalembert.expressions import number, tables_in
 from dalembert.joints import JOINTS, Free, JointData
 from dalembert.model.data import SubModel
@@ -48,9 +47,9 @@ def hint(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "there are none yet"
-    near = difflib.get_close_matches(name, names, n=1) if len(names) < 5000 else []
+    question = did_you_mean(name, names, form=repr) if len(names) < 5000 else ""
     listed = ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
-    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {listed}"
+    return f"{question} known: {listed}".strip()
 
 
 def where_of(sources: dict[str, str], path: str) -> str:

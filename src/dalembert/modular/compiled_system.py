@@ -40,7 +40,7 @@ from dalembert.numerics.context import Statistics
 from dalembert.numerics.elimination_plan import Node, Plan, flat_plan, plan_of
 from dalembert.values import NUMBER
 
-__all__ = ["CompiledSystem", "compiled"]
+__all__ = ["CompiledSystem"]
 
 NEEDS = {"rhs", "retract", "jacobian"}
 WIDE = 40  # variables of one order; more are led back onto the invariants by the tree
@@ -74,7 +74,7 @@ class CompiledSystem:
         pull: tuple[float, float, float] | None = None,
         chooses: bool = False,
     ):
-        self.equations, self.pull = equations, pull
+        self.equations, self.pull, self._derived = equations, pull, equations
         self.inputs = self._formulas(inputs or {})
         if chooses:
             self.equations = equations = with_modes(equations, self.inputs)
@@ -97,6 +97,12 @@ class CompiledSystem:
                     fix=f"parameters={{{missing[0]!r}: 1.0}}",
                 )
             )
+
+    def kept(self) -> CompiledSystem:
+        """The first one of the same equations, inputs, events and independent variables, with what it has compiled."""
+        chosen = [(path, choice.independent, choice.pivots) for path, choice in self.choices.items()]
+        key = repr((sorted(self.inputs.items()), chosen, self.events, self.pull, self.equations.modes))
+        return _KEPT.setdefault(self._derived, {}).setdefault(key, self)
 
     def _formulas(self, given: Mapping[str, Any]) -> dict[str, sp.Expr]:
         found: dict[str, sp.Expr] = {}
@@ -489,22 +495,6 @@ def baumgarte_factors(levels: int, alpha: float, beta: float, gamma: float) -> l
     for _ in range(levels - 2):
         polynomial = np.convolve(polynomial, [1.0, beta])
     return [float(value) for value in polynomial[:0:-1]]
-
-
-def compiled(
-    equations: ModularEquations,
-    inputs: Mapping[str, Any] | None = None,
-    near: Mapping[str, float] | None = None,
-    events: Mapping[str, SystemEvent] | None = None,
-    pull: tuple[float, float, float] | None = None,
-    chooses: bool = False,
-) -> CompiledSystem:
-    """The compiled system of these equations; the same one for the same inputs, events and independent variables."""
-    made = CompiledSystem(equations, inputs, near, events, pull, chooses)
-    chosen = [(path, choice.independent, choice.pivots) for path, choice in made.choices.items()]
-    return _KEPT.setdefault(equations, {}).setdefault(
-        repr((sorted(made.inputs.items()), chosen, made.events, pull, made.equations.modes)), made
-    )
 
 
 def _number(value: Any) -> bool:

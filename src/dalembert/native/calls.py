@@ -239,7 +239,7 @@ class Calls(Expressions):
                 chosen = library.largest_of_vector if a.kind.rank == 1 else library.largest_of_matrix
                 return self.call_native(chosen, [a])
             case "sum" if a.kind.rank == 1:
-                return self.call_native(library.SUMS[a.kind.element.name], [a])
+                return self.call_native(library.total, [a, self.constant(library.ZEROS[a.kind.element.name])])
         self.fail(f"{a.kind} has no method '{name}' here", "copy, reshape, fill, max, sum; or a loop")
 
     # -- what Python and NumPy provide -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PRODUCTS", "SUMS", "complex_quotient", "is_own", "own", "scatter", "take"]
+__all__ = ["PRODUCTS", "ZEROS", "complex_quotient", "is_own", "own", "scatter", "take", "total"]
 
 
 class Plain:
@@ -176,27 +176,11 @@ def largest_of_matrix(a: np.ndarray) -> float:
 
 
 @Plain
-def sum_of_floats(a: np.ndarray) -> float:
-    s = 0.0
+def total(a: np.ndarray, zero: Any) -> Any:
+    s = zero
     for i in range(a.shape[0]):
         s += a[i]
     return s
 
 
-@Plain
-def sum_of_integers(a: np.ndarray) -> int:
-    s = 0
-    for i in range(a.shape[0]):
-        s += a[i]
-    return s
-
-
-@Plain
-def sum_of_complex(a: np.ndarray) -> complex:
-    s = 0.0j
-    for i in range(a.shape[0]):
-        s += a[i]
-    return s
-
-
-SUMS = {"float": sum_of_floats, "int": sum_of_integers, "bool": sum_of_integers, "complex": sum_of_complex}
+ZEROS = {"float": 0.0, "int": 0, "bool": 0, "complex": 0.0j}

@@ -12,6 +12,8 @@ __all__ = [
 
 Points = NDArray[np.float64]
 _ARC = 60  # points of a half turn
+TURNS = 7  # of a coil
+ARROW = -0.6, 3.6  # where an arrow that turns begins and ends (rad)
 
 
 def circle(center: Points, radius: float) -> Points:
@@ -93,7 +95,7 @@ def annulus(center: Points, inner: float, outer: float) -> tuple[Points, Points]
     return circle(center, outer), circle(center, inner)[::-1]
 
 
-def zigzag(start: Points, end: Points, width: float, turns: int = 7) -> Points:
+def zigzag(start: Points, end: Points, width: float) -> Points:
     """A coil between two points."""
     d = end - start
     length = float(np.hypot(*d))
@@ -103,16 +105,16 @@ def zigzag(start: Points, end: Points, width: float, turns: int = 7) -> Points:
     across = np.array([-along[1], along[0]])
     lead = min(0.18 * length, 2 * width)
     points = [start, start + lead * along]
-    pitch = (length - 2 * lead) / (2 * turns)
-    for k in range(2 * turns - 1):
+    pitch = (length - 2 * lead) / (2 * TURNS)
+    for k in range(2 * TURNS - 1):
         points.append(start + (lead + (k + 1) * pitch) * along + (width if k % 2 == 0 else -width) * across)
     return np.array([*points, end - lead * along, end])
 
 
-def turn_arrow(center: Points, radius: float, start: float = -0.6, end: float = 3.6) -> tuple[Points, Points]:
+def turn_arrow(center: Points, radius: float) -> tuple[Points, Points]:
     """An arc counter-clockwise about a point, and the corners of its head."""
-    arc = _arc(center, radius, start, end)
-    tip, head = arc[-1], 0.42 * radius
+    arc = _arc(center, radius, *ARROW)
+    tip, head, end = arc[-1], 0.42 * radius, ARROW[1]
     tangent = np.array([-np.sin(end), np.cos(end)])
     outward = np.array([np.cos(end), np.sin(end)])
     point = tip + head * tangent

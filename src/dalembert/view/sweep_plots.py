@@ -26,22 +26,20 @@ MOST_PANELS, COLUMNS = 12, 3
 MOST_CURVES = 60
 
 
-def sweep_figure(data: Any, names: Sequence[str], quantities: Sequence[str] | None = None) -> Figure:
-    """A panel for each quantity of a sweep.
+def sweep_figure(data: Any, names: Sequence[str]) -> Figure:
+    """A panel for each quantity of a sweep that was computed.
 
     Args:
         data: the data set.
         names: what was varied; the first one is the horizontal axis.
-        quantities: which; default: all numbers that were computed.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     known = [str(name) for name in data.data_vars if data[name].dtype.kind == "f" and str(name) not in HIDDEN]
-    chosen = list(known if quantities is None else quantities)[:MOST_PANELS]
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
-        raise ViewError(f"a sweep's picture shows {', '.join(known) or 'nothing'}, got {unknown or 'no quantity'}")
+    if not known:
+        raise ViewError("a sweep's picture shows computed numbers, and there are none.  Fix: ask for an output")
+    chosen = known[:MOST_PANELS]
     columns = min(COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     figure = Figure(figsize=(4.6 * columns, 3.4 * rows + 0.3), dpi=150, layout="constrained", facecolor="white")

@@ -14,7 +14,7 @@ from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.errors import DalembertError
 from dalembert.model import Mechanism, Model, flatten
 from dalembert.modular import Subsystem
-from dalembert.modular.compiled_system import compiled
+from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.planar import Planar
 from dalembert.planar.planar_names import POSITION, quantities
 from dalembert.state import HasState, State, state_of
@@ -157,7 +157,7 @@ def _subsystem(
             if not isinstance(value, NUMBER):
                 raise DalembertError(f"the initial value of {str(key)!r} must be a number, got {value!r}")
             given[f"{getattr(key, 'name', key)}{end}"] = float(value)
-    system = compiled(subsystem.equations(), None, given)
+    system = CompiledSystem(subsystem.equations(), None, given).kept()
     y = system.start(float(time), given, system.parameters(dict(parameters or {})))
     return {name: float(value) for name, value in zip(system.state, y, strict=True)}
 

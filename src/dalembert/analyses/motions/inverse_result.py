@@ -133,6 +133,9 @@ class Inverse:
         certificate: how far to trust it: residuals, feasibility, and the motion that the forces give back.
         names: of the unknowns.
         unique: True at the instants where no other forces give the same motion.
+        limited: True at the instants where a limit is reached.
+        balance: E and e of the projected balance E τ = e at every instant, with rows of zeros behind.
+        state: q and u at all instants, in the coordinates of ``dynamics``.
     """
 
     def __init__(self, model: Model, dynamics: Dynamics, unknowns: list[Unknown], solved: Solved):
@@ -141,7 +144,13 @@ class Inverse:
         self._unknowns = unknowns
         self._t, self._followed, self._found, self._rubbed = solved.times, solved.followed, solved.found, solved.rubbed
         self._power, self._parameters, self._values = solved.power, solved.parameters, solved.values
-        self._speeds = np.einsum("tij,ti->tj", solved.B, self._followed.u)
+        self.unique, self.limited, self.balance = (
+            solved.found.unique,
+            solved.found.limited,
+            (solved.found.E, solved.found.e),
+        )
+        self.state = solved.followed.q, solved.followed.u
+        self._speeds = np.einsum("tij,ti->tj", solved.B, solved.followed.u)
 
     def __repr__(self) -> str:
         peaks = np.abs(self._found.tau).max(axis=0)
@@ -211,23 +220,9 @@ class Inverse:
         return found
 
     @property
-    def unique(self) -> np.ndarray:
-        return self._found.unique
-
-    @property
-    def limited(self) -> np.ndarray:
-        """True at the instants where a limit is reached."""
-        return self._found.limited
-
-    @property
     def residual(self) -> xr.DataArray:
         """Forces on all velocities that are needed, but that no unknown can give; zero if the motion is feasible."""
         return labeled(self._found.left, self._t, velocity=self.dynamics.u_names)
-
-    @property
-    def balance(self) -> tuple[np.ndarray, np.ndarray]:
-        """E and e of the projected balance E τ = e at every instant, with rows of zeros behind."""
-        return self._found.E, self._found.e
 
     def friction(self, name: str) -> xr.DataArray:
         """Force (N) or torque (N m) of a friction over time, along its velocity."""
@@ -264,11 +259,6 @@ class Inverse:
     def accelerations(self) -> xr.DataArray:
         """u̇."""
         return labeled(self._followed.du, self._t, velocity=self.dynamics.u_names)
-
-    @property
-    def state(self) -> tuple[np.ndarray, np.ndarray]:
-        """q and u at all instants, in the coordinates of ``dynamics``."""
-        return self._followed.q, self._followed.u
 
     def body(self, name: str) -> BodyMotion:
         """Motion of one body."""

@@ -19,7 +19,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
-from dalembert.trajectory import Certificate, Trajectory
+from dalembert.trajectory import Trajectory
 from dalembert.trajectory.labeled import csv_of, labeled
 from dalembert.trajectory.recorded import AXES
 from dalembert.values import SEQUENCE
@@ -120,6 +120,7 @@ class Kinematics:
     Attributes:
         model: as it was given.
         motion: the motion as a trajectory, to plot, animate, resample.
+        certificate: how far to trust it.
         events: dead points, singular positions, changes of branch, in the order of time.
         drives: names of what is prescribed, with the joint whose coordinate it is, or None.
     """
@@ -134,7 +135,7 @@ class Kinematics:
         planar: Planar | None = None,
     ):
         self.model, self.motion, self.events, self.drives = model, motion, events, drives
-        self._rates, self._planar, self.dynamics = rates, planar, motion.dynamics
+        self._rates, self._planar, self.dynamics, self.certificate = rates, planar, motion.dynamics, motion.certificate
 
     def __repr__(self) -> str:
         t = self.values("time")
@@ -143,11 +144,6 @@ class Kinematics:
             f"{', '.join(self.drives)}; {len(self.events)} events; "
             f"{'trusted' if self.certificate.trusted else 'NOT TRUSTED'}>"
         )
-
-    @property
-    def certificate(self) -> Certificate:
-        """How far to trust it."""
-        return self.motion.certificate
 
     @property
     def time(self) -> xr.DataArray:

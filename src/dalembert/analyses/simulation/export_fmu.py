@@ -121,7 +121,7 @@ def _texts(
     stem = re.sub(r"\W+", "_", d.model.name, flags=re.ASCII).strip("_") or "mechanism"
     stem = f"m_{stem}" if stem[0].isdigit() else stem
     # The token follows from the code: what is changed gets another one.
-    without = fmu_source(program, variables, _endings(), "", version, made.exchange)
+    without = fmu_source(program, variables, _endings(), version, made.exchange)
     token = hashlib.sha256(without.encode()).hexdigest()[:32]
     source = without.replace('#define FMU_TOKEN ""', f'#define FMU_TOKEN "{token}"')
     about = f"{d.formulation.name}, {d.coordinates.name} coordinates, {method.name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import math
@@ -19,7 +18,7 @@ from dalembert.analyses.simulation.choose_integrator import Choice, choose_integ
 from dalembert.arguments import public_class
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, cached_dynamics
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, did_you_mean
 from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.model import Model
@@ -114,9 +113,8 @@ class Options:
         """
         for name in given:
             if name not in kind.__annotations__:
-                near = difflib.get_close_matches(name, kind.__annotations__, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"unexpected keyword argument {name!r}{hint}")
+                question = did_you_mean(name, kind.__annotations__, form=repr)
+                raise TypeError(f"unexpected keyword argument {name!r}; {question}".removesuffix("; "))
         if not isinstance(options, Options | None):
             raise DalembertError(f"options must be da.Options(…), got {options!r}")
         found = replace(options or cls(), **given)

@@ -19,7 +19,7 @@ from dalembert.analyses.simulation.options import Options
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.expressions import evaluate
 from dalembert.modular import Subsystem
-from dalembert.modular.compiled_system import CompiledSystem, compiled
+from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.modular.system_branches import branches_as_written
 from dalembert.modular.system_functions import SystemContext, solve_tops
 from dalembert.trajectory import Certificate, Check, Estimate
@@ -51,7 +51,7 @@ def simulate_system(
     """
     initial, parameters = _initial(options), dict(options.parameters or {})
     events, pull = subsystem.events(), _pull(subsystem.name, options)
-    system = compiled(subsystem.equations(), inputs, initial, events, pull, chooses=True)
+    system = CompiledSystem(subsystem.equations(), inputs, initial, events, pull, chooses=True).kept()
     system = system if way == "modular" else system.at_once()
     vector = system.parameters(parameters)
     y = system.start(options.first, initial, vector)
