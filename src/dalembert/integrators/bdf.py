@@ -238,8 +238,8 @@ def _choose(m: DifferencesMemory, scale: np.ndarray, error: float, iterations: i
 def _restart(s: DifferencesStep) -> int:
     """Order 2 with a first step; what the memory counts goes on.
 
-    The differences are those of the parabola through y with ẏ and ÿ. Of order 1 the way within a step would be straight:
-    what just left a stop would seem to be behind it at once.
+    The differences are those of the parabola through y with ẏ and ÿ. Of order 1 the way within a step would be
+    straight: what just left a stop would seem to be behind it at once.
     """
     p, m, f, k = s.problem, s.memory, s.f, s.d
     y, D = m.y, m.D
