@@ -33,8 +33,8 @@ that the [certificate](theory/certificate.md) states; near the line means within
 """
 PRECISION = """## Work and precision
 
-Tolerances bound the error of a step, not of a run: how many steps' errors add up, and how the mechanism enlarges them, is
-the rest. `bdf` takes most steps, and their errors point the same way, so its runs are 30 to 10 000 tolerances off. That
+Tolerances bound the error of a step, not of a run: how many steps' errors add up, and how the mechanism enlarges them,
+is the rest. `bdf` takes most steps, and their errors point the same way: its runs are 30 to 10 000 tolerances off. That
 is the method, not its implementation: SciPy's BDF, on the same equations with the same tolerances, is about as far off
 for the pendulum and farther for Andrews' squeezer. At rtol 1e-12 the squeezer's velocities of 1400 rad/s are rounded by
 as much as `bdf` is allowed to err. For accuracy take `dopri8` or `radau`; the [certificate](theory/certificate.md)

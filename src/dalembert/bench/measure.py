@@ -116,7 +116,7 @@ def _error(problem: PublicProblem, found: np.ndarray, run: Trajectory | None) ->
 def _method(name: str, rtol: float) -> dict[str, Any]:
     """Options of a method with a tolerance: one of ours by its name, or one of SciPy's, as in "scipy BDF"."""
     ours, _, theirs = name.partition(" ")
-    given = {"rtol": rtol, "atol": rtol / 10}
+    given: dict[str, Any] = {"rtol": rtol, "atol": rtol / 10}
     return {"integrator": SciPy(method=cast(Any, theirs), **given)} if theirs else {"integrator": ours, **given}
 
 
