@@ -50,6 +50,31 @@ def test_the_report_holds_everything(tmp_path, monkeypatch):
     assert "Peer &lt;b&gt;" in page and "data:image/png;base64," in page and "http" not in page
 
 
+def test_bdf_is_as_good_as_that_of_others(monkeypatch):
+    """Errors are no larger than with SciPy's BDF, also where rounding is as large as the tolerance."""
+    monkeypatch.setattr("dalembert.bench.measure.PRECISION_TOLERANCES", (1e-6, 1e-12))
+    ours, theirs = work_precision("andrews", ("bdf", "scipy BDF"))
+    assert theirs.integrator == "scipy BDF" and np.all(theirs.errors < 1e5 * theirs.tolerances)
+    assert np.all(ours.errors < theirs.errors)
+
+
+def test_a_run_that_ended_early_has_no_error(tmp_path, monkeypatch):
+    """Its last state, compared with what should be at the end, looks like one."""
+    from dataclasses import replace
+
+    from dalembert.integrators import DormandPrince8
+
+    monkeypatch.setattr("dalembert.bench.measure.PRECISION_TOLERANCES", (1e-4,))
+    monkeypatch.setattr("dalembert.bench.measure.REPEATS", 1)
+    problem = PROBLEMS["free-body"]
+    short = {"integrator": DormandPrince8(max_steps=3), "certify": False}
+    monkeypatch.setitem(PROBLEMS, "free-body", replace(problem, solve=lambda how: problem.solve(short)))
+    rows, curves = bench(["free-body"], quick=True), work_precision("free-body", ("dopri8",))
+    assert not any(row.met for row in rows) and curves[0].errors[0] == np.inf
+    text = report(rows, [], curves, tmp_path)[0].read_text(encoding="utf-8")
+    assert "| free-body | dopri8 | 1e-04 | ended early |" in text and "| ended early | ≤ 1e-07 | MISSED |" in text
+
+
 def test_unknown_problems_and_folders_are_refused(tmp_path):
     with pytest.raises(DalembertError, match="unknown problem 'x'; expected one of pendulum, windows"):
         bench(["x"])

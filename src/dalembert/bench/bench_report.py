@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import math
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -24,11 +25,15 @@ Section = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 HEAD = ("problem", "way", "error", "must be", "", "verdict", "evaluations", "first (s)", "again (ms)")
 
 
+def _written(error: float) -> str:
+    return f"{error:.1e}" if math.isfinite(error) else "ended early"
+
+
 def table_of(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """The cells of a table, row by row."""
     return [
         (
-            row.problem, row.way, f"{row.error:.1e}", f"≤ {row.meets:.0e}", "met" if row.met else "MISSED",
+            row.problem, row.way, _written(row.error), f"≤ {row.meets:.0e}", "met" if row.met else "MISSED",
             row.verdict, str(row.evaluations or ""), f"{row.first:.2f}", f"{1e3 * row.again:.1f}",
         )
         for row in rows
@@ -45,7 +50,7 @@ def _precision(curves: Sequence[Precision]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for curve in curves:
         for rtol, error, seconds in zip(curve.tolerances, curve.errors, curve.seconds, strict=True):
-            rows.append((curve.problem, curve.integrator, f"{rtol:.0e}", f"{error:.1e}", f"{1e3 * seconds:.2f}"))
+            rows.append((curve.problem, curve.integrator, f"{rtol:.0e}", _written(error), f"{1e3 * seconds:.2f}"))
     return rows
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dalembert.bench.problems import PROBLEMS, PublicProblem, Way
 from dalembert.errors import DalembertError
+from dalembert.integrators.scipy_ivp import SciPy
+from dalembert.trajectory import Trajectory
 
 __all__ = ["Precision", "Row", "bench", "work_precision"]
 
 REPEATS = 3
 PRECISION_TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12)
-PRECISION_METHODS = ("dopri8", "tsit5", "radau", "bdf")
+PRECISION_METHODS = ("dopri8", "tsit5", "radau", "bdf", "scipy BDF")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Row:
     """One way through one problem.
 
     Attributes:
-        error: largest one reached, and ``meets``: what it must reach.
+        error: largest one reached, infinite if the run ended early, and ``meets``: what it must reach.
         first, again: processor seconds of the first run, compiling included, and of the fastest of the next ones.
         verdict: of the certificate; empty where there is none.
     """
@@ -45,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Precision:
-    """Error against processor time of one integrator on one problem."""
+    """Error against processor time of one integrator on one problem; errors of runs that ended early are infinite."""
 
     problem: str
     integrator: str
@@ -96,7 +99,7 @@ def _row(problem: PublicProblem, way: Way) -> Row:
     return Row(
         problem=problem.name,
         way=way.name,
-        error=problem.error(found),
+        error=_error(problem, found, run),
         meets=problem.meets if way.meets is None else way.meets,
         first=first,
         again=again,
@@ -105,18 +108,34 @@ def _row(problem: PublicProblem, way: Way) -> Row:
     )
 
 
+def _error(problem: PublicProblem, found: np.ndarray, run: Trajectory | None) -> float:
+    """What a run that ended early found last is no answer."""
+    return math.inf if run is not None and not run.certificate.finished else problem.error(found)
+
+
+def _method(name: str, rtol: float) -> dict[str, Any]:
+    """Options of a method with a tolerance: one of ours by its name, or one of SciPy's, as in "scipy BDF"."""
+    ours, _, theirs = name.partition(" ")
+    given: dict[str, Any] = {"rtol": rtol, "atol": rtol / 10}
+    return {"integrator": SciPy(method=cast(Any, theirs), **given)} if theirs else {"integrator": ours, **given}
+
+
 def work_precision(problem: str, integrators: Iterable[str] = PRECISION_METHODS) -> list[Precision]:
-    """Errors reached and processor times over the tolerance, for a diagram of work against precision."""
+    """Errors reached and processor times over the tolerance, for a diagram of work against precision.
+
+    Args:
+        integrators: names; of a method of SciPy as in "scipy BDF".
+    """
     given = chosen([problem])[0]
     curves: list[Precision] = []
     for name in integrators:
         errors: list[float] = []
         seconds: list[float] = []
         for rtol in PRECISION_TOLERANCES:
-            how = {"integrator": name, "rtol": rtol, "atol": rtol / 10, "certify": False}
+            how = {**_method(name, rtol), "certify": False}
             given.solve(how)
-            (found, _), spent = _timed(lambda how=how: given.solve(how))
-            errors.append(given.error(found))
+            (found, run), spent = _timed(lambda how=how: given.solve(how))
+            errors.append(_error(given, found, run))
             seconds.append(spent)
         curves.append(Precision(problem, name, np.array(PRECISION_TOLERANCES), np.array(errors), np.array(seconds)))
     return curves

@@ -57,6 +57,8 @@ SAFETY, MOST_GROWTH, MOST_CUT = 0.9, 10.0, 0.2
 # A step that could grow by less than this keeps its length, and the factors with it.
 WORTH_A_CHANGE = 1.2
 ROUNDING = 2.3e-16
+# Where ÿ is looked at when a method begins, in first steps.
+AHEAD = 1e-3
 # The last step may be longer by this, relative.
 STRETCH = 1e-6
 
@@ -69,7 +71,7 @@ class DifferencesMemory(Memory):
         step, equal: step of the differences, and how many steps were taken since it changed.
         fresh, wanted: the Jacobian was made after the last accepted step; a new one is wanted.
         factored: h/α for which it was factored; 0: none.
-        jacobians, factorizations, restarts: how many of both were made, and how often it began with order 1.
+        jacobians, factorizations, restarts: how many of both were made, and how often it began anew.
         D: differences ∇⁰ … ∇⁷.
     """
 
@@ -234,18 +236,26 @@ def _choose(m: DifferencesMemory, scale: np.ndarray, error: float, iterations: i
 
 @native
 def _restart(s: DifferencesStep) -> int:
-    """Order 1 with a first step; what the memory counts goes on."""
-    p, m, f = s.problem, s.memory, s.f
+    """Order 2 with a first step; what the memory counts goes on.
+
+    The differences are those of the parabola through y with ẏ and ÿ. Of order 1 the way within a step would be
+    straight: what just left a stop would seem to be behind it at once.
+    """
+    p, m, f, k = s.problem, s.memory, s.f, s.d
     y, D = m.y, m.D
     if p.rhs(m.t, y, f) != 0:
         return FAILED
     m.restarts += 1
-    m.evaluations += 2
-    h = min(first_step(p, m.t, y, f, 1, s.rtol, s.atol), s.max_step)
+    m.evaluations += 3
+    h = min(first_step(p, m.t, y, f, 2, s.rtol, s.atol), s.max_step)
+    ahead = AHEAD * h
+    if p.rhs(m.t + ahead, y + ahead * f, k) != 0:
+        k[:] = f
     D[:] = 0.0
     for j in range(len(y)):
-        D[0, j], D[1, j] = y[j], h * f[j]
-    m.h, m.step, m.order, m.equal = h, h, 1, 0
+        bend = h * h * (k[j] - f[j]) / ahead
+        D[0, j], D[1, j], D[2, j] = y[j], h * f[j] - 0.5 * bend, bend
+    m.h, m.step, m.order, m.equal = h, h, 2, 0
     m.fresh, m.wanted, m.factored = False, True, 0.0
     return GO_ON
 
@@ -281,6 +291,23 @@ def _error(s: DifferencesStep) -> float:
 
 
 @native
+def _fall_back(s: DifferencesStep):
+    """After a step with too large an error: the order below it, as long as its error is less.
+
+    Higher differences enlarge rounding, and what is not smooth; shorter steps would make neither smaller.
+    """
+    m, last = s.memory, s.f
+    last[:] = s.d
+    while m.order > 1:
+        last += m.D[m.order]
+        error = _norm(last, s.scale, ERROR_CONSTANT[m.order - 1])
+        if not error < s.error:
+            return
+        m.order -= 1
+        s.error = error
+
+
+@native
 def _cut(m: DifferencesMemory, iterations: int, error: float) -> float:
     """By what a step that was rejected is shortened."""
     # If steps shrink faster than orders can be compared, a generous cut makes room for that.
@@ -306,6 +333,8 @@ def _step(s: DifferencesStep) -> int:
             return FAILED
     s.error = _error(s) if s.iterations > 0 else math.inf
     if not s.error <= 1.0:
+        if s.iterations > 0:
+            _fall_back(s)
         m.h = _cut(m, s.iterations, s.error) * h
         return REJECTED
     s.d[:] = s.new

@@ -21,6 +21,7 @@ from dalembert.integrators import Integrator, Status
 from dalembert.integrators.bdf import BackwardDifferences
 from dalembert.integrators.radau import Radau
 from dalembert.integrators.runge_kutta import DormandPrince8, Tsitouras5
+from dalembert.model.data import ContactEvent
 from dalembert.trajectory.certificate import Estimate
 from dalembert.trajectory.outcome import Happening, Outcome
 
@@ -184,6 +185,11 @@ class _Run:
             return True  # those of subsystems always act
         event, _ = self.dynamics.flat.events[name]
         return bool(event.set or event.switch or event.rates or event.stop)
+
+    def rest_after(self, name: str) -> str:
+        """The event that ends the bounces of which an event is one; empty if it is none."""
+        event = self.dynamics.flat.events[name][0] if isinstance(self.dynamics, Dynamics) else None
+        return f"{event.contact} rest" if isinstance(event, ContactEvent) and event.side >= 0 else ""
 
     @property
     def floor(self) -> np.ndarray:
@@ -517,18 +523,35 @@ class _Compared:
         acts, states differ for that reason alone."""
         found, near = difference.copy(), SAME_EVENT * run.span
         for name in sorted({event.name for event in (*mine, *other)}):
-            here, there = ([e.time for e in events if e.name == name] for events in (mine, other))
-            acts = run.acts(name)
-            for t1, t2 in zip(here, there, strict=False):
-                first, last = min(t1, t2), max(t1, t2)
-                if acts:
-                    found[(times >= first - near) & (times <= last + near)] = 0.0
-                late = times >= first
-                found[late] = np.maximum(found[late], (last - first) / run.span)
-            more = here[len(there) :] or there[len(here) :]
-            if more and acts:
-                gap = max(near, run.accuracy * run.span)
-                ends = min(run.outcome.result.end, float(times[-1]) if len(times) else run.outcome.result.end)
-                if more[0] < ends - gap:
-                    found[times >= more[0]] = np.inf
+            acts, rest = run.acts(name), run.rest_after(name)
+            parts = [_until_rest(events, name, rest) for events in (mine, other)]
+            if len(parts[0]) != len(parts[1]):
+                parts = [_until_rest(events, name, "") for events in (mine, other)]
+            for (here, end), (there, other_end) in zip(*parts, strict=True):
+                for t1, t2 in zip(here, there, strict=False):
+                    first, last = min(t1, t2), max(t1, t2)
+                    if acts:
+                        found[(times >= first - near) & (times <= last + near)] = 0.0
+                    late = times >= first
+                    found[late] = np.maximum(found[late], (last - first) / run.span)
+                more = here[len(there) :] or there[len(here) :]
+                if more and acts:
+                    gap = max(near, run.accuracy * run.span)
+                    ends = min(run.outcome.result.end, float(times[-1]) if len(times) else run.outcome.result.end)
+                    # The last of ever shorter bounces, before a rest that both have, change nothing.
+                    if more[0] < min(ends, end if len(here) > len(there) else other_end) - gap:
+                        found[times >= more[0]] = np.inf
         return found
+
+
+def _until_rest(events: Sequence[Happening], name: str, rest: str) -> list[tuple[list[float], float]]:
+    """Times of an event in each part of a run that a rest ends, and when; the last part has no end."""
+    parts: list[tuple[list[float], float]] = []
+    times: list[float] = []
+    for event in events:
+        if event.name == name:
+            times.append(event.time)
+        elif event.name == rest:
+            parts.append((times, event.time))
+            times = []
+    return [*parts, (times, np.inf)]
