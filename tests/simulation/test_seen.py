@@ -185,12 +185,23 @@ def test_some_outputs_are_spread_and_find_what_jumps(reached):
     some = Outcome(result, [(0, {})], times=time).some
     assert some[0] == 0 and some[-1] == 1000 and np.diff(some).max() <= -(-1000 // SOME) and np.diff(some).min() > 0
     assert reached < 3 or reached // 3 in some
-    assert len(some) <= SOME + 1 + 3 * PARTS
+    assert len(some) <= SOME + 1 + 4 * PARTS
     short = Outcome(replace(result, time=time[:SOME]), [(0, {})]).some
     np.testing.assert_array_equal(short, np.arange(SOME))
     few = Outcome(result, [(0, {})], times=time).few
     assert few[0] == 0 and few[-1] == 1000 and np.diff(few).max() <= 1000 // FEW and np.diff(few).min() > 0
-    assert (reached < 3 or reached // 3 in few) and len(few) <= FEW + 1 + PARTS + 2
+    assert (reached < 3 or reached // 3 in few) and len(few) <= FEW + 1 + 2 * (PARTS + 2)
+
+
+@pytest.mark.parametrize("falls", [0.9, 1.1])
+def test_what_stands_out_at_one_output_alone_is_among_some(falls):
+    """It falls by more than it rose, or by less: a wrong run of van der Pol's oscillator was trusted, as only the
+    output behind its jump was compared."""
+    states = np.zeros((1001, 2))
+    states[447:, 1] = -1.0, *[falls - 1.0] * 553
+    result = Result(np.arange(1001.0), states, Status.FINISHED, 1e3, states[-1], 0, 0, 0)
+    outcome = Outcome(result, [(0, {})])
+    assert 447 in outcome.some and 447 in outcome.few
 
 
 def test_few_outputs_find_the_largest_change_of_each_entry_and_of_each_part():

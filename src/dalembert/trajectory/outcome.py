@@ -62,14 +62,14 @@ class Outcome:
 
     @cached_property
     def some(self) -> np.ndarray:
-        """Numbers of some outputs in rising order: evenly, and where something happens; all of them if there are few.
-        Those that were asked for and not reached are among them."""
+        """Numbers of some outputs in rising order: evenly, and on both sides of where something happens; all of them if
+        there are few. Those that were asked for and not reached are among them."""
         n = self._asked
         change = np.abs(np.diff(self.result.states[:n], axis=0))
         length = len(change) // PARTS
         within = change[: PARTS * length].reshape(PARTS, length, -1).argmax(axis=1) if length else np.empty((0, 0), int)
-        rest = np.arange(PARTS * length, len(change))
-        return self._spread(SOME, 1 + within + length * np.arange(len(within))[:, None], 1 + rest)
+        before = within + length * np.arange(len(within))[:, None]
+        return self._spread(SOME, before, before + 1, np.arange(PARTS * length, len(change)) + 1)
 
     @cached_property
     def few(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class Outcome:
         states = self.result.states[: self._asked]
         places = np.zeros(states.shape[1] + PARTS, dtype=np.int64)
         _changing(states, places)
-        return self._spread(FEW, places)
+        return self._spread(FEW, places, np.maximum(places - 1, 0))
 
     @property
     def _asked(self) -> int:
