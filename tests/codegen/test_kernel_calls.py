@@ -50,6 +50,15 @@ def test_batches_of_all_sizes(kernel, n, threads):
     assert_f(kernel(q, AA, threads=threads), q, AA)
 
 
+def test_some_outputs_of_many_states(kernel):
+    Q = RNG.normal(size=(9, 3))
+    s, y = kernel.some(("s", "y"), Q, A)
+    np.testing.assert_array_equal(s, kernel(Q, A).s)
+    np.testing.assert_array_equal(y, kernel(Q, A).y)
+    with pytest.raises(InputError, match="many states"):
+        kernel.some(("s",), q, A)
+
+
 def test_empty_batch(kernel):
     result = kernel(np.empty((0, 3)), A)
     assert [value.shape for value in result] == [(0, 2), (0, 2, 3), (0, 1)]

@@ -10,15 +10,17 @@ import pytest
 import dalembert as da
 from dalembert.analyses.simulation import certify as certifying
 from dalembert.analyses.simulation import companion
-from dalembert.analyses.simulation.certify import LOOKS, NEARLY_SINGULAR, look_for_singularity, suspects
+from dalembert.analyses.simulation.certify import LOOKS, NEARLY_SINGULAR, look_for_singularity, stays_away, suspects
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
 from dalembert.dynamics.evaluate import coupled_along
+from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.integrators import Status
 from dalembert.integrators.base import Result
+from dalembert.integrators.radau import Radau
 from dalembert.numerics.singular_values import changes_along
-from dalembert.trajectory.outcome import PARTS, SOME, Outcome
+from dalembert.trajectory.outcome import FEW, PARTS, SOME, Outcome
 
 
 def driven(model, duration=1.0, **options):
@@ -86,6 +88,45 @@ def test_singular_values_are_found_closer_only_where_they_are_needed(monkeypatch
     assert 62 < count[0] < 200
 
 
+@pytest.mark.parametrize("shift", [-0.05, -1e-3, -1e-5, 0.0, 1e-5, 1e-3, 0.05])
+@pytest.mark.parametrize("rtol", [1e-10, 1e-7, 1e-4])
+def test_pivots_that_spare_the_look_at_singular_values_are_never_wrong(shift, rtol):
+    """Through a change point, or beside it: all that the look finds is near to singular in the pivots too."""
+    model = da.Model("parallelogram", gravity=(0, -9.81, 0))
+    for name in ("left", "top", "right"):
+        model.body(name, mass=1, com=(1, 0.5, 0), inertia=(0.1, 0.1, 0.1))
+    for name, one, other, point in (
+        ("A", "ground", "left", (0, 0, 0)), ("B", "left", "top", (0, 1, 0)), ("C", "top", "right", (2, 1, 0)),
+        ("D", "ground", "right", (2 + shift, 0, 0)),
+    ):  # fmt: skip
+        model.revolute(name, one, other, point=point, axis="z")
+    driver, _, outcome = driven(model, 2.0, rtol=rtol, atol=rtol / 100, initial_rates={"A": 6.0})
+    dynamics, t, q = driver.dynamics, outcome.result.time, outcome.result.states[:, : driver.dynamics.nq]
+    jacobians = dynamics.residuals(t, q, outcome.result.states[:, dynamics.nq : -1]).jacobian
+    passed, nearest = look_for_singularity(jacobians)
+    assert not (stays_away(dynamics, outcome, driver.context) and (passed or nearest < NEARLY_SINGULAR))
+
+
+@pytest.mark.parametrize("name", ["four-bar", "bicycle", "stewart-platform"])
+def test_a_motion_that_keeps_away_from_singular_positions_needs_no_look(name):
+    driver, _, outcome = driven(da.library.build(name), 1.0, rtol=1e-7)
+    assert stays_away(driver.dynamics, outcome, driver.context)
+    for field, value in (("smallest_pivot", 0.03), ("lowest_rank", 1.0), ("lowest_rank", np.inf)):
+        before = getattr(driver.context.statistics, field)
+        setattr(driver.context.statistics, field, value)
+        assert not stays_away(driver.dynamics, outcome, driver.context)
+        setattr(driver.context.statistics, field, before)
+    for other in (replace(outcome, method=Radau()), replace(outcome, projects=True)):
+        assert not stays_away(driver.dynamics, other, driver.context)
+
+
+def test_pivots_of_something_else_spare_nothing():
+    """Formulations that factorize other matrices, or report none."""
+    for options in ({"formulation": LagrangeMultipliers(solve="saddle")}, {"formulation": "gauss"}):
+        driver, _, outcome = driven(da.library.four_bar(), 0.5, **options)
+        assert not stays_away(driver.dynamics, outcome, driver.context)
+
+
 def test_constraints_of_accelerations_by_their_places_in_a_kernel():
     """As from the matrices themselves; what is not a number stays so."""
     dynamics, rng = da.compile(da.library.four_bar()), np.random.default_rng(0)
@@ -144,9 +185,33 @@ def test_some_outputs_are_spread_and_find_what_jumps(reached):
     some = Outcome(result, [(0, {})], times=time).some
     assert some[0] == 0 and some[-1] == 1000 and np.diff(some).max() <= -(-1000 // SOME) and np.diff(some).min() > 0
     assert reached < 3 or reached // 3 in some
-    assert len(some) <= SOME + 1 + 3 * PARTS
-    few = Outcome(replace(result, time=time[:SOME]), [(0, {})]).some
-    np.testing.assert_array_equal(few, np.arange(SOME))
+    assert len(some) <= SOME + 1 + 4 * PARTS
+    short = Outcome(replace(result, time=time[:SOME]), [(0, {})]).some
+    np.testing.assert_array_equal(short, np.arange(SOME))
+    few = Outcome(result, [(0, {})], times=time).few
+    assert few[0] == 0 and few[-1] == 1000 and np.diff(few).max() <= 1000 // FEW and np.diff(few).min() > 0
+    assert (reached < 3 or reached // 3 in few) and len(few) <= FEW + 1 + 2 * (PARTS + 2)
+
+
+@pytest.mark.parametrize("falls", [0.9, 1.1])
+def test_what_stands_out_at_one_output_alone_is_among_some(falls):
+    """It falls by more than it rose, or by less: a wrong run of van der Pol's oscillator was trusted, as only the
+    output behind its jump was compared."""
+    states = np.zeros((1001, 2))
+    states[447:, 1] = -1.0, *[falls - 1.0] * 553
+    result = Result(np.arange(1001.0), states, Status.FINISHED, 1e3, states[-1], 0, 0, 0)
+    outcome = Outcome(result, [(0, {})])
+    assert 447 in outcome.some and 447 in outcome.few
+
+
+def test_few_outputs_find_the_largest_change_of_each_entry_and_of_each_part():
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(1001, 3)) * (1.0, 1e3, 0.0)
+    few = Outcome(Result(np.arange(1001.0), states, Status.FINISHED, 1e3, states[-1], 0, 0, 0), [(0, {})]).few
+    change = np.abs(np.diff(states, axis=0))
+    shares = (change[:, :2] / change[:, :2].max(axis=0)).max(axis=1).reshape(PARTS, -1)
+    wanted = {*(1 + change[:, :2].argmax(axis=0)), *(1 + shares.argmax(axis=1) + 125 * np.arange(PARTS))}
+    assert wanted <= set(few.tolist())
 
 
 def test_events_and_residuals_are_evaluated_once():
@@ -164,6 +229,10 @@ def test_events_and_residuals_are_evaluated_once():
             def __call__(self, *given, **named):
                 calls.append((self.name, np.ndim(given[0])))
                 return super().__call__(*given, **named)
+
+            def some(self, names, *given):
+                calls.append((self.name, np.ndim(given[0])))
+                return super().some(names, *given)
 
         kernel.__class__ = Counted
     run = da.simulate(dynamics, 1.0)

@@ -253,6 +253,21 @@ class Kernel:
             threads: number of threads for many states.
             check_finite: raise InputError if an input holds NaN or infinity.
         """
+        arrays, n = self._bound(args, kwargs, check_finite)
+        results = self._one(arrays) if n < 0 else self._many(arrays, n, threads, out)
+        if out is not None:
+            return self._deliver(results, out)
+        return results[0] if len(results) == 1 else self._result(*results)
+
+    def some(self, names: Sequence[str], *args: Any) -> list[np.ndarray]:
+        """The outputs of these names for many states; the others take no memory."""
+        arrays, n = self._bound(args, {})
+        if n < 0:
+            raise InputError(f"kernel '{self.name}': some outputs are of many states, got one")
+        return self._many(arrays, n, fields=[self._layout_out.fields[list(self.outputs).index(name)] for name in names])
+
+    def _bound(self, args: Any, kwargs: Any, check_finite: bool = False) -> tuple[list[np.ndarray], int]:
+        """The inputs, and the number of states, -1 for a single one."""
         layout = self._layout_in
         arrays: list[np.ndarray] = []
         n = -1
@@ -267,13 +282,7 @@ class Kernel:
                     )
                 n = len(array)
             arrays.append(array)
-        if n < 0:
-            results = self._one(arrays)
-        else:
-            results = self._many(arrays, n, threads, out)
-        if out is not None:
-            return self._deliver(results, out)
-        return results[0] if len(results) == 1 else self._result(*results)
+        return arrays, n
 
     def _one(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         if self._call is None:
@@ -293,12 +302,15 @@ class Kernel:
             return flat.reshape(fields[0].shape)
         return self._result(*[flat[f.start : f.stop].reshape(f.shape) for f in fields])
 
-    def _many(self, arrays: list[np.ndarray], n: int, threads: int, out: Any) -> list[np.ndarray]:
+    def _many(
+        self, arrays: list[np.ndarray], n: int, threads: int = 1, out: Any = None, fields: Sequence[Field] = ()
+    ) -> list[np.ndarray]:
         if not isinstance(threads, int) or threads < 1:
             raise InputError(f"kernel '{self.name}': threads must be a positive integer, got {threads!r}")
         # Results go straight to the arrays of the caller where these are plain.
-        targets: list[Any] = self._targets(out) if out is not None else [None] * len(self._layout_out.fields)
-        shapes = [(n, *field.shape) for field in self._layout_out.fields]
+        fields = fields or self._layout_out.fields
+        targets: list[Any] = self._targets(out) if out is not None else [None] * len(fields)
+        shapes = [(n, *field.shape) for field in fields]
         plain = [_is_plain(target, shape) for target, shape in zip(targets, shapes, strict=True)]
         fresh = iter(aligned_arrays([shape for shape, given in zip(shapes, plain, strict=True) if not given]))
         results = [target if given else next(fresh) for target, given in zip(targets, plain, strict=True)]
@@ -309,7 +321,7 @@ class Kernel:
         if n == 0:
             return results
         batch = bool(self._options["batch"])
-        outputs = [(f, result.reshape(n, f.size)) for f, result in zip(self._layout_out.fields, results, strict=True)]
+        outputs = [(f, result.reshape(n, f.size)) for f, result in zip(fields, results, strict=True)]
         width = self.width if batch else 1
         run_batch(self._code(batch), width, (self.n_in, self.n_out), inputs, outputs, n, threads)
         return results

@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from dalembert.integrators.base import Integrator, Result, Status
+from dalembert.native import native
 
 __all__ = ["Happening", "Outcome", "pieces"]
 
 # So many outputs stand for all where an evaluation is dear, and those where an entry changes most in each part of the
-# run.
-SOME, PARTS = 120, 8
+# run; and so many where an evaluation tells of all that are near, or an error need be known to a decade only.
+SOME, PARTS, FEW = 120, 8, 40
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,58 @@ class Outcome:
 
     @cached_property
     def some(self) -> np.ndarray:
-        """Numbers of some outputs in rising order: evenly, and where something happens; all of them if there are few.
-        Those that were asked for and not reached are among them."""
-        n, states = len(self.result.time if self.times is None else self.times), self.result.states
-        if n <= SOME:
+        """Numbers of some outputs in rising order: evenly, and on both sides of where something happens; all of them if
+        there are few. Those that were asked for and not reached are among them."""
+        n = self._asked
+        change = np.abs(np.diff(self.result.states[:n], axis=0))
+        length = len(change) // PARTS
+        within = change[: PARTS * length].reshape(PARTS, length, -1).argmax(axis=1) if length else np.empty((0, 0), int)
+        before = within + length * np.arange(len(within))[:, None]
+        return self._spread(SOME, before, before + 1, np.arange(PARTS * length, len(change)) + 1)
+
+    @cached_property
+    def few(self) -> np.ndarray:
+        """Fewer of them: evenly, where each entry changes most, and where any of them does, relative to its largest
+        change, in each part of the run."""
+        states = self.result.states[: self._asked]
+        places = np.zeros(states.shape[1] + PARTS, dtype=np.int64)
+        _changing(states, places)
+        return self._spread(FEW, places, np.maximum(places - 1, 0))
+
+    @property
+    def _asked(self) -> int:
+        return len(self.result.time if self.times is None else self.times)
+
+    def _spread(self, count: int, *others: np.ndarray) -> np.ndarray:
+        """So many outputs, evenly, and others; all if there are no more."""
+        n = self._asked
+        if n <= count:
             return np.arange(n)
         chosen = np.zeros(n, dtype=bool)
-        chosen[np.linspace(0, n - 1, SOME + 1).round().astype(int)] = True
-        change = np.abs(np.diff(states[:n], axis=0))
-        length = len(change) // PARTS
-        if length:
-            parts = change[: PARTS * length].reshape(PARTS, length, -1)
-            chosen[np.arange(1, 1 + PARTS * length, length)[:, None] + parts.argmax(axis=1)] = True
-        chosen[1 + PARTS * length : 1 + len(change)] = True
+        chosen[(np.arange(count + 1) * ((n - 1) / count) + 0.5).astype(int)] = True
+        for places in others:
+            chosen[places] = True
         return np.flatnonzero(chosen)
+
+
+@native
+def _changing(states: np.ndarray, places: np.ndarray):
+    """Outputs after the largest change of each entry; then, for each part of the run, after the change that is the
+    largest share of that."""
+    n, entries = states.shape
+    largest, count = np.zeros(entries), places.shape[0] - entries
+    for i in range(1, n):
+        for j in range(entries):
+            change = abs(states[i, j] - states[i - 1, j])
+            if change > largest[j]:
+                largest[j], places[j] = change, i
+    for k in range(count):
+        most = -1.0
+        for i in range(1 + (n - 1) * k // count, 1 + (n - 1) * (k + 1) // count):
+            for j in range(entries):
+                change = abs(states[i, j] - states[i - 1, j])
+                if change > most * largest[j] and largest[j] > 0.0:
+                    most, places[entries + k] = change / largest[j], i
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

@@ -36,14 +36,14 @@ def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
     if dynamics.is_large:
         return checks
     if flat.contacts:
-        product, pull = _complementarity(dynamics, seen.residual("position"), seen.accelerations.multipliers)
+        product, pull = _complementarity(dynamics, seen.residuals["position"], seen.accelerations.multipliers)
         about = "|g n| over the largest n, of contacts and limits that are closed: gap and force exclude each other"
         checks.append(Check("complementarity", product, limit, "", about, CLOSER))
         about = "largest −n over the largest |n|: what touches pushes only"
         checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
     if flat.frictions:
         about = "how far what sticks has moved in all (m or rad)"
-        drift = _drift(dynamics, data, outcome, seen.residual("velocity"))
+        drift = _drift(dynamics, data, outcome, seen.residuals["velocity"])
         checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
     return checks
 

@@ -179,6 +179,10 @@ class _Run:
         """With some of the outputs."""
         return replace(self, at=self.outcome.some)
 
+    def sparse(self) -> _Run:
+        """With few of them."""
+        return replace(self, at=self.outcome.few)
+
     def acts(self, name: str) -> bool:
         """Whether an event does more than to be noted."""
         if not isinstance(self.dynamics, Dynamics):
@@ -316,17 +320,18 @@ def _estimate(run: _Run) -> Estimate:
     if not run.method.adaptive:
         return _by_adaptive(run)
     method: Any = run.method
-    spent, rtol, thinned = 0, getattr(method, "rtol", 1.0), run.thinned()
+    spent, rtol = 0, getattr(method, "rtol", 1.0)
     if rtol <= TIGHT and type(method) in LOOSER:
         factor = min(LOOSER[type(method)][0], LOOSEST / rtol)
-        found, beyond = _by_loose(thinned, factor)
+        sparse = run.sparse()
+        found, beyond = _by_loose(sparse, factor)
         if 1.0 < beyond <= PROMISING:
             spent = found.evaluations
-            found, beyond = _by_loose(thinned, factor / LESS_LOOSE)
+            found, beyond = _by_loose(sparse, factor / LESS_LOOSE)
         spent += found.evaluations
         if found.acquitted:
             return replace(found, evaluations=spent)
-    found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
+    found = _by_tight(run.thinned(), TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
     doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
     if doubt and rtol / TIGHTEST >= FINEST:

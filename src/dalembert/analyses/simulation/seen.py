@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from dalembert.trajectory.recorded import Recorded
 
 __all__ = ["Accelerations", "Seen"]
 
+LEVELS = "position", "velocity"
+
 
 class Accelerations(NamedTuple):
     """u̇ and λ at all outputs, or at some of them; and the largest |A u̇ + γ| there, NaN if it cannot be found."""
@@ -27,44 +30,64 @@ class Accelerations(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """A run and its quantities at the outputs."""
+    """A run and its quantities at the outputs.
+
+    Attributes:
+        away: the motion keeps away from singular positions, so A is not asked for.
+    """
 
     dynamics: Dynamics
     outcome: Outcome
     data: Recorded
+    away: bool = False
 
     @cached_property
-    def residuals(self) -> list[Any]:
-        """φ, A u + b and A at the outputs of each piece of the run."""
-        t, q, u = (self.data[name] for name in ("time", "q", "u"))
-        return [
-            self.dynamics.residuals(t[at], q[at], u[at], parameters)
-            for at, parameters in pieces(self.outcome.segments, len(t))
-        ]
+    def residuals(self) -> dict[str, np.ndarray]:
+        """φ (``position``) and A u + b (``velocity``) at all outputs, one column for each equation."""
+        return {level: np.concatenate([part[k] for part in self._constraints]) for k, level in enumerate(LEVELS)}
 
-    def residual(self, level: str) -> np.ndarray:
-        """``position`` or ``velocity`` of the residuals at all outputs, one column for each equation."""
-        return np.concatenate([np.asarray(getattr(piece, level)) for piece in self.residuals])
+    @cached_property
+    def jacobians(self) -> list[np.ndarray]:
+        """A at the outputs of each piece of the run; none where nobody looks at it."""
+        return [part[len(LEVELS)] for part in self._constraints if len(part) > len(LEVELS)]
+
+    @cached_property
+    def _constraints(self) -> list[list[np.ndarray]]:
+        dynamics, names = self.dynamics, LEVELS if self.away else (*LEVELS, "jacobian")
+        if dynamics.is_large:
+            return [
+                [np.asarray(getattr(found, level)) for level in LEVELS] for found in self._along(dynamics.residuals)
+            ]
+
+        def found(t: np.ndarray, q: np.ndarray, u: np.ndarray, values: dict[str, float]) -> list[np.ndarray]:
+            return dynamics.constraint_kernel.some(names, t, q, u, dynamics.parameters(values))
+
+        return self._along(found)
+
+    def _along(self, evaluate: Callable[..., Any]) -> list[Any]:
+        """What is found at the outputs of each piece of the run."""
+        t, q, u = (self.data[name] for name in ("time", "q", "u"))
+        return [evaluate(t[at], q[at], u[at], values) for at, values in pieces(self.outcome.segments, len(t))]
 
     @cached_property
     def events(self) -> np.ndarray:
         """The values of all events at all outputs."""
-        t, q, u = (self.data[name] for name in ("time", "q", "u"))
-        kernel = self.dynamics.kernels.event_kernel
-        parts = [
-            np.asarray(kernel(t[at], q[at], u[at], self.dynamics.parameters(values))).reshape(len(t[at]), -1)
-            for at, values in pieces(self.outcome.segments, len(t))
-        ]
-        return np.concatenate(parts)
+        dynamics, kernel = self.dynamics, self.dynamics.kernels.event_kernel
+
+        def found(t: np.ndarray, q: np.ndarray, u: np.ndarray, values: dict[str, float]) -> np.ndarray:
+            return np.asarray(kernel(t, q, u, dynamics.parameters(values))).reshape(len(t), -1)
+
+        return np.concatenate(self._along(found))
 
     @cached_property
     def accelerations(self) -> Accelerations:
-        """At all outputs where forces of contacts and cables are judged, else at some of them."""
+        """At all outputs where forces of contacts and cables are judged, at some of them where they may have no value,
+        else at few."""
         flat, owners = self.dynamics.flat, {row.owner for row in self.dynamics.rows}
         pulling = any(one.pulls for name, (one, _) in flat.constraints.items() if name in owners)
         times, states, segments = self.outcome.result.time, self.outcome.result.states, self.outcome.segments
         if not flat.contacts and not pulling:
-            at = self.outcome.some
+            at = self.outcome.some if self.dynamics.kernels.assumes else self.outcome.few
             at = at[at < len(times)]
             times, states = times[at], states[at]
             segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
