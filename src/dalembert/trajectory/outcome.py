@@ -12,8 +12,8 @@ from dalembert.integrators.base import Integrator, Result, Status
 
 __all__ = ["Happening", "Outcome", "pieces"]
 
-# So many outputs stand for all where an evaluation is dear, and those where an entry changes most in each part of the
-# run.
+# So many outputs stand for all where an evaluation is dear, and those between which an entry changes most in each part
+# of the run.
 SOME, PARTS = 120, 8
 
 
@@ -72,7 +72,8 @@ class Outcome:
         length = len(change) // PARTS
         if length:
             parts = change[: PARTS * length].reshape(PARTS, length, -1)
-            chosen[np.arange(1, 1 + PARTS * length, length)[:, None] + parts.argmax(axis=1)] = True
+            before = np.arange(0, PARTS * length, length)[:, None] + parts.argmax(axis=1)
+            chosen[before] = chosen[before + 1] = True
         chosen[1 + PARTS * length : 1 + len(change)] = True
         return np.flatnonzero(chosen)
 
