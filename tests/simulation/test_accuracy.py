@@ -231,6 +231,27 @@ def verdicts():
     return module
 
 
+def test_companions_are_compared_at_both_sides_of_the_fastest_change():
+    """A relaxation oscillation jumps between two outputs, and is off at the first of them alone."""
+    model, start = slider("82.86287066426334*(1 - q(P)**2)*u(P) - q(P)"), {"P": 1.2531817242595698}
+    rtol = 1.8258262391144837e-05
+    run = da.simulate(model, 50.0, initial=start, integrator="bdf", rtol=rtol, atol=rtol / 100)
+    truth = da.simulate(model, 50.0, initial=start, integrator="radau", rtol=1e-11, atol=1e-13, certify=False)
+    u, exact = run.values("u"), truth.values("u")
+    error = np.abs(u - exact) / np.abs(exact).max()
+    assert np.sum(error > 1e-3) == 1 and error.max() > 1e-2
+    assert not run.certificate.trusted
+
+
+def test_a_companion_by_another_integrator_is_far_tighter():
+    """SciPy's at 1e-4 is about as good as one of ours at 1e-5 in this motion."""
+    rtol, start = 0.00011507051217874648, {"P": 1.4988690025890228}
+    model = slider("q(P) - q(P)**3 - 0.1*u(P) + 0.34524744282026176*cos(1.4*t)", rate=0.3398244591878339)
+    run = da.simulate(model, 60.0, initial=start, integrator="scipy", rtol=rtol, atol=rtol / 100)
+    assert run.certificate.error > 1.3e-3 > run.certificate.accuracy
+    assert not run.certificate.trusted
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("accuracies", [False, True])
 def test_no_random_run_is_trusted_and_wrong(accuracies):

@@ -13,8 +13,8 @@ from dalembert.native import native
 
 __all__ = ["Happening", "Outcome", "pieces"]
 
-# So many outputs stand for all where an evaluation is dear, and those where an entry changes most in each part of the
-# run; and so many where an evaluation tells of all that are near, or an error need be known to a decade only.
+# So many outputs stand for all where an evaluation is dear, and those between which an entry changes most in each part
+# of the run; and so many where an evaluation tells of all that are near, or an error need be known to a decade only.
 SOME, PARTS, FEW = 120, 8, 40
 
 

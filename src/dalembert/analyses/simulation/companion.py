@@ -434,8 +434,8 @@ def _sharpest_turn(run: _Run, nq: int) -> float:
 def _by_adaptive(run: _Run) -> Estimate:
     """By an adaptive run that is much finer than asked."""
     method: Any = run.method
-    if method.adaptive:  # not one of ours
-        return _by_automatic(run, method.rtol / TIGHTER, MARGIN)
+    if method.adaptive:  # not one of ours: what a tolerance is worth to it, ours at a tenth need not better
+        return _by_automatic(run, method.rtol / TIGHTEST, MARGIN)
     found = _by_automatic(run, run.accuracy * FINER, 1.0)
     near = run.accuracy / NEAR < found.error < run.accuracy * NEAR
     if not near and (found.acquitted or not found.growth > 1.0 / FINER):
