@@ -70,6 +70,8 @@ PATIENCE = 12
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
+# Events are looked for on the manifold this near to where they happen beside it, in steps, and by so many secants.
+NEAR, SECANTS, ROUNDING = 1e-3, 6, 1e-14
 
 
 @native
@@ -277,6 +279,36 @@ def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarr
     return -1, 1.0, GO_ON
 
 
+@rare
+def _landed_value(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float) -> float:
+    """Event i within a step, of the state led back onto its manifold; no number where that fails."""
+    y, scratch, g = np.empty_like(m.y), np.empty_like(m.y), np.empty(p.n_events)
+    _at(D, theta, y)
+    if p.retract(m.t + theta * h, y, scratch) > 0 or events_at(p, m, m.t + theta * h, y, g) != 0:
+        return math.nan
+    return g[i]
+
+
+@rare
+def _landed_crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float) -> float:
+    """Where event i is zero on the manifold, by secants from where it is zero beside it: leading the state back moves
+    it by about a tolerance, which is far for a gap that closes."""
+    before, here = theta - NEAR, theta
+    early, value = _landed_value(p, m, D, h, i, before), _landed_value(p, m, D, h, i, here)
+    for _ in range(SECANTS):
+        slope = (value - early) / (here - before)
+        if not slope > 0.0:
+            break
+        place = here - value / slope
+        if not (abs(place - theta) < NEAR and 0.0 < place <= 1.0 and abs(place - here) > ROUNDING):
+            break
+        found = _landed_value(p, m, D, h, i, place)
+        if not abs(found) < abs(value):
+            break
+        before, early, here, value = here, value, place, found
+    return here
+
+
 @native
 def _write_within(p: Problem, m: Memory, D: np.ndarray, h: float, limit: float, times: np.ndarray, out: np.ndarray):
     """Outputs before ``limit``, a time within the step; False if one cannot be found."""
@@ -311,6 +343,9 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
             m.nears, m.bend = True, limit
             m.shortened += 1
             return REJECTED
+        if happened >= 0 and happened < p.n_events - p.n_branches and p.nv > 0:
+            theta = _landed_crossing(p, m, D, h, happened, theta)
+            limit = t + theta * h
     m.shortened = 0
     if not _write_within(p, m, D, h, limit, times, out):
         return FAILED

@@ -27,6 +27,11 @@ LEAST_PUSH = 1e-12  # of what is closed, against forces of inertia
 REST, SHORTEST = 2e-7, 4e-8
 NO_SOLUTION = "what touches neither moves apart nor pushes: the contacts contradict the other constraints"
 
+NOT_CLOSED = (
+    "where it should close its gap is {gap:.1g} (m or rad): the position is not known well enough.  "
+    "Fix: a tighter rtol, or coordinates='relative'"
+)
+
 
 @dataclass(frozen=True)
 class Hit:
@@ -112,6 +117,9 @@ def _pressed(c: Instant, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None
 def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:
     """The impact of all gaps that close, on the velocities in x; then what comes to rest."""
     c = Instant(d, t, x, parameters, impact=True)
+    if not c.near.any():
+        nearest = float(np.abs(c.gap).min())
+        return Hit(parameters, trouble=NOT_CLOSED.format(gap=nearest))
     at = np.flatnonzero(c.near & ((c.rate < 0) | c.still))
     start, e = c.u.copy(), c.seen.restitution[at]
     fresh = np.array([not parameters.get(d.flat.switches[name]) for name, _ in c.names])

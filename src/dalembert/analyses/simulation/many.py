@@ -59,7 +59,7 @@ def simulate_many(
 ) -> Batch:
     """Move many samples of a mechanism through time.
 
-    Trees without constraints and events, with ``integrator="rk4"``, run several samples to a processor's vector
+    Trees without constraints, events and branches of formulas, with ``integrator="rk4"``, run several samples to a processor's vector
     register; all else runs one sample at a time on each thread.
 
     Args:
@@ -88,7 +88,7 @@ def simulate_many(
     samples = read_samples(dynamics, options, q, u)
     _hold_ranks(dynamics, samples, float(times[0]))
     free = dynamics.formulation.explicit and not (dynamics.rows or dynamics.is_large or dynamics.flat.events)
-    free = free and not dynamics.kernels.assumes
+    free = free and not (dynamics.kernels.assumes or dynamics.kernels.n_branches)
     fast = free and Lanes.takes(choice.method, times)
     crew: _Crew = (_LaneCrew if fast else _DriverCrew)(dynamics, samples, times, choice)
     crew.options = replace(options, initial=None, initial_rates=None, parameters=None)
