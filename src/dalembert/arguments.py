@@ -37,11 +37,37 @@ __all__ = [
     "Order",
     "Seed",
     "entry_of",
+    "meant",
     "no_attribute",
     "public",
     "public_class",
     "public_methods",
 ]
+
+# What other programs and books call things; of several words those count that there are.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("hinge", "pin", "pivot", "rotational"), ("revolute",)),
+    **dict.fromkeys(("slider", "slide", "translation"), ("prismatic",)),
+    **dict.fromkeys(("ball", "ball-joint"), ("spherical",)), **dict.fromkeys(("cardan", "hooke"), ("universal",)),
+    "weld": ("fixed",), "rod": ("distance",), "floating": ("free",), "6dof": ("free",),
+    **dict.fromkeys(("motor", "actuator"), ("drive", "joint_force")), "motors": ("unknowns",),
+    "actuators": ("unknowns",), "damper": ("spring",), "dashpot": ("spring",), "cylinder": ("strut",),
+    "cam": ("rolling_surface", "coupler"), "rope": ("cable",), "pulley": ("cable",),
+    **dict.fromkeys(("initial-conditions", "initial-state", "x0", "q0", "state0", "ic"), ("initial",)),
+    **dict.fromkeys(("initial-velocities", "initial-velocity", "v0", "u0", "qd0"), ("initial_rates",)),
+    "params": ("parameters",), "links": ("bodies",),
+    **dict.fromkeys(("center-of-mass", "centre-of-mass", "cog"), ("com",)),
+    **dict.fromkeys(("position", "pos", "location", "origin", "anchor", "place"), ("point", "at", "com", "center")),
+    **dict.fromkeys(("direction", "normal"), ("axis",)), "k": ("stiffness",), "c": ("damping",), "d": ("damping",),
+    **dict.fromkeys(("rest-length", "free-length", "natural-length", "l0"), ("length",)),
+    **dict.fromkeys(("speed", "law", "function"), ("motion", "value", "torque", "push")),
+    **dict.fromkeys(("parent", "body-1", "body1"), ("first",)),
+    **dict.fromkeys(("child", "body-2", "body2"), ("second",)),
+    **dict.fromkeys(("t-end", "tend", "t-final", "tf", "tmax", "t-max", "t-span", "tspan", "time", "t"), ("duration",)),
+    **dict.fromkeys(("dt", "timestep", "time-step", "step-size", "h"), ("step", "output_step")),
+    **dict.fromkeys(("method", "solver"), ("integrator", "formulation")),
+    **dict.fromkeys(("tol", "tolerance", "reltol"), ("rtol",)), "abstol": ("atol",),
+}  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,8 +154,8 @@ def public(call: Callable[P, R]) -> Callable[P, R]:
                 _check(call, given, rest[0], value)
         for name, value in named.items():
             if name not in kinds and ANYTHING not in kinds:
-                near = difflib.get_close_matches(name, kinds, 1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(kinds)}"
+                near = meant(name, kinds) or [repr(one) for one in difflib.get_close_matches(name, kinds, 1)]
+                hint = f"; did you mean {' or '.join(near)}?" if near else f"; it has {', '.join(kinds)}"
                 raise TypeError(f"{_title(call)}() got an unexpected keyword argument {name!r}{hint}")
             classes = plain[name if name in kinds else ANYTHING]
             if classes is not None and type(value) not in classes:
@@ -182,9 +208,20 @@ def entry_of(what: str, entries: Any, at: int | slice) -> Any:
         raise MissingError(f"there are {len(entries)} {what}, from 0 on, got number {at}") from None
 
 
-def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
-    """What to raise where something is asked for that is not there, with the nearest names that are."""
+def meant(given: Any, known: Iterable[str]) -> list[str]:
+    """Known words that other programs call as it is given."""
+    words = SYNONYMS.get(str(given).lower().replace("_", "-"), ())
+    return [word for word in words if word in known] if words else []
+
+
+def no_attribute(what: str, name: str, known: Iterable[str], words: Mapping[str, str] = {}) -> AttributeError:
+    """What to raise where something is asked for that is not there, with the nearest names that are.
+
+    Args:
+        words: what it may be called elsewhere, and what it is here.
+    """
     near = difflib.get_close_matches(name, [one for one in known if not one.startswith("_")], 3, 0.5)
+    near = [words[name]] if name in words else near
     hint = f"; did you mean {' or '.join(near)}?" if near and not name.startswith("_") else ""
     return AttributeError(f"{what} has no attribute {name!r}{hint}")
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from dalembert.arguments import meant
 from dalembert.elements import Element, Record
 from dalembert.errors import ModelError, Problem
 from dalembert.joints import JOINTS, JointData
@@ -24,23 +25,11 @@ __all__ = [
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-# What other programs and books call things.
-SYNONYMS = {
-    "hinge": "revolute", "pin": "revolute", "pivot": "revolute", "slider": "prismatic", "slide": "prismatic",
-    "ball": "spherical", "ball-joint": "spherical", "cardan": "universal", "hooke": "universal", "weld": "fixed",
-    "rod": "distance", "floating": "free", "6dof": "free", "motor": "drive", "actuator": "drive", "damper": "spring",
-    "initial-conditions": "initial", "initial-state": "initial", "initial-velocities": "initial_rates",
-    "initial-velocity": "initial_rates", "params": "parameters", "links": "bodies", "center-of-mass": "com",
-    "centre-of-mass": "com", "cog": "com",
-}  # fmt: skip
-
-
 def nearest(given: Any, known: Iterable[str]) -> str:
     """A fix for an unknown word: the nearest known one, and all there are."""
     known = list(known)
-    meant = SYNONYMS.get(str(given).lower().replace("_", "-"))
-    near = [meant] if meant in known else difflib.get_close_matches(str(given), known, n=1)
-    return (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(known)}"
+    near = meant(given, known) or difflib.get_close_matches(str(given), known, n=1)
+    return (f"did you mean {' or '.join(near)}? " if near else "") + f"one of {', '.join(known)}"
 
 
 def refused(element: type[Record], title: str, key: Any, kind: Any) -> tuple[str, str]:
