@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
-    "Problem", "ReadWarning", "SimulationError", "ViewError",
+    "Problem", "ReadWarning", "SimulationError", "ViewError", "warn",
 ]  # fmt: skip
 
 
+_PACKAGE = str(Path(__file__).parent)
 MOST_LISTED = 20  # problems of a model that the message tells; all of them are in ``problems``
 
 
@@ -90,3 +94,11 @@ class SimulationError(DalembertError):
 
 class ViewError(DalembertError):
     """A page or picture cannot be made or written."""
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package that asked for it."""
+    level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_the_package_shows_its_own_names_only():
     ("text", "fix"),
     [
         ("90°", "90*pi/180"), ("17 deg", "17*pi/180"), ("sin(30 degrees)", "30*pi/180"), ("0,5", "0.5"),
-        ("-1,25*x", "1.25"),
+        ("-1,25*x", "1.25"), ("2*(x > 4)", "a if condition else b"),
     ],
 )  # fmt: skip
 def test_other_notations_get_a_hint(text: str, fix: str):
@@ -134,6 +135,8 @@ def test_bundled_models_know_how_long_they_are_worth_watching():
         (lambda m: m.revolute("j", "ground", "bar", anchor=(0, 0, 0), axis="z"), "did you mean point"),
         (lambda m: m.spring("s", "ground", "bar", k=1), "did you mean stiffness"),
         (lambda m: m.drive("pivot", speed=3), "did you mean motion"),
+        (lambda m: m.belt("belt", "p", "q"), "joints: expected a list, got 'p'"),
+        (lambda m: m.cable("rope", "bar", "hook", at=()), "two values for 'at'; in their order they are name, "),
         (lambda m: m.add_body("a"), "did you mean body"),
         (lambda m: m.actuator("a"), "did you mean drive or joint_force"),
         (lambda m: m.save("a.yaml"), "da.write"),
@@ -144,6 +147,18 @@ def test_bundled_models_know_how_long_they_are_worth_watching():
 def test_calls_of_other_programs_get_a_hint(call: Any, fix: str):
     with pytest.raises((da.ModelError, TypeError, AttributeError), match=fix):
         call(da.library.pendulum())
+
+
+def test_warnings_point_to_the_caller(tmp_path: Path):
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "a.urdf").write_text(f'<robot name="a"><link name="b">{inertia}</link><gazebo/></robot>')
+    model = da.Model("m")
+    model.body("b", mass=1, inertia=(1, 1, 9))
+    with pytest.warns(da.ReadWarning) as caught:
+        da.read(tmp_path / "a.urdf", base="free")
+    with pytest.warns(da.ModelWarning) as more:
+        da.simulate(model, 0.1)
+    assert {one.filename for one in [*caught, *more]} == {__file__}
 
 
 @pytest.mark.parametrize("gravity", ["-y", -9.81])

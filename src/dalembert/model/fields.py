@@ -123,6 +123,8 @@ def in_words(part: Any) -> str:
         return f"expected {count} entries, got {bounds['actual_length']}"
     if kind == "string_pattern_mismatch":
         return f"expected a color as #rrggbb, got {kind_of(part['input'])}"  # the only texts that have a pattern
+    if kind == "tuple_type":
+        return f"expected a list, got {kind_of(part['input'])}"
     said = str(part["msg"]).replace("Input should", "should")
     return f"{said[0].lower()}{said[1:]}, got {kind_of(part['input'])}"
 

@@ -110,7 +110,7 @@ def _element_method(section: str, title: str, element: type[Element]) -> Callabl
             raise TypeError(f"{name}() takes {len(order)} positional arguments ({', '.join(order)}), got {len(given)}")
         for key, value in zip(order, given, strict=False):
             if key in more:
-                raise TypeError(f"{name}() got two values for {key!r}")
+                raise TypeError(f"{name}() got two values for {key!r}; in their order they are {', '.join(order)}")
             more[key] = value
         if pair is not None and any(key in more for key in _ENDS):
             more[pair] = tuple(more.pop(key) for key in _ENDS if key in more)

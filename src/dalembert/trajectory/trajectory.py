@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -16,7 +15,7 @@ import numpy as np
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, warn
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
@@ -519,10 +518,9 @@ def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
                 f"{dynamics.coordinates.name} coordinates, and these were not the defaults.  Fix: simulate again"
             )
     if fields(dynamics.formulation):
-        warnings.warn(
+        warn(
             f"{path} was written by an earlier version, which did not keep the options of formulation "
-            f"{dynamics.formulation.name!r}; accelerations and reactions are computed with the defaults",
-            stacklevel=3,
+            f"{dynamics.formulation.name!r}; accelerations and reactions are computed with the defaults"
         )
     return dynamics
 
