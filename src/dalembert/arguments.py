@@ -180,10 +180,15 @@ def entry_of(what: str, entries: Any, at: int | slice) -> Any:
         raise MissingError(f"there are {len(entries)} {what}, from 0 on, got number {at}") from None
 
 
-def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
-    """What to raise where something is asked for that is not there, with the nearest names that are."""
+def no_attribute(what: str, name: str, known: Iterable[str], words: Mapping[str, str] = {}) -> AttributeError:
+    """What to raise where something is asked for that is not there, with the nearest names that are.
+
+    Args:
+        words: what it may be called elsewhere, and what it is here.
+    """
     public = [] if name.startswith("_") else [one for one in known if not one.startswith("_")]
-    return AttributeError(f"{what} has no attribute {name!r}; {did_you_mean(name, public, 3)}".removesuffix("; "))
+    question = f"did you mean {words[name]}?" if name in words else did_you_mean(name, public, 3)
+    return AttributeError(f"{what} has no attribute {name!r}; {question}".removesuffix("; "))
 
 
 def _title(call: Callable[..., Any]) -> str:

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
-    "Problem", "ReadWarning", "SimulationError", "ViewError", "did_you_mean",
+    "Problem", "ReadWarning", "SimulationError", "ViewError", "did_you_mean", "warn",
 ]  # fmt: skip
 
-
+_PACKAGE = str(Path(__file__).parent)
 MOST_LISTED = 20  # problems of a model that the message tells; all of them are in ``problems``
+
+# What other programs and books call things; of several words those count that there are.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("hinge", "pin", "pivot", "rotational"), ("revolute",)),
+    **dict.fromkeys(("slider", "slide", "translation"), ("prismatic",)),
+    **dict.fromkeys(("ball", "ball-joint"), ("spherical",)), **dict.fromkeys(("cardan", "hooke"), ("universal",)),
+    "weld": ("fixed",), "rod": ("distance",), "floating": ("free",), "6dof": ("free",),
+    **dict.fromkeys(("motor", "actuator"), ("drive", "joint_force")), "motors": ("unknowns",),
+    "actuators": ("unknowns",), "damper": ("spring",), "dashpot": ("spring",), "cylinder": ("strut",),
+    "cam": ("rolling_surface", "coupler"), "rope": ("cable",), "pulley": ("cable",),
+    **dict.fromkeys(("initial-conditions", "initial-state", "x0", "q0", "state0", "ic"), ("initial",)),
+    **dict.fromkeys(("initial-velocities", "initial-velocity", "v0", "u0", "qd0"), ("initial_rates",)),
+    "params": ("parameters",), "links": ("bodies",),
+    **dict.fromkeys(("center-of-mass", "centre-of-mass", "cog"), ("com",)),
+    **dict.fromkeys(("position", "pos", "location", "origin", "anchor", "place"), ("point", "at", "com", "center")),
+    **dict.fromkeys(("direction", "normal"), ("axis",)), "k": ("stiffness",), "c": ("damping",), "d": ("damping",),
+    **dict.fromkeys(("rest-length", "free-length", "natural-length", "l0"), ("length",)),
+    **dict.fromkeys(("speed", "law", "function"), ("motion", "value", "torque", "push")),
+    **dict.fromkeys(("parent", "body-1", "body1"), ("first",)),
+    **dict.fromkeys(("child", "body-2", "body2"), ("second",)),
+    **dict.fromkeys(("t-end", "tend", "t-final", "tf", "tmax", "t-max", "t-span", "tspan", "time", "t"), ("duration",)),
+    **dict.fromkeys(("dt", "timestep", "time-step", "step-size", "h"), ("step", "output_step")),
+    **dict.fromkeys(("method", "solver"), ("integrator", "formulation")),
+    **dict.fromkeys(("tol", "tolerance", "reltol"), ("rtol",)), "abstol": ("atol",),
+}  # fmt: skip
 
 
 def did_you_mean(given: object, known: Iterable[str], most: int = 1, form: Callable[[str], str] = str) -> str:
-    """A question about the nearest known names, or nothing where none is near; of several, one may be less near."""
-    near = difflib.get_close_matches(str(given), list(known), most, 0.6 if most == 1 else 0.5)
+    """A question about what other programs call so, or the nearest known names; of several, one may be less near.
+    Nothing where none is near."""
+    known = list(known)
+    meant = [word for word in SYNONYMS.get(str(given).lower().replace("_", "-"), ()) if word in known]
+    near = meant or difflib.get_close_matches(str(given), known, most, 0.6 if most == 1 else 0.5)
     return f"did you mean {' or '.join(map(form, near))}?" if near else ""
 
 
@@ -98,3 +129,11 @@ class SimulationError(DalembertError):
 
 class ViewError(DalembertError):
     """A page or picture cannot be made or written."""
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package that asked for it."""
+    level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)

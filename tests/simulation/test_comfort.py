@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,7 +86,7 @@ def test_the_package_shows_its_own_names_only():
     ("text", "fix"),
     [
         ("90°", "90*pi/180"), ("17 deg", "17*pi/180"), ("sin(30 degrees)", "30*pi/180"), ("0,5", "0.5"),
-        ("-1,25*x", "1.25"),
+        ("-1,25*x", "1.25"), ("2*(x > 4)", "a if condition else b"),
     ],
 )  # fmt: skip
 def test_other_notations_get_a_hint(text: str, fix: str):
@@ -121,3 +124,57 @@ def test_words_of_other_programs_get_a_hint(data: str, fix: str):
 def test_bundled_models_know_how_long_they_are_worth_watching():
     assert da.library.duration("andrews") == 0.03
     assert da.library.duration("four_bar") == da.library.duration("model.yaml") == 10.0
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda m: da.simulate(m, t_end=1.0), "did you mean 'duration'"),
+        (lambda m: da.simulate(m, 1.0, dt=0.1), "did you mean 'step'"),
+        (lambda m: da.simulate(m, 1.0, solver="rk4"), "did you mean 'integrator'"),
+        (lambda m: m.revolute("j", "ground", "bar", anchor=(0, 0, 0), axis="z"), "did you mean point"),
+        (lambda m: m.spring("s", "ground", "bar", k=1), "did you mean stiffness"),
+        (lambda m: m.drive("pivot", speed=3), "did you mean motion"),
+        (lambda m: m.belt("belt", "p", "q"), "joints: expected a list, got 'p'"),
+        (lambda m: m.cable("rope", "bar", "hook", at=()), "two values for 'at'; in their order they are name, "),
+        (lambda m: m.add_body("a"), "did you mean body"),
+        (lambda m: m.actuator("a"), "did you mean drive or joint_force"),
+        (lambda m: m.save("a.yaml"), "da.write"),
+        (lambda m: da.simulate(m, 0.1).view("a.html"), "did you mean animate"),
+        (lambda m: da.simulate(m, 0.1).force("pivot"), "did you mean reaction"),
+    ],
+)
+def test_calls_of_other_programs_get_a_hint(call: Any, fix: str):
+    with pytest.raises((da.ModelError, TypeError, AttributeError), match=fix):
+        call(da.library.pendulum())
+
+
+def test_warnings_point_to_the_caller(tmp_path: Path):
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "a.urdf").write_text(f'<robot name="a"><link name="b">{inertia}</link><gazebo/></robot>')
+    model = da.Model("m")
+    model.body("b", mass=1, inertia=(1, 1, 9))
+    with pytest.warns(da.ReadWarning) as caught:
+        da.read(tmp_path / "a.urdf", base="free")
+    with pytest.warns(da.ModelWarning) as more:
+        da.simulate(model, 0.1)
+    assert {one.filename for one in [*caught, *more]} == {__file__}
+
+
+@pytest.mark.parametrize("gravity", ["-y", -9.81])
+def test_gravity_is_given_whole(gravity: Any):
+    from dalembert.io import loads
+
+    with pytest.raises(da.ModelError, match=r"gravity: expected three numbers, such as \(0, 0, -9.81\)"):
+        da.Model("m", gravity=gravity)
+    with pytest.raises(da.ModelError, match="gravity: expected three numbers, such as"):
+        loads(f"name: m\ngravity: {gravity}\n")
+
+
+def test_the_only_equilibrium_stands_for_its_state():
+    found = da.equilibrium(da.library.pendulum())
+    assert abs(da.simulate(da.library.pendulum(), 0.1, initial=found).joint("pivot").u).max() < 1e-9
+    both = da.equilibrium(da.library.pendulum(), starts=20)
+    assert len(both) == 2
+    with pytest.raises(da.DalembertError, match=r"2 equilibria.*found\[0\]"):
+        da.linearize(da.library.pendulum(), both)

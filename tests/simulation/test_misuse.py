@@ -474,7 +474,7 @@ def _without_outputs():
         (lambda: da.simulate(da.library.pendulum(), "1s"), "simulate: duration must be a finite number, got '1s'"),
         (lambda: da.Options(rtol="small"), "Options: rtol must be a finite number or None, got 'small'"),
         (lambda: da.simulate(_without_outputs(), 0.01).output("x"), "unknown output 'x'; the trajectory has none"),
-        (lambda: da.Model("m", gravity=-9.81), "model: gravity: expected three numbers, got -9.81"),
+        (lambda: da.Model("m", gravity=-9.81), "model: gravity: expected three numbers, such as .* got -9.81"),
         (lambda: da.Model("m").table("r", [0, 1], [0, 1], kind="spline"), "expected 'cubic', .* got 'spline'"),
         (lambda: da.Model("m").body("b", color="red"), "expected a color as #rrggbb, got 'red'"),
         (lambda: da.Model("m").body("b", mass="1 kg"), "a number alone, in SI units"),

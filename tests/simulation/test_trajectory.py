@@ -179,3 +179,19 @@ def test_residuals_of_a_run_are_those_of_its_states():
         np.testing.assert_array_equal(values, np.abs(getattr(seen, level)).max(axis=1))
     assert set(da.simulate(da.library.knife_edge(), 0.1).residuals) == {"velocity"}
     assert da.simulate(da.library.pendulum(), 0.1).residuals == {}
+
+
+def test_any_formula_of_the_motion_can_be_asked_of_a_run(loop, bouncing, tmp_path):
+    body = loop.body("coupler")
+    np.testing.assert_allclose(loop.output("x(coupler)"), body.position.sel(axis="x"), atol=1e-14)
+    formula = "base*sin(q(A)) + t*vy(coupler)"
+    expected = np.sin(loop.joint("A").q) + loop.time * body.velocity.sel(axis="y")  # the base is 1 m long
+    for run in (loop, da.load(loop.save(tmp_path / "run.nc"))):
+        np.testing.assert_allclose(run.output(formula), expected, atol=1e-13)
+    changed = bouncing.output("restitution + u(pivot)") - bouncing.joint("pivot").u  # parameters are those of the time
+    np.testing.assert_array_equal(np.unique(changed.round(12)), [0.5, 0.8])
+    with pytest.raises(da.DalembertError, match="unknown 'nobody'"):
+        loop.output("x(nobody)")
+    panels = _panels(loop.plot(quantities=[formula, "A"]))
+    assert formula in [panel.get_title(loc="left") or panel.get_title() for panel in panels]
+    assert loop.plot_phase("x(coupler) - 1", formula).axes[0].get_xlabel() == "x(coupler) - 1"

@@ -7,6 +7,7 @@ from dalembert.elements.base import (
     Element,
     Formula,
     FrameName,
+    Gravity,
     Inertia3,
     JointName,
     Name,
@@ -22,7 +23,7 @@ from dalembert.elements.shape import Shape
 from dalembert.elements.site import Site, Sizes, check_two_bodies
 
 __all__ = [
-    "LINEAR", "MOTION", "Allowed", "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Inertia3",
-    "JointName", "Load", "Motion", "Name", "ParameterName", "Placement", "PlainFormula", "RateName", "Record",
-    "Shape", "Site", "Sizes", "Vector", "check_two_bodies",
+    "LINEAR", "MOTION", "Allowed", "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Gravity",
+    "Inertia3", "JointName", "Load", "Motion", "Name", "ParameterName", "Placement", "PlainFormula", "RateName",
+    "Record", "Shape", "Site", "Sizes", "Vector", "check_two_bodies",
 ]  # fmt: skip

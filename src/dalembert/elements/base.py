@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dalembert.elements.site import Site
 
 __all__ = [
-    "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Inertia3", "JointName", "Name", "ParameterName",
-    "PlainFormula", "RateName", "Record", "Vector", "allowed_in", "formula_of", "formulas_in", "is_name", "names_in",
-    "numbers_in", "pair_of", "records_in", "replace_names",
+    "BodyName", "ConstraintName", "Element", "Formula", "FrameName", "Gravity", "Inertia3", "JointName", "Name",
+    "ParameterName", "PlainFormula", "RateName", "Record", "Vector", "allowed_in", "formula_of", "formulas_in",
+    "is_name", "names_in", "numbers_in", "pair_of", "records_in", "replace_names",
 ]  # fmt: skip
 
 ROUNDED = 1e-12  # by which equal entries of a tensor may differ, relative to the largest
@@ -76,6 +76,13 @@ def _vector(value: Any) -> Any:
             raise ValueError(f"expected three numbers or one of x, y, z, -x, -y, -z, got {value!r}")
         return tuple(sign * component for component in AXES[axis])
     return numbers_in(value, 3, "three numbers")
+
+
+def _gravity(value: Any) -> Any:
+    """A vector that is given whole: a direction alone would be a gravity of 1 m/s², and a size alone has none."""
+    if isinstance(value, (str, *NUMBER)):
+        raise ValueError(f"expected three numbers, such as (0, 0, -9.81), got {value!r}")
+    return value
 
 
 def numbers_in(value: Any, count: int, expected: str) -> tuple[Any, ...]:
@@ -164,6 +171,7 @@ PlainFormula = Annotated[
     WithJsonSchema(_FORMULA),
 ]
 Vector = Annotated[tuple[Formula, Formula, Formula], BeforeValidator(_vector), WithJsonSchema(_VECTOR)]
+Gravity = Annotated[Vector, BeforeValidator(_gravity), WithJsonSchema({**_ROW, "x-type": "vector"})]
 Inertia3 = Annotated[tuple[Formula, ...], BeforeValidator(_inertia), WithJsonSchema(_INERTIA)]
 _NameField = BeforeValidator(_name)
 Name = Annotated[str, _NameField, _name_schema("name")]

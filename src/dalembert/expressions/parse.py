@@ -165,7 +165,8 @@ class _Reader:
             raise self.fail(f"nested deeper than {MAX_DEPTH} levels")
         method = getattr(self, f"read_{type(node).__name__}", None)
         if method is None:
-            raise self.fail(f"{_describe(node)} is not allowed in a formula")
+            fix = ".  Fix: 'a if condition else b'" if isinstance(node, ast.Compare | ast.BoolOp) else ""
+            raise self.fail(f"{_describe(node)} is not allowed in a formula{fix}")
         return method(node, depth + 1)
 
     def read_Constant(self, node: ast.Constant, depth: int) -> sp.Expr:

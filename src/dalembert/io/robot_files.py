@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dalembert.errors import ModelError, Problem, ReadWarning
+from dalembert.errors import ModelError, Problem, ReadWarning, warn
 from dalembert.io.xml_data import Node, clip, parse_xml, read_bytes
 from dalembert.model import Model
 
@@ -26,16 +25,16 @@ def read(path: Path, **options: Any) -> Model:
     Warns:
         ReadWarning: listing what the file says and the model does not hold.
     """
-    return _read(parse_xml(read_bytes(path), path.name, path), options, level=4)
+    return _read(parse_xml(read_bytes(path), path.name, path), options)
 
 
 def loads_robot(text: str, name: str = "<text>", **options: Any) -> Model:
     """The model of a URDF or MJCF text; files beside it cannot be used."""
-    return _read(parse_xml(text.encode("utf-8", "surrogatepass"), name), options, level=3)
+    return _read(parse_xml(text.encode("utf-8", "surrogatepass"), name), options)
 
 
-def _read(root: Node, options: dict[str, Any], level: int) -> Model:
-    """The model of a document; warnings point ``level`` calls up."""
+def _read(root: Node, options: dict[str, Any]) -> Model:
+    """The model of a document."""
     if root.tag not in _FORMATS:
         message = f"<{clip(root.tag)}> is neither URDF (<robot>) nor MJCF (<mujoco>)"
         raise ModelError(Problem(message, where=root.where))
@@ -48,9 +47,7 @@ def _read(root: Node, options: dict[str, Any], level: int) -> Model:
     model = reader(root, **options)
     if model.notes:
         listed = "\n".join(f"  - {_shortened(note)}" for note in model.notes)
-        warnings.warn(
-            f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning, stacklevel=level
-        )
+        warn(f"{model.name!r}: not everything in the file is in the model\n{listed}", ReadWarning)
     return model
 
 

@@ -14,7 +14,7 @@ import sympy as sp
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dalembert.constraints import CONSTRAINTS, Constraint
-from dalembert.elements import Formula, JointName, Placement, Record, Vector
+from dalembert.elements import Formula, Gravity, JointName, Placement, Record
 from dalembert.elements.base import AXES, plain_formula
 from dalembert.errors import ModelError, Problem
 from dalembert.forces import FORCES, Force
@@ -37,6 +37,7 @@ UNREAD = object()
 _MAPPING: tuple[type[Any], ...] = (Mapping,)
 _CONFIG = ConfigDict(arbitrary_types_allowed=True)
 _VALUES = TypeAdapter(tuple[Formula, ...], config=_CONFIG)
+_GRAVITY = TypeAdapter(Gravity, config=_CONFIG)
 _KINDS: dict[str, Mapping[str, type[Record]]] = {"constraints": CONSTRAINTS, "forces": FORCES}
 _CLASSES: dict[str, type[Record]] = {
     "bodies": Body,
@@ -56,7 +57,7 @@ class Document(Record):
 
     name: str = Field(description="name of the mechanism")
     description: str = Field("", description="one line for lists")
-    gravity: Vector = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
+    gravity: Gravity = Field((0, 0, -9.81), validate_default=True, description="acceleration of free fall (m/s²)")
     parameters: dict[str, float] = Field({}, description="name and nominal value of each parameter")
     bodies: list[Body] = Field([], description="the rigid bodies; the world is called 'ground'")
     points: list[Point] = Field([], description="points of bodies that formulas name")
@@ -280,15 +281,11 @@ class _Reader(DocumentReader):
 
     def gravity(self, model: Model, value: Any, at: str) -> None:
         try:
-            model.gravity = Placement.model_validate({"position": value}).position
+            model.gravity = _GRAVITY.validate_python(value)
         except ValidationError as error:
             for part in error.errors():
-                path, message, fix = explain(Placement, part)
-                self.report(
-                    f"{at}gravity{path.removeprefix('position')}",
-                    f"gravity: {message}",
-                    fix or "[0, 0, -9.81]",
-                )
+                path, message, fix = explain(None, part)
+                self.report(f"{at}gravity{path}", f"gravity: {message}", fix or "[0, 0, -9.81]")
 
     def parameters(self, model: Model, draft: Draft, given: Any, at: str) -> None:
         path = f"{at}parameters"

@@ -23,23 +23,10 @@ __all__ = [
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-# What other programs and books call things.
-SYNONYMS = {
-    "hinge": "revolute", "pin": "revolute", "pivot": "revolute", "slider": "prismatic", "slide": "prismatic",
-    "ball": "spherical", "ball-joint": "spherical", "cardan": "universal", "hooke": "universal", "weld": "fixed",
-    "rod": "distance", "floating": "free", "6dof": "free", "motor": "drive", "actuator": "drive", "damper": "spring",
-    "initial-conditions": "initial", "initial-state": "initial", "initial-velocities": "initial_rates",
-    "initial-velocity": "initial_rates", "params": "parameters", "links": "bodies", "center-of-mass": "com",
-    "centre-of-mass": "com", "cog": "com",
-}  # fmt: skip
-
-
 def nearest(given: Any, known: Iterable[str]) -> str:
     """A fix for an unknown word: the nearest known one, and all there are."""
     known = list(known)
-    meant = SYNONYMS.get(str(given).lower().replace("_", "-"))
-    question = did_you_mean(meant if meant in known else given, known)
-    return f"{question} one of {', '.join(known)}".strip()
+    return f"{did_you_mean(given, known)} one of {', '.join(known)}".strip()
 
 
 def refused(element: type[Record], title: str, key: Any, kind: Any) -> tuple[str, str]:
@@ -133,6 +120,8 @@ def in_words(part: Any) -> str:
         return f"expected {count} entries, got {bounds['actual_length']}"
     if kind == "string_pattern_mismatch":
         return f"expected a color as #rrggbb, got {kind_of(part['input'])}"  # the only texts that have a pattern
+    if kind == "tuple_type":
+        return f"expected a list, got {kind_of(part['input'])}"
     said = str(part["msg"]).replace("Input should", "should")
     return f"{said[0].lower()}{said[1:]}, got {kind_of(part['input'])}"
 

@@ -24,6 +24,11 @@ CALLS = (  # of the package, that are asked of models, too
     "assemble", "compare", "compile", "derive", "equilibrium", "export_c", "export_fmu", "inspect", "inverse_dynamics",
     "kinematics", "linearize", "redundancy", "simulate", "simulate_many", "sweep", "workspace", "write",
 )  # fmt: skip
+WORDS = {  # of other programs, for what is no method here
+    "save": "da.write(model, path)", "to_yaml": "da.write(model, path)", "run": "da.simulate(model, duration)",
+    "copy": "copy.deepcopy(model)", "solve": "da.simulate(model, duration)", "plot": "da.simulate(model, …).plot(path)",
+    "animate": "da.simulate(model, …).animate(path)", "show": "da.simulate(model, …).animate(path)",
+}  # fmt: skip
 _ENDS = ("first", "second")
 
 
@@ -39,7 +44,11 @@ class ElementMethods:
             return known[name].__get__(self)
         if name in CALLS:
             raise AttributeError(f"{missing}; it is da.{name}(model, …)")
-        raise AttributeError(f"{missing}; {nearest(name, known)}")
+        if name in WORDS:
+            raise AttributeError(f"{missing}; it is {WORDS[name]}")
+        own = [one for one in dir(type(self)) if not one.startswith("_")]
+        bare = name.removeprefix("add_").removeprefix("create_")
+        raise AttributeError(f"{missing}; {nearest(bare, list(dict.fromkeys([*known, *own])))}")
 
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -101,7 +110,7 @@ def _element_method(section: str, title: str, element: type[Element]) -> Callabl
             raise TypeError(f"{name}() takes {len(order)} positional arguments ({', '.join(order)}), got {len(given)}")
         for key, value in zip(order, given, strict=False):
             if key in more:
-                raise TypeError(f"{name}() got two values for {key!r}")
+                raise TypeError(f"{name}() got two values for {key!r}; in their order they are {', '.join(order)}")
             more[key] = value
         if pair is not None and any(key in more for key in _ENDS):
             more[pair] = tuple(more.pop(key) for key in _ENDS if key in more)

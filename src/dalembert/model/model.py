@@ -11,7 +11,7 @@ import sympy as sp
 
 from dalembert.arguments import Number, public_class
 from dalembert.constraints import Equation
-from dalembert.elements import Vector
+from dalembert.elements import Gravity
 from dalembert.elements.base import Record
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
@@ -33,7 +33,7 @@ SECTIONS = (
 
 
 class _Gravity(Record):
-    gravity: Vector
+    gravity: Gravity
 
 
 @public_class

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from dalembert.elements import Placement
-from dalembert.errors import ModelWarning
+from dalembert.errors import ModelWarning, warn
 from dalembert.model.data import Body, Shape
 from dalembert.model.validate_scope import Place
 from dalembert.solids import Solid
@@ -99,7 +98,7 @@ def _check_inertia(place: Place, path: str, title: str, body: Body) -> None:
         # Published data of robots break this rule, and a moment about one axis alone is that of planar motion.
         rule = "no rigid body has this inertia: the largest moment exceeds the sum of the others"
         advice = "It is taken as given; check units and axes: a thin rod along x has (0, J, J)"
-        warnings.warn(f"{title}: {rule}, got {moments}. {advice}", ModelWarning, stacklevel=2)
+        warn(f"{title}: {rule}, got {moments}. {advice}", ModelWarning)
 
 
 def check_placement(place: Place, path: str, title: str, placement: Placement) -> None:

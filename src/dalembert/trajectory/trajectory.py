@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -15,7 +14,8 @@ import numpy as np
 
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
-from dalembert.errors import DalembertError
+from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
+from dalembert.errors import DalembertError, warn
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
@@ -47,6 +47,18 @@ _ARRAYS = {
     "linear_velocity": ("time", "body", "axis"), "kinetic": ("time",), "potential": ("time",), "work": ("time",),
     "momentum": ("time", "moment", "axis"), "joint_coordinates": ("time", "joint_q"),
     "joint_velocities": ("time", "joint_u"), "outputs": ("time", "output"),
+}  # fmt: skip
+
+_WORDS = {  # of other programs
+    **dict.fromkeys(("view", "show", "play", "visualize", "render", "plot3d"), "animate(path)"),
+    **dict.fromkeys(("force", "torque", "wrench", "constraint_force"), "reaction(name)"),
+    **dict.fromkeys(("forces", "torques"), "reactions()"), "bodies": "body(name)", "joints": "joint(name)",
+    **dict.fromkeys(("position", "positions"), "body(name).position"),
+    **dict.fromkeys(("velocity", "velocities"), "body(name).velocity"),
+    **dict.fromkeys(("angle", "coordinate", "coordinates"), "joint(name).q"), "speed": "joint(name).u",
+    **dict.fromkeys(("to_csv", "to_pandas", "to_dataframe"), "q.to_pandas()"),
+    **dict.fromkeys(("t", "times"), "time"), **dict.fromkeys(("export", "write", "to_netcdf"), "save(path)"),
+    "evaluate": "output(formula)",
 }  # fmt: skip
 
 
@@ -148,9 +160,26 @@ class Trajectory(Labeled):
         return self.data.q.isel(coordinate=self.dynamics.coordinates.own_states[known.index(name)].q, drop=True)
 
     def output(self, name: str) -> xr.DataArray:
-        """One of the model's outputs."""
-        self._known("output", name)
-        return self.data.outputs.sel(output=name, drop=True)
+        """One of the model's outputs, or any formula of the motion, such as ``"x(slider) - length(coil)"``."""
+        if name in map(str, self.values("output")):
+            return self.data.outputs.sel(output=name, drop=True)
+        kernel = self._formula(name)
+        t, q, u, known = *(self.values(key) for key in ("time", "q", "u")), self.dynamics.found
+        parts = [
+            np.asarray(kernel(t[at], q[at], u[at], known(t[at], q[at], u[at], values)))
+            for at, values in pieces(self.segments, len(t))
+        ]
+        return labeled(np.concatenate(parts).reshape(len(t)), self.time)
+
+    def _formula(self, text: str) -> Any:
+        """A formula of the motion as a kernel."""
+        if "(" not in text:
+            there = ", ".join(map(str, self.values("output"))) or "none"
+            raise DalembertError(
+                f"unknown output {text!r}; the trajectory has {there}.  "
+                "Fix: one of them, or a formula of the motion, such as 'q(joint)' or 'x(body)'"
+            )
+        return formula_kernel(self.dynamics, [formula_of_motion(self.dynamics, text)])
 
     def reaction(self, name: str) -> xr.DataArray:
         """Wrench of a joint on its second body (torque and force in world axes, about the joint's point on that body,
@@ -249,7 +278,7 @@ class Trajectory(Labeled):
         def __getattr__(self, name: str) -> Any:
             if name in dir(type(self)):
                 return object.__getattribute__(self, name)  # raises what its property raised
-            raise no_attribute("the trajectory", name, dir(type(self)))
+            raise no_attribute("the trajectory", name, dir(type(self)), _WORDS)
 
     def at(self, time: float) -> State:
         """Where the mechanism is at a time of the run (s): a state to begin any analysis from.
@@ -298,10 +327,10 @@ class Trajectory(Labeled):
 
         Args:
             path: a PNG, SVG or PDF file.
-            quantities: names of outputs, joints and bodies, ``energy``, ``momentum``, ``residuals``,
-                ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell equal names apart. Default:
-                the mechanism at some instants, outputs, coordinates of the joints, what motors supply, energy and its
-                error, residuals of the constraints.
+            quantities: names of outputs, joints and bodies, formulas such as ``"x(slider)"``, ``energy``,
+                ``momentum``, ``residuals``, ``reactions:NAME``; ``output:``, ``joint:`` and ``body:`` in front tell
+                equal names apart. Default: the mechanism at some instants, outputs, coordinates of the joints, what
+                motors supply, energy and its error, residuals of the constraints.
             forces: the default also shows how large the forces in the joints are.
         """
         from dalembert.view import with_file
@@ -313,7 +342,7 @@ class Trajectory(Labeled):
         """One quantity against another, by default the velocity of a joint against its coordinate.
 
         Args:
-            x, y: joints, outputs, or as in formulas: ``q(A)``, ``u(A)``, ``x(rod)``, ``y(rod)``, ``z(rod)``.
+            x, y: joints, outputs, or formulas: ``q(A)``, ``u(A)``, ``x(rod) - x(hook)`` ….
             path: a PNG, SVG or PDF file.
         """
         from dalembert.view import with_file
@@ -489,10 +518,9 @@ def _by_names(path: Path, model: Model, data: xr.Dataset) -> Dynamics:
                 f"{dynamics.coordinates.name} coordinates, and these were not the defaults.  Fix: simulate again"
             )
     if fields(dynamics.formulation):
-        warnings.warn(
+        warn(
             f"{path} was written by an earlier version, which did not keep the options of formulation "
-            f"{dynamics.formulation.name!r}; accelerations and reactions are computed with the defaults",
-            stacklevel=3,
+            f"{dynamics.formulation.name!r}; accelerations and reactions are computed with the defaults"
         )
     return dynamics
 

@@ -162,11 +162,23 @@ def chosen(run: Trajectory, name: str) -> list[Plot]:
     for kind, (known, draw) in kinds.items():
         if name in known and kind != "reactions":
             return draw(run, name)
+    values = _formula(run, name)
+    if values is not None:
+        return [_panel(name, "", {name: values})]
     there = [f"{kind}s: {', '.join(known)}" for kind, (known, _) in kinds.items() if known and kind != "reactions"]
     there += [", ".join(whole)]
     if kinds["reactions"][0]:
         there.append(", ".join(f"reactions:{owner}" for owner in kinds["reactions"][0]))
+    there.append("formulas such as x(body)")
     raise DalembertError(f"unknown quantity {name!r}; there are {'; '.join(there)}".replace("bodys", "bodies"))
+
+
+def _formula(run: Trajectory, text: str) -> np.ndarray | None:
+    """Values of a formula of the motion; None if the text is none."""
+    try:
+        return run.output(text).values
+    except DalembertError:
+        return None
 
 
 def _kinds(run: Trajectory) -> dict[str, tuple[list[str], Callable[[Trajectory, str], list[Plot]]]]:
@@ -290,10 +302,15 @@ def phase(run: Trajectory, x: str, y: str | None = None) -> Any:
     equal = first[1] == second[1] and y is not None and x[1:2] == y[1:2] == "("
     return plot_path(
         *(np.insert(values, at, np.nan) for values, _, _ in (first, second)),
-        labels=(f"{first[2]} ({first[1]})", f"{second[2]} ({second[1]})"),
+        labels=(_axis_label(first), _axis_label(second)),
         title=run.dynamics.model.name,
         equal=equal,
     )
+
+
+def _axis_label(drawn: tuple[np.ndarray, str, str]) -> str:
+    _, unit, label = drawn
+    return f"{label} ({unit})" if unit else label
 
 
 def _single(run: Trajectory, name: str) -> tuple[np.ndarray, str, str]:
@@ -306,11 +323,14 @@ def _single(run: Trajectory, name: str) -> tuple[np.ndarray, str, str]:
     labels = {"q": data.joint_q, "u": data.joint_u}.get(kind, data.body)
     known = [str(label) for label in labels.values]
     if entry not in known:
+        values = _formula(run, name)
+        if values is not None:
+            return values, "", name
         there = known if given else [*known, *outputs]
         what = f"{'body' if kind in AXES else 'joint'} {entry!r}" if given else f"quantity {name!r}"
         raise DalembertError(
-            f"unknown {what}; there are {', '.join(there)}.  Fix: an output, a joint, or q(joint), u(joint), x(body), "
-            f"y(body), z(body)"
+            f"unknown {what}; there are {', '.join(there)}.  Fix: an output, a joint, or a formula such as "
+            "q(joint), u(joint), x(body)"
         )
     if kind in AXES:
         return data.position.sel(body=entry, axis=kind).values, "m", f"{kind} of {entry}"

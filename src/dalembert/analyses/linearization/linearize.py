@@ -19,13 +19,14 @@ from dalembert.analyses.linearization.felt_moves import close_felt, settle_felt,
 from dalembert.analyses.linearization.friction_moves import settled_friction
 from dalembert.analyses.linearization.linear_chart import LinearChart
 from dalembert.analyses.linearization.linear_model import LinearModel
-from dalembert.analyses.linearization.linear_ports import Port, find_inputs, find_outputs
+from dalembert.analyses.linearization.linear_ports import Port, find_inputs
 from dalembert.analyses.linearization.linear_subsystem import AT_REST, SubsystemStart, kind_of
 from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, divide, moves
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
+from dalembert.dynamics.outputs import find_outputs
 from dalembert.dynamics.perturb import Point, felt_names
 from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate

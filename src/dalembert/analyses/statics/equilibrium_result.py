@@ -275,6 +275,13 @@ class Equilibria(Sequence[One]):
         return iter(self._found)
 
     @property
+    def state(self) -> Any:
+        """The state of the only one, so that it may stand where a state is wanted."""
+        if len(self) != 1:
+            raise DalembertError(f"there are {len(self)} equilibria.  Fix: take one of them, such as found[0]")
+        return self.states[0]
+
+    @property
     def states(self) -> list[Any]:
         """A state for each; of a subsystem, values by name."""
         return [getattr(one, "state") for one in self]  # noqa: B009

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -22,7 +21,7 @@ from dalembert.analyses.sweeps.sweep_outputs import Outputs
 from dalembert.analyses.sweeps.sweep_store import Block, Store
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, warn
 from dalembert.model import Model
 from dalembert.planar import Planar
 from dalembert.state import State
@@ -247,7 +246,7 @@ class _Work:
                 future.cancel()
         if lost:
             self.notes.append(f"workers died; {self._samples(lost)} samples were computed in this process instead")
-            warnings.warn(f"sweep: {self.notes[-1]}", stacklevel=3)
+            warn(f"sweep: {self.notes[-1]}")
             for number in lost:
                 self._keep(number, self._computed(number, threads))
                 self._tell()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.analyses.linearization.linear_ports import find_outputs
 from dalembert.dynamics import Dynamics
+from dalembert.dynamics.outputs import find_outputs, formula_kernel
 from dalembert.errors import DalembertError
 from dalembert.expressions import reference, references
 from dalembert.trajectory import Batch
@@ -96,10 +96,7 @@ class Outputs:
                 (formula,) = made.values()
                 formulas.append(formula)
                 turns.append(_is_cut_angle(dynamics, formula))
-            kernels = dynamics.kernels
-            motion = kernels.traced.motion
-            kernel = kernels.compile("sweep", {"y": np.array([motion.evaluate(f) for f in formulas], dtype=object)})
-            self._made = kernel, turns
+            self._made = formula_kernel(dynamics, formulas), turns
         return self._made
 
     def of(self, batch: Batch, parameters: np.ndarray) -> tuple[dict[str, np.ndarray], dict[int, str]]:
