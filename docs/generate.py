@@ -8,12 +8,13 @@ A part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the res
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -160,6 +161,65 @@ def feature_matrix() -> str:
         rows = [[f"`{name}`", summary(kind)] for name, kind in registry.items()]
         parts.append(f"## {title}\n\n" + table([title[:-1].lower(), "what it is"], rows))
     return "\n".join(parts)
+
+
+# Formulations
+
+
+def formulation_call(name: str) -> str:
+    """How a formulation is called, what it takes, and its options, for its page."""
+    from dalembert.dynamics.choose import first_coordinates
+    from dalembert.formulations import FORMULATIONS
+
+    formulation = FORMULATIONS[name]
+    support = formulation.supports()
+    fields = {
+        "closed_loops": "closed loops", "redundant_constraints": "redundant constraints",
+        "nonholonomic": "rolling and other velocity constraints", "rheonomic": "drives and other functions of time",
+    }  # fmt: skip
+    no = [words for field, words in fields.items() if not getattr(support, field)]
+    constraints = "all but " + ", ".join(no) if no else "all kinds"
+    first = first_coordinates(name)
+    others = [f"`{other}`" for other in support.coordinates if other != first]
+    taken = [f"`{first}`{' (default)' if others else ''}", *others]
+    lines = [
+        f'`formulation="{name}"` in `da.simulate`, `da.compile` and `da.compare`; `--formulation {name}` in a terminal.\n',
+        f"- Coordinates: {', '.join(taken)}.",
+        f"- Constraints: {constraints}{'' if support.exact else '; they hold approximately'}.",
+    ]
+    options = _options(formulation)
+    if not options:
+        return "\n".join([*lines, "- Options: none."]) + "\n"
+    kind = formulation.__name__
+    call = f"`formulation={kind}({options[0][0][0]}=…)`"
+    lines.append(f"- Options: {call} with `from {formulation.__module__} import {kind}`.\n")
+    rows = [[", ".join(f"`{part}`" for part in column) for column in (names, values)] + [text]
+            for names, values, text in options]  # fmt: skip
+    return "\n".join(lines) + "\n" + table(["option", "default", "what it does"], rows)
+
+
+def _options(kind: Any) -> list[tuple[list[str], list[str], str]]:
+    """Names, defaults and meaning of the fields of a dataclass, as the docstrings of it and its bases explain them."""
+    if not dataclasses.is_dataclass(kind):
+        return []
+    known: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "")
+        section = re.search(r"^(?:Args|Attributes):\n((?: +\S.*\n?|\n)+)", text, re.MULTILINE)
+        found = re.findall(r"^    (\w[\w, ]*): ((?:.|\n     )*)", section[1] if section else "", re.MULTILINE)
+        for names, meaning in found:
+            known |= dict.fromkeys(names.split(", "), _plain(" ".join(meaning.split())))
+    rows: list[tuple[list[str], list[str], str]] = []
+    for field in dataclasses.fields(kind):
+        if not rows or rows[-1][2] != known[field.name]:
+            rows.append(([], [], known[field.name]))
+        rows[-1][0].append(field.name)
+        rows[-1][1].append(_default(field.default))
+    return rows
+
+
+def _default(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _literal(value)
 
 
 # The public names
@@ -444,10 +504,18 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
+def parts() -> dict[str, tuple[str, Callable[[], str]]]:
+    """What is generated inside pages that are written by hand: by page, the name of the part and what makes it."""
+    from dalembert.formulations import FORMULATIONS
+
+    calls = {f"theory/formulations/{name}.md": ("call", partial(formulation_call, name)) for name in FORMULATIONS}
+    return PARTS | calls
+
+
 def expected() -> dict[str, str]:
     """The text that each generated page should have, by its path inside ``docs``."""
     texts = {path: make() for path, make in PAGES.items()}
-    for path, (name, make) in PARTS.items():
+    for path, (name, make) in parts().items():
         begin, end = f"<!-- generated: {name} -->\n", "<!-- end -->"
         head, rest = (DOCS / path).read_text(encoding="utf-8").split(begin)
         texts[path] = head + begin + "\n" + make() + "\n" + end + rest.split(end, 1)[1]

@@ -45,11 +45,17 @@ def test_every_picture_is_made_by_a_script_and_shown():
     assert shown == pictures
 
 
-def test_every_formulation_has_a_page():
+def test_every_formulation_has_a_page_with_all_that_a_reader_asks():
     from dalembert.formulations import FORMULATIONS
 
     for name in FORMULATIONS:
-        assert (DOCS / "theory" / "formulations" / f"{name}.md").exists(), name
+        page = DOCS / "theory" / "formulations" / f"{name}.md"
+        text = page.read_text(encoding="utf-8")
+        sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        wanted = ["Equations", "When to use it", "Limits", "Call and options", "Example", "References"]
+        assert [section for section in sections if section in wanted] == wanted, name
+        assert "**The idea.**" in text.split("## ")[0], name
+        assert "```python" in text.split("## Example")[1], name
 
 
 _UNITS = [
