@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -56,6 +57,19 @@ def test_every_formulation_has_a_page_with_all_that_a_reader_asks():
         assert [section for section in sections if section in wanted] == wanted, name
         assert "**The idea.**" in text.split("## ")[0], name
         assert "```python" in text.split("## Example")[1], name
+
+
+def test_every_public_call_explains_its_arguments_and_has_an_example():
+    import dalembert as da
+
+    calls = {name: getattr(da, name) for name in da.__all__ if inspect.isroutine(getattr(da, name))}
+    assert len(calls) > 20
+    for name, call in calls.items():
+        text = inspect.getdoc(call) or ""
+        explained = " ".join(re.findall(r"^    ([\w, ]+): ", text, re.MULTILINE)).replace(",", "").split()
+        silent = [one for one in inspect.signature(call).parameters if one not in explained]
+        assert not silent, f"da.{name} does not say what {silent} are"
+        assert f"da.{name}(" in text, f"da.{name} has no example"
 
 
 _UNITS = [

@@ -61,6 +61,10 @@ def derive(
 
     Raises:
         DalembertError: for a formulation that cannot be derived, or unknown options.
+
+    Example:
+        equations = da.derive(da.library.cart_pendulum(), "lagrange")
+        print(equations.latex())
     """
     if hasattr(model, "equations_of_motion"):  # a subsystem derives its own
         return model.equations_of_motion()
@@ -206,6 +210,10 @@ class Derivation:
 
     w are rates, quasi-velocities or momenta, as the formalism has it. All expressions are SymPy's, in symbols that
     carry the names of the model. In a notebook the object shows itself typeset.
+
+    Example:
+        equations = da.derive(da.library.cart_pendulum(), "kane")
+        equations.to_html("cart.html")
     """
 
     def __init__(self, setup: Setup, mathematics: Mathematics):

@@ -133,6 +133,10 @@ class Inverse:
         certificate: how far to trust it: residuals, feasibility, and the motion that the forces give back.
         names: of the unknowns.
         unique: True at the instants where no other forces give the same motion.
+
+    Example:
+        inverse = da.inverse_dynamics(da.library.four_bar(), {"A": "2*pi*t"}, 1.0)
+        print(inverse.sizing())
     """
 
     def __init__(self, model: Model, dynamics: Dynamics, unknowns: list[Unknown], solved: Solved):
