@@ -155,13 +155,33 @@ def feature_matrix() -> str:
         rows.append([f"`{name}`", summary(joint), needs])
     parts.append(
         "## Joints\n\nEvery joint may be in the tree or close a loop, with every formulation that takes its equations; "
-        "a custom joint closes a loop only if its `equations` are given. Equations: "
-        "[theory of joints](../theory/joints.md).\n\n" + table(["joint", "what it is", "needs"], rows)
+        "a custom joint closes a loop only if its `equations` are given. [Which one](../how-to/joints.md); "
+        "[equations](../theory/joints.md).\n\n" + table(["joint", "what it is", "needs"], rows)
     )
     for title, registry in (("Solids", SOLIDS), ("Constraints", CONSTRAINTS), ("Forces", FORCES)):
-        rows = [[f"`{name}`", summary(kind)] for name, kind in registry.items()]
+        rows = [[_guided(name), summary(kind)] for name, kind in registry.items()]
         parts.append(f"## {title}\n\n" + table([title[:-1].lower(), "what it is"], rows))
     return "\n".join(parts)
+
+
+# Where a solid, a constraint or a force is explained.
+GUIDES = {
+    "how-to/bodies": "rod cylinder box plate disc ring sphere balance",
+    "how-to/drives": "drive gear rack coupler equation joint-force",
+    "how-to/springs": "spring strut torsional-spring torsion bushing force torque potential",
+    "how-to/contact": "limit rigid-contact stop contact",
+    "how-to/joint-friction": "friction contact-friction",
+    "how-to/cables": "cable belt",
+    "how-to/rolling": "rolling-surface",
+    "how-to/moving-frames": "moving-frame",
+    "theory/generalized-coordinates": "explicit",
+}
+
+
+def _guided(name: str) -> str:
+    """A name with a link to the page that explains it, if there is one."""
+    page = next((page for page, names in GUIDES.items() if name in names.split()), None)
+    return f"[`{name}`](../{page}.md)" if page else f"`{name}`"
 
 
 # Formulations
@@ -198,6 +218,21 @@ def formulation_call(name: str) -> str:
     rows = [[", ".join(f"`{part}`" for part in column) for column in (names, values)] + [text]
             for names, values, text in options]  # fmt: skip
     return "\n".join(lines) + "\n" + table(["option", "default", "what it does"], rows)
+
+
+def integrator_table() -> str:
+    """Order, steps and options of every integrator, and what the options mean."""
+    from dalembert.integrators import INTEGRATORS
+
+    rows, known = [], {}
+    for name, kind in INTEGRATORS.items():
+        listed = []
+        for options, values, text in _options(kind):
+            listed += [f"`{one}={value}`" for one, value in zip(options, values, strict=True)]
+            known |= {one: text for one in options if one not in known}
+        rows.append([f"`{name}`", str(kind.order), "chosen" if kind.adaptive else "fixed", ", ".join(listed)])
+    meanings = [[f"`{one}`", text] for one, text in known.items()]
+    return table(["integrator", "order", "steps", "options"], rows) + "\n" + table(["option", "what it does"], meanings)
 
 
 def _options(kind: Any) -> list[tuple[list[str], list[str], str]]:
@@ -511,6 +546,7 @@ PAGES: dict[str, Callable[[], str]] = {
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "theory/joints.md": ("joints", joint_table),
     "reference/cli.md": ("commands", commands),
+    "theory/integrators.md": ("integrators", integrator_table),
     "contributing/architecture.md": ("rooms", rooms),
     "gallery.md": ("gallery", gallery),
 }

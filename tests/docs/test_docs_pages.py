@@ -59,6 +59,27 @@ def test_every_formulation_has_a_page_with_all_that_a_reader_asks():
         assert "```python" in text.split("## Example")[1], name
 
 
+def test_every_element_is_explained_where_a_reader_looks():
+    from dalembert.constraints import CONSTRAINTS
+    from dalembert.coordinates import COORDINATES
+    from dalembert.forces import FORCES
+    from dalembert.integrators import INTEGRATORS
+    from dalembert.joints import JOINTS
+    from dalembert.solids import SOLIDS
+
+    def missing(page: str, names) -> list[str]:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        return [name for name in names if f"`{name}`" not in text]
+
+    assert not missing("how-to/joints.md", [name.replace("-", "_") for name in JOINTS])
+    assert not missing("how-to/choosing.md", [*INTEGRATORS, *COORDINATES])
+    for page, names in _script("generate").GUIDES.items():
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        assert not [name for name in names.split() if not re.search(rf"\b{name.replace('-', '[-_]')}\b", text)], page
+    linked = " ".join(_script("generate").GUIDES.values()).split()
+    assert sorted(linked) == sorted([*SOLIDS, *CONSTRAINTS, *FORCES])
+
+
 def test_every_public_call_explains_its_arguments_and_has_an_example():
     import dalembert as da
 
